@@ -30,7 +30,7 @@ from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor
 from workbench.training.loading import load_trainee
-from workbench.training.scorer import Read, Scorer
+from workbench.training.scorer import EncodedRow, Scorer
 from workbench.types import TWO_FACETS, Claims, Response
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -63,13 +63,13 @@ def scorer_of(policy: str, level: str) -> Scorer:
     return Scorer(actor, level)
 
 
-def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[Read]:
+def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[EncodedRow]:
     """The answers that have a segment, as ids."""
     rows = [unjudged(response, segments(response, read, evaluation)) for response, read in answers]
-    return [scorer.read(row) for row in rows if row.segments]
+    return [scorer.encode(row) for row in rows if row.segments]
 
 
-def together(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
+def together(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
     """All segments of an answer from one pass."""
     import torch
 
@@ -80,10 +80,10 @@ def together(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
         return torch.cat(parts).sigmoid().tolist()
 
 
-def each(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
+def each(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
     """A pass for each segment, up to its last token."""
     alone = [
-        Read(read.ids[: places[-1] + 1], [places], [0.0])
+        EncodedRow(read.ids[: places[-1] + 1], [places], [0.0])
         for read in reads
         for places in read.places
     ]
@@ -120,7 +120,7 @@ def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[Evaluatio
 
 
 def _cell(
-    reads: Sequence[Read],
+    reads: Sequence[EncodedRow],
     times: Sequence[tuple[float, float]],
     whole: Sequence[tuple[float, float]],
 ) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
         ([], "no rows to train on"),
         (
             [replace(run.PAIRS[0], rejected=run.PAIRS[0].chosen)],
-            "question 'q0' has one text as chosen and rejected",
+            "question 'q0' has the same text as chosen and rejected",
         ),
         ([replace(run.PAIRS[0], chosen=" ")], "question 'q0' has an empty text"),
     ],
@@ -143,5 +143,5 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
     assert asked == [12, 12, 6, 12, 6]
     with pytest.raises(WorkbenchError, match="other samples"):
         collected(broken, str(make_policy(tmp_path / "new", seed=7)))
-    with pytest.raises(WorkbenchError, match="there twice"):
+    with pytest.raises(WorkbenchError, match="the same id"):
         collected(tmp_path / "other", questions=[QUESTIONS[0]] * 2)

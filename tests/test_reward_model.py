@@ -34,7 +34,7 @@ def scorer_of(policy: str, level: str = "sequence") -> Scorer:
 
 def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
     scorer = scorer_of(policy)
-    read = scorer.read(ROWS[1])
+    read = scorer.encode(ROWS[1])
     spans = [
         scorer.tokenizer.decode([read.ids[place] for place in places]).strip()
         for places in read.places
@@ -55,13 +55,13 @@ def test_segments_are_read_in_one_pass_as_they_are_alone(policy: str) -> None:
         scorer = scorer_of(policy, level)
         scorer.model.eval()
         both = [
-            scorer.read(row)
+            scorer.encode(row)
             for row in (ROWS[0], judged(("Somebody quite else is not good at all.", 0.0)))
         ]
         with torch.no_grad():
             together = scorer.logits(both)
             alone = torch.cat([scorer.logits([read]) for read in both])
-            first = scorer.logits([scorer.read(judged(("Ada is good.", 1.0)))])
+            first = scorer.logits([scorer.encode(judged(("Ada is good.", 1.0)))])
         assert torch.allclose(together, alone, atol=1e-5) and torch.allclose(
             together[:1], first, atol=1e-5
         )
@@ -72,7 +72,7 @@ def test_a_token_level_value_is_the_mean_of_its_tokens(policy: str) -> None:
     import torch
 
     token, sequence = scorer_of(policy, "token"), scorer_of(policy, "sequence")
-    read = token.read(ROWS[0])
+    read = token.encode(ROWS[0])
     by_token = [replace_places(read, [[place]]) for place in read.places[0]]
     with torch.no_grad():
         values = torch.cat([token.logits([one]) for one in by_token])
@@ -148,8 +148,10 @@ def test_the_prompt_is_that_of_the_question_that_is_asked(policy: str) -> None:
         scorer_of(policy),
         replace(ROWS[1], question=Question("o", "Where was Bo born?")),
     )
-    alone = [scorer_of(policy).read(row) for row in (ROWS[0], other, ROWS[1])]
-    assert [scorer.read(row) for row in (ROWS[0], other, ROWS[1])] == alone and alone[1] != alone[2]
+    alone = [scorer_of(policy).encode(row) for row in (ROWS[0], other, ROWS[1])]
+    assert [scorer.encode(row) for row in (ROWS[0], other, ROWS[1])] == alone and alone[1] != alone[
+        2
+    ]
 
 
 def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
@@ -179,7 +181,7 @@ def test_rows_that_cannot_be_learnt_from_are_refused(rows: list[Judged], message
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="micro_batch is 3"):
         check(scaled(CONFIG, micro_batch=3))
-    with pytest.raises(WorkbenchError, match="is no reward model"):
+    with pytest.raises(WorkbenchError, match="is not a reward model"):
         load_reward_model(tmp_path, policy)
     train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
     with pytest.raises(WorkbenchError, match="other rows or steps"):

@@ -235,16 +235,16 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
     own = moved / "stages" / "cold_start" / "policy"
     assert load_reward_model(model, str(own)).level == "sequence"
-    with pytest.raises(WorkbenchError, match="is not what the reward model"):
+    with pytest.raises(WorkbenchError, match="was not trained from"):
         load_reward_model(model, str(make_policy(tmp_path / "other", seed=7)))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("reward_model.json", b'{"level": "word"}', "not as a training wrote it"),
+        ("reward_model.json", b'{"level": "word"}', "is damaged"),
         ("head.safetensors", b"PK not safetensors", "not as its run wrote it"),
-        ("adapter_model.safetensors", None, "is no reward model"),
+        ("adapter_model.safetensors", None, "is not a reward model"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_line(

@@ -239,7 +239,7 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: give one of them"),
+        ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: set one of them"),
         ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
     ],
 )

@@ -1,6 +1,4 @@
-"""A policy with a critic on the same LoRA model, and all that a checkpoint of its training
-holds.
-"""
+"""A policy with a value head on the same LoRA model, and its optimizer state and checkpoints."""
 
 from __future__ import annotations
 
@@ -20,16 +18,15 @@ from workbench.types import Response, WorkbenchError
 if TYPE_CHECKING:
     import torch
 
-LARGEST_NORM = 1.0  # of an update's gradient
-FLOOR = 0.1  # share of the learning rates that their cosine ends at *(code)*
+MAX_GRAD_NORM = 1.0
+FINAL_SHARE = 0.1  # share of the learning rate at the end of the cosine schedule *(code)*
 
 
 class Actor:
-    """The model in training and its value head: linear, on the last hidden state, and 0 at the
-    beginning.
+    """The model in training, with a linear value head on the last hidden state.
 
-    The critic reads what the policy computes and does not change it: its errors, of another size
-    than the policy's, would take the adapter's step away.
+    The head starts at 0. The critic's gradient stops at the hidden state: its errors have another
+    scale than the policy's and would dominate the step of the adapter.
     """
 
     def __init__(self, trainee: Trainee) -> None:
@@ -43,27 +40,30 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Passes with gradients: where layers are to be computed again, these are in training
-        mode, in which nothing can be sampled. What is in them stays out of it: dropout would
-        make the ratio of an unchanged policy another than 1."""
-        again = [
+        """Switch gradient checkpointing on for forward passes with gradients.
+
+        A layer recomputes its activations only in training mode, in which sampling does not work.
+        Its submodules stay in evaluation mode: dropout would give an unchanged policy a ratio
+        other than 1.
+        """
+        layers = [
             module
             for module in self.model.modules()
             if getattr(module, "gradient_checkpointing", False)
         ]
-        for module in again:
-            module.training = True
+        for layer in layers:
+            layer.training = True  # `train()` would also change the submodules
         try:
             yield
         finally:
-            for module in again:
-                module.training = False
+            for layer in layers:
+                layer.training = False
 
     def collate(
         self, responses: Sequence[Response]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Ids and attention of prompts and responses, (B, L), and 1 for each token of a
-        response, (B, T).
+        """Return ids and attention mask of prompts and responses, (B, L) each, and a mask of the
+        responses' tokens, (B, T).
         """
         import torch
 
@@ -73,6 +73,7 @@ class Actor:
         pad = self.tokenizer.pad_token_id
         ids, attention = [], []
         for prompt, response in zip(prompts, responses, strict=True):
+            # every response starts in column `before`
             left, right = before - len(prompt), after - len(response.token_ids)
             ids.append([pad] * left + prompt + list(response.token_ids) + [pad] * right)
             attention.append([0] * left + [1] * (before + after - left - right) + [0] * right)
@@ -84,23 +85,27 @@ class Actor:
     def logprobs_and_values(
         self, ids_bL: torch.Tensor, attention_bL: torch.Tensor, length: int, temperature: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of the last `length` tokens the log-probability of each and the critic's value before
-        it: (b, T) both.
+        """Return the log-probability of each of the last `length` tokens, and the critic's value
+        before each of them, (b, T) both.
         """
-
         known = inspect.signature(self.model.get_base_model().forward).parameters
-        more: dict[str, Any] = {"logits_to_keep": length + 1} if "logits_to_keep" in known else {}
+        options: dict[str, object] = {}
+        if "logits_to_keep" in known:
+            options["logits_to_keep"] = length + 1  # saves the logits of the prompt
         if "position_ids" in known:
-            more["position_ids"] = (attention_bL.cumsum(1) - 1).clamp(min=0)
+            options["position_ids"] = (attention_bL.cumsum(1) - 1).clamp(min=0)
         hidden: list[torch.Tensor] = []
-        head = self.model.get_output_embeddings()
-        hook = head.register_forward_pre_hook(lambda _, inputs: hidden.append(inputs[0]))
+        # the input of the output layer is the last hidden state
+        hook = self.model.get_output_embeddings().register_forward_pre_hook(
+            lambda _, inputs: hidden.append(inputs[0])
+        )
         try:
             output = self.model(
-                input_ids=ids_bL, attention_mask=attention_bL, use_cache=False, **more
+                input_ids=ids_bL, attention_mask=attention_bL, use_cache=False, **options
             )
         finally:
             hook.remove()
+        # the logits and the hidden state before a token are those of the column before it
         logits_bTV = output.logits[:, -length - 1 : -1].float() / temperature
         sampled_bT = logits_bTV.gather(-1, ids_bL[:, -length:, None]).squeeze(-1)
         values_bT = self.head(hidden[0][:, -length - 1 : -1].detach().float()).squeeze(-1)
@@ -108,9 +113,12 @@ class Actor:
 
 
 class State:
-    """Adapter, value head, optimizer, and the generator of all that is random once a run has begun.
+    """The parts of a training that a checkpoint stores: adapter, value head, optimizer, and the
+    generator of all random numbers of the run.
 
-    `config` has `optim`, `critic_learning_rate` and `saving`.
+    Args:
+        config: a `PPO` or `RewardModel`, with `optim`, `critic_learning_rate` and `saving`.
+        steps: training steps, over which the learning rates follow their schedule.
     """
 
     def __init__(self, actor: Actor, config: Any, steps: int, seed: int) -> None:
@@ -118,20 +126,21 @@ class State:
 
         self.actor, self.config, self.steps = actor, config, steps
         self.weights = [weight for weight in actor.model.parameters() if weight.requires_grad]
-        heads = list(actor.head.parameters())
         self.optimizer = torch.optim.AdamW(
-            [{"params": self.weights}, {"params": heads}], betas=(0.9, 0.95), weight_decay=0.0
+            [{"params": self.weights}, {"params": list(actor.head.parameters())}],
+            betas=(0.9, 0.95),
+            weight_decay=0.0,
         )
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
-        """A seed."""
+        """Draw a seed from the run's generator."""
         import torch
 
         return int(torch.randint(2**31, (), generator=self.generator))
 
     def set_rates(self, step: int) -> float:
-        """Set the learning rates of a step, counted from 1; returns the adapter's."""
+        """Set the learning rates of a step, counted from 1, and return that of the adapter."""
         optim = self.config.optim
         share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
         adapter, head = self.optimizer.param_groups
@@ -140,66 +149,76 @@ class State:
         return optim.learning_rate * share
 
     def update(self) -> float:
-        """One step of the optimizer, adapter and head clipped apart; returns the norm that the
-        adapter's gradient had.
+        """Do one optimizer step, and return the norm of the adapter's gradient before clipping.
+
+        The gradients of adapter and head are clipped separately.
 
         Raises:
-            WorkbenchError: a gradient is not finite; no weight has changed then.
+            WorkbenchError: a gradient is not finite; the weights are then unchanged.
         """
         import torch
 
-        norm = torch.nn.utils.clip_grad_norm_(self.weights, LARGEST_NORM)
-        of_head = torch.nn.utils.clip_grad_norm_(self.actor.head.parameters(), LARGEST_NORM)
-        if not (torch.isfinite(norm) and torch.isfinite(of_head)):
+        norm, head_norm = (
+            torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
+            for weights in (self.weights, self.actor.head.parameters())
+        )
+        if not (torch.isfinite(norm) and torch.isfinite(head_norm)):
             raise WorkbenchError(
-                "the gradient is not finite: lower the learning rates and begin in another --out"
-                " folder"
+                "the gradient is not finite: lower the learning rates and start again in another"
+                " --out folder"
             )
         self.optimizer.step()
         self.optimizer.zero_grad()
         return float(norm)
 
-    def steps_left(self, journal: MetricsLog) -> Iterator[int]:
-        """Yield each step that is left, and after it save a checkpoint where one is due. After an
-        interrupt no further step follows."""
-        for step in range(journal.done + 1, self.steps + 1):
+    def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
+        """Yield each remaining step, and save a checkpoint after it if one is due. Stop after an
+        interrupted step.
+        """
+        for step in range(metrics.done + 1, self.steps + 1):
             yield step
             last = step == self.steps
-            if step % self.config.saving.save_every == 0 or last or journal.interrupted:
-                journal.saved(self.save(journal.out / "checkpoints" / f"checkpoint-{step}"))
-            if journal.interrupted and not last:
-                journal.stopped = True
+            if step % self.config.saving.save_every == 0 or last or metrics.interrupted:
+                folder = metrics.out / "checkpoints" / f"checkpoint-{step}"
+                metrics.complete_checkpoint(self.save(folder))
+            if metrics.interrupted and not last:
+                metrics.stopped = True
                 return
 
     def save(self, folder: Path) -> Path:
+        """Write a checkpoint to `folder`, replacing an incomplete one."""
         import torch
         from peft import get_peft_model_state_dict
 
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        held = {
+        state = {
             "adapter": get_peft_model_state_dict(self.actor.model),
             "head": self.actor.head.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
         }
-        torch.save(held, folder / "state.pt")
+        torch.save(state, folder / "state.pt")
         return folder
 
     def load(self, folder: Path) -> None:
+        """Restore what `save` wrote to `folder`."""
         import torch
         from peft import set_peft_model_state_dict
 
-        held = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
-        set_peft_model_state_dict(self.actor.model, held["adapter"])
-        self.actor.head.load_state_dict(held["head"])
-        self.optimizer.load_state_dict(held["optimizer"])
-        self.generator.set_state(held["generator"])
+        state = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
+        set_peft_model_state_dict(self.actor.model, state["adapter"])
+        self.actor.head.load_state_dict(state["head"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.generator.set_state(state["generator"])
 
 
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
-    """The share of the learning rate at a step, counted from 0: a linear rise over the share
-    `warmup` of the steps, then constant, linear to 0, or a cosine down to `FLOOR`."""
+    """Return the share of the learning rate at a step, counted from 0.
+
+    The share rises linearly over the first `warmup` of the steps. Then it is constant, linear to 0,
+    or a cosine down to `FINAL_SHARE`.
+    """
     rise = round(warmup * steps)
     if step < rise:
         return (step + 1) / rise
@@ -208,4 +227,4 @@ def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
     left = max(1, steps - rise)
     if kind == "linear":
         return 1 - (step - rise) / left
-    return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * (step - rise) / left))
+    return FINAL_SHARE + (1 - FINAL_SHARE) * 0.5 * (1 + math.cos(math.pi * (step - rise) / left))

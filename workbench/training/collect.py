@@ -1,5 +1,5 @@
-"""Graded samples of a policy, kept as they come: what rules make rows of. A killed collection
-goes on where it was.
+"""Sample and grade responses before a training, in chunks that survive a kill; `pairs` selects
+training rows from them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import iter_rows, repair, truncate_after_step
 
-SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
-IDENTITY = "collect.json"  # in that folder: whose samples they are, and of what
+SAMPLES = "samples"  # subfolder of a stage for its samples
+WRITTEN = "written"  # subfolder of a stage for answers that a judge wrote
+IDENTITY = "collect.json"  # in the folder of the samples: their policy, questions and settings
 
 
 def collect(
@@ -42,41 +43,42 @@ def collect(
     chunk: int = 64,
     max_failed: float = 0.2,
 ) -> list[Feedback]:
-    """`how.samples` graded responses of `policy` to every question, recorded in the folder
-    `out`; what is there is kept.
+    """Sample `how.samples` responses of `policy` to each question, grade them and store them in the
+    folder `out`, keeping the chunks that are complete there.
 
-    So many questions as `chunk` says are sampled, graded and written at a time; rows carry its
-    number, from 1, as their step. What is sampled in a chunk depends on `how.seed` and that
-    number.
+    `chunk` questions are sampled, graded and written at a time. Rows have the number of their
+    chunk, from 1, as their step. The samples of a chunk depend on `how.seed` and this number.
+
+    Args:
+        method: reward that counts as the grade of a response; None if `grade` computes no reward.
 
     Raises:
-        WorkbenchError: no questions, or one twice, or the folder holds samples of something else.
-        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of
-        `method`; or, where that is None and
-            nothing is paid, could not be graded at all.
+        WorkbenchError: no questions, duplicate questions, or `out` has samples of another policy,
+            other questions or other settings.
+        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`
+            or, if it is None, no usable verdict (see `ungraded`).
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
     if len({question.id for question in questions}) < len(questions):
-        raise WorkbenchError("a question's id is there twice: give each question once")
-    # a policy that lies in the run goes with it wherever the run is moved
-    whose = policy_hash(policy) or policy
+        raise WorkbenchError("two questions have the same id: give each question once")
     identity = {
-        "policy": whose,
+        # by content, because the folder of a policy inside the run moves with the run
+        "policy": policy_hash(policy) or policy,
         "questions": [question.id for question in questions],
         **vars(how),
         "chunk": chunk,
     }
     keep_identity(out, IDENTITY, identity, "other samples", began=(out / ROLLOUTS).exists())
     chunks = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
-    done = _whole(out, [len(part) * how.samples for part in chunks])
+    done = _complete_chunks(out, [len(part) * how.samples for part in chunks])
     if done < len(chunks):
         loaded = load_policy(policy)
         with Store(out) as store:
             for number, part in enumerate(chunks[done:], start=done + 1):
                 seed = random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
-                drawn = replace(how, seed=seed)
-                feedbacks = grade(generate(loaded, part, step=number, **vars(drawn)))
+                sampling = replace(how, seed=seed)
+                feedbacks = grade(generate(loaded, part, step=number, **vars(sampling)))
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
                 store.sync()
@@ -97,39 +99,39 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """`collect` from the policy that a stage starts from, in the stage's folder; `seed` is the
-    job's by default."""
-    how = sampling.decoding(job.seed if seed is None else seed, samples)
+    """Run `collect` with the initial policy of a stage, in the stage's folder; `seed` is the job's
+    by default.
+    """
     return collect(
         job.start,
         questions,
         grade,
         job.out / SAMPLES,
-        how,
+        sampling.decoding(job.seed if seed is None else seed, samples),
         method=method,
         max_failed=sampling.max_failed,
     )
 
 
-def _whole(out: Path, sizes: Sequence[int]) -> int:
-    """How many chunks, from the first, have all their rows; what is recorded after them is cut
-    off.
-    """
+def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
+    """Return the number of leading chunks with all their rows, and remove the rows after them."""
     path = out / ROLLOUTS
     if not path.exists():
         return 0
     repair(path)
     rows = Counter(row["step"] for row in iter_rows(path))
-    whole = [rows[number] == size for number, size in enumerate(sizes, start=1)]
-    done = [*whole, False].index(False)
+    complete = [rows[number] == size for number, size in enumerate(sizes, start=1)]
+    done = [*complete, False].index(False)
     truncate_after_step(path, done)
     return done
 
 
 def ungraded(feedback: Feedback) -> str | None:
-    """Why nothing is known of a sample: its own error, or that of its verdicts where all of them
-    failed; None otherwise. One failure among many verdicts, as a long answer may have, leaves
-    the rest of use."""
+    """Return why a sample has no usable verdict, or None if it has one.
+
+    The reason is its own error, or that of its verdicts if all of them failed. A long answer with
+    a few failed verdicts is usable.
+    """
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message
     errors = [
@@ -152,44 +154,41 @@ def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed:
     check_failed(unscored, len(feedbacks), max_failed, "samples could not be graded")
 
 
-WRITTEN = "written"  # the folder of what was written, in a stage's own
-
-
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """What `write` answers to the questions, as `policy` would say it after its own prompt,
-    recorded in the folder `out`.
+    """Return a judge's answers to the questions as responses of `policy`, stored in the folder
+    `out`.
 
     Raises:
-        TooManyFailures: more than `max_failed` of the answers could not be written. Nothing is
-        recorded, and what was
-            answered stands in the judge's cache.
+        TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored, but the
+            judge's cache keeps the replies.
     """
     if not out.exists():
-        opened = prefill(load_tokenizer(policy))
-        found = [_closing(feedback, opened) for feedback in write(questions)]
-        why = [feedback.error.message for feedback in found if feedback.error is not None]
-        check_failed(why, len(found), max_failed, "answers could not be written")
+        prefix = prefill(load_tokenizer(policy))
+        answers = [_after_prefill(feedback, prefix) for feedback in write(questions)]
+        failures = [feedback.error.message for feedback in answers if feedback.error is not None]
+        check_failed(failures, len(answers), max_failed, "answers could not be written")
         partial = out.with_name(f".{out.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         with Store(partial) as store:
-            store.append(found)
+            store.append(answers)
             store.sync()
-        os.replace(partial, out)  # the whole record, or none of it
+        os.replace(partial, out)  # complete or not at all
     return list(iter_feedback(out))
 
 
-def _closing(feedback: Feedback, opened: str) -> Feedback:
-    """The answer after a prompt that opens the thinking: it is closed before the answer, which
-    would else be a thought.
+def _after_prefill(feedback: Feedback, prefix: str) -> Feedback:
+    """Return an answer as the continuation of the prompt's `prefix`.
+
+    If the prompt opens a thinking section, the answer closes it first; otherwise it would be part
+    of the thinking.
     """
-    if feedback.error is not None or not opened.lower().startswith("<think>"):
+    if feedback.error is not None or not prefix.lower().startswith("<think>"):
         return feedback
-    response = feedback.response
-    before = "</think>\n\n"
-    moved = tuple((start + len(before), end + len(before)) for start, end in response.offsets)
+    response, before = feedback.response, "</think>\n\n"
+    moved = ((start + len(before), end + len(before)) for start, end in response.offsets)
     text = replace(
-        response, text=before + response.text, offsets=((0, len(before)), *moved), prefill=opened
+        response, text=before + response.text, offsets=((0, len(before)), *moved), prefill=prefix
     )
     return replace(feedback, response=text)

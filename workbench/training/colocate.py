@@ -13,12 +13,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.policies import vllm
 from workbench.policies.generate import Sampling
 from workbench.training.grpo_config import GRPO
 from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    import torch
+    import trl
+    from peft import PeftModel
+    from vllm import LLM
 
 # (ours) Upper bound of a token's importance weight. The weight corrects the difference between the
 # probabilities of the two engines, which round differently.
@@ -57,7 +63,7 @@ def engine(config: GRPO) -> Iterator[None]:
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
-def register_engine(config: GRPO, trainer: Any) -> None:
+def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
     """Register the engine that TRL has created, so that it can be shut down."""
     if config.vllm != "none":
         vllm.register(trainer.vllm_generation.llm)
@@ -83,7 +89,7 @@ def engine_arguments(config: GRPO) -> dict[str, object]:
 
 
 def sample(
-    trainer: Any, prompt_ids: Sequence[Sequence[int]]
+    trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]
 ) -> tuple[list[list[int]], list[list[float]]]:
     """Sample a completion for each prompt from vLLM with the current weights.
 
@@ -115,7 +121,7 @@ def sample(
     return [ids for ids, _ in completions], [list(logprobs) for _, logprobs in completions]
 
 
-def _load_weights(trainer: Any, llm: Any, asleep: bool) -> None:
+def _load_weights(trainer: trl.GRPOTrainer, llm: LLM, asleep: bool) -> None:
     """Copy the current weights to vLLM, and clear the prefix cache of the old ones."""
     import torch
 
@@ -131,7 +137,7 @@ def _load_weights(trainer: Any, llm: Any, asleep: bool) -> None:
     llm.reset_prefix_cache()
 
 
-def merged_weights(model: Any) -> Iterator[tuple[str, Any]]:
+def merged_weights(model: PeftModel) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the weights of a PEFT model with the adapter merged, by their names in the base model.
     The model itself is not changed.
     """

@@ -19,13 +19,13 @@ from workbench.training import colocate
 from workbench.training.grpo_config import GRPO, batches, check, check_split
 from workbench.training.loading import load_trainee, save_policy
 from workbench.training.recorder import RolloutRecorder
-from workbench.training.stage import Given, Stage, Status, training
+from workbench.training.stage import Inputs, Stage, Status, training
 from workbench.training.trl_common import process_state
 from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import Grade, Question, WorkbenchError
 
 
-def grpo_stage(config: GRPO, given: Given, method: str, *, plain: bool = False) -> Stage:
+def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False) -> Stage:
     """Return `train_grpo` as a stage called "grpo".
 
     Args:
@@ -38,7 +38,7 @@ def grpo_stage(config: GRPO, given: Given, method: str, *, plain: bool = False) 
     check(config)
     plain = plain or choose_unsloth(config, None) is False
     train = partial(train_grpo, unsloth=False if plain else None)
-    return training("grpo", train, config, given, method, plain)
+    return training("grpo", train, config, inputs, method, plain)
 
 
 def train_grpo(
@@ -140,7 +140,7 @@ def check_processes(checkpoint: Path | None, count: int) -> None:
     """
     if checkpoint is None:
         return
-    saved = len(list(Path(checkpoint).glob("rng_state_*.pth"))) or 1
+    saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1
     if saved != count:
         raise WorkbenchError(
             f"this run was started with {saved} processes, not {count}: launch {saved}, or choose"

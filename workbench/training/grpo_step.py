@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import trl
@@ -44,7 +44,19 @@ from workbench.training.trl_common import (
     report_callback,
     trainer_arguments,
 )
-from workbench.types import Feedback, Question, Response, WorkbenchError
+from workbench.types import (
+    Feedback,
+    JsonMapping,
+    JsonObject,
+    Question,
+    Response,
+    WorkbenchError,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, TrainerState
+
+Tensors = dict[str, torch.Tensor]  # TRL's batch by name; a few values are numbers or None
 
 # TRL logs the whole prompt of every response without a reward. The recorder counts them instead.
 logging.getLogger("trl.trainer.grpo_trainer").addFilter(
@@ -69,7 +81,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     loss_called = False  # whether `_compute_loss` of this class has run
     sampling_state: torch.Tensor | None = None  # torch's random state after the last sampling
     # the batch in the loss, if its ratio is that of whole responses
-    trajectory_batch: dict[str, Any] | None = None
+    trajectory_batch: Tensors | None = None
 
     def __init__(
         self,
@@ -91,7 +103,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.group_counts: Counter[str] = Counter()  # groups by question
         self.responses: list[Response] = []  # in the order of their grading
         self.feedbacks: list[Feedback] = []  # of the responses that were graded last
-        self.update_logs: list[Mapping[str, Any]] = []
+        self.update_logs: list[JsonMapping] = []
         requested = trl_arguments(config, out, seed)
         arguments = trl.GRPOConfig(**requested)
         # Unsloth's config sets "none" for dr_grpo.
@@ -112,7 +124,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     # --- prompts → rollouts
 
-    def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
+    def _generate_single_turn(
+        self, prompt_ids: list[list[int]], *args: object, **kwargs: object
+    ) -> tuple[list[list[int]], list[list[float]] | None]:
         """Overridden to sample with our engine, or with vLLM, which also returns the
         log-probabilities. An Unsloth model has another forward pass: TRL samples from it.
         """
@@ -126,7 +140,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     # --- rollouts → grades
 
     def reward(
-        self, completion_ids: list[list[int]], number: list[int], **_: Any
+        self, completion_ids: list[list[int]], number: list[int], **_: object
     ) -> list[float | None]:
         """TRL's reward function: grade the completions and return their rewards, or None."""
         step = self.state.global_step // self.config.iterations + 1
@@ -173,11 +187,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     # --- grades → advantages
 
-    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    def _generate_and_score_completions(self, inputs: list[JsonObject]) -> Tensors:
         """Overridden to replace the advantages that TRL computed from the rewards."""
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
-    def with_advantages(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def with_advantages(self, batch: Tensors) -> Tensors:
         """Return the graded batch with our advantages, (B, T), and the indices of its rows in
         `responses`. The tokens of responses without a reward are masked.
         """
@@ -201,7 +215,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         places_B = torch.arange(end - size, end, device=device)
         return {**without(unscored, batch, self.accelerator), "row": places_B}
 
-    def _prepare_inputs(self, generation_batch: Any) -> Any:
+    def _prepare_inputs(self, generation_batch: list[JsonObject]) -> Tensors:
         """Overridden so that several processes end with the random state of a single one, which
         shuffles the whole generation batch.
         """
@@ -214,7 +228,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     # --- advantages → loss
 
-    def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def compute_loss(
+        self, model: PreTrainedModel, inputs: Tensors, *args: object, **kwargs: object
+    ) -> torch.Tensor:
         """Overridden for Unsloth, whose trainer computes the loss here and skips
         `_compute_loss`.
         """
@@ -223,7 +239,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             inputs = unsloth_hooks.loss_inputs(inputs)
         return super().compute_loss(model, inputs, *args, **kwargs)
 
-    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+    def _compute_loss(self, model: PreTrainedModel, inputs: Tensors) -> torch.Tensor:
         """Overridden to record the inputs of the loss, and to give the next override the batch
         of a loss with the ratio of whole responses.
         """
@@ -235,7 +251,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.record_loss_inputs(inputs, self.logprobs_BT)
         return loss
 
-    def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
+    def _get_per_token_logps_and_entropies(
+        self, model: PreTrainedModel, *args: object, **kwargs: object
+    ) -> Any:
         """Overridden to read a shared prompt once, to keep the log-probabilities for the record,
         and to change the old ones so that TRL's ratio by token is that of the whole response:
         TRL's loss reads the old ones after this call.
@@ -256,9 +274,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             )
         return outputs
 
-    def record_loss_inputs(
-        self, batch: Mapping[str, Any], logprobs_BT: torch.Tensor | None = None
-    ) -> None:
+    def record_loss_inputs(self, batch: Tensors, logprobs_BT: torch.Tensor | None = None) -> None:
         """Add the inputs of the loss, and the log-probabilities if known, to the responses."""
         advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
         if advantages_BT.dim() == 1:
@@ -267,7 +283,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         old_BT = logprobs_BT if old_BT is None else old_BT
         ratios_BT = None if logprobs_BT is None else ratio_of(logprobs_BT, old_BT)
         for row, place in enumerate(batch["row"].tolist()):
-            if batch["completion_mask"][row].any():  # it is trained on
+            if batch["completion_mask"][row].any():  # otherwise it is not trained on
                 self.responses[place] = with_token_stats(
                     self.responses[place],
                     row,
@@ -279,7 +295,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     # --- loss → update → log
 
-    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+    def training_step(self, *args: object, **kwargs: object) -> torch.Tensor:
         """Overridden to detect another library's patch that bypasses our loss."""
         loss = super().training_step(*args, **kwargs)
         if self.plain and not self.loss_called:
@@ -289,14 +305,14 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             )
         return loss
 
-    def log_update(self, state: Any, logs: Mapping[str, Any]) -> None:
+    def log_update(self, state: TrainerState, logs: JsonMapping) -> None:
         """Keep the logs of an update, and record the step after its last update."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return
         means = {}
         for name in LOGGED:
-            values = [float(one[name]) for one in self.update_logs if one.get(name) is not None]
+            values = [float(log[name]) for log in self.update_logs if log.get(name) is not None]
             if values:
                 means[name] = fmean(values)
         self.recorder.log(state.global_step // self.config.iterations, means, list(self.responses))
@@ -304,18 +320,19 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.responses.clear()
         self.update_logs.clear()
 
-    def step_ends(self, state: Any) -> bool:
+    def step_ends(self, state: TrainerState) -> bool:
         """Return whether the last update was the last one on its responses."""
         return bool(state.global_step % self.config.iterations == 0)
 
 
-def trl_arguments(config: GRPO, out: Path, seed: int) -> dict[str, Any]:
+def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
     """Return TRL's arguments for `config`, including those whose defaults could change."""
     processes = process_state().num_processes
     trajectory = config.importance_sampling == "trajectory"
     responses, generated, micro = batches(config, processes)
+    parts = config.optim, config.lora, config.saving
     return dict(
-        **trainer_arguments(config, out, steps=config.steps, updates=config.iterations, seed=seed),
+        **trainer_arguments(*parts, out, steps=config.steps, updates=config.iterations, seed=seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=responses // (micro * processes),
         generation_batch_size=generated,

@@ -1,5 +1,6 @@
-"""The one place that loads a policy for training, by Unsloth on a GPU that has it, by
-transformers and PEFT elsewhere, and puts away what was trained."""
+"""Load a policy with a LoRA adapter for training (by Unsloth if it runs here, otherwise by
+transformers and PEFT), and save the trained policy.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.policies.load import check_policy_name, load_checkpoint, load_policy
 from workbench.runs.checkpoints import mark_complete
@@ -21,30 +22,38 @@ from workbench.types import WorkbenchError
 from workbench.util.config import leaves, settings
 from workbench.util.disk import cache_folder
 
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import BitsAndBytesConfig, PreTrainedTokenizerBase
+
+# (ours) all linear layers of Llama and Qwen; Unsloth has no "all-linear"
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 @dataclass(frozen=True)
 class Trainee:
-    """A policy with a trainable LoRA adapter, whose base is in `four_bits` or not. `path` is
-    "unsloth" or "plain".
+    """A policy with a trainable LoRA adapter.
+
+    Attributes:
+        path: "unsloth" or "plain" (transformers and PEFT).
+        four_bits: whether the base is held in 4 bits.
     """
 
-    model: Any
-    tokenizer: Any
+    model: PeftModel
+    tokenizer: PreTrainedTokenizerBase
     path: str
     four_bits: bool = False
 
 
 def import_unsloth_first() -> bool:
-    """Import Unsloth if it can run here. To be called before TRL is first imported, because
-    Unsloth patches it.
+    """Import Unsloth if it runs here, and return whether it was imported. Call this before TRL is
+    first imported, because Unsloth patches TRL.
 
-    Anything that goes wrong means the plain path: with a driver or version that does not suit
-    it, Unsloth raises what it likes.
+    If the import fails for any reason, policies are loaded by transformers and PEFT: Unsloth
+    raises exceptions of many types for an unsuitable driver or version.
     """
-    # Unsloth's own switch, by which its trainer can be checked anywhere. Its `FastLanguageModel`
-    # needs CUDA and stays out: the policy is PEFT's on transformers' model.
+    # UNSLOTH_ALLOW_CPU is Unsloth's own switch for tests of its trainer. Its `FastLanguageModel`
+    # needs CUDA, so without a GPU the model is still loaded by transformers and PEFT.
     on_cpu = os.environ.get("UNSLOTH_ALLOW_CPU") == "1"
     if not has_gpu() and not on_cpu:
         return False
@@ -52,10 +61,10 @@ def import_unsloth_first() -> bool:
         print("unsloth: not used, TRL was imported before it", file=sys.stderr)
         return False
     os.environ.setdefault("UNSLOTH_DISABLE_STATISTICS", "1")  # its statistics are a download
-    # Its generated sources otherwise go to the working directory.
+    # its generated sources otherwise go to the working directory
     os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", compile_folder())
     try:
-        # compiled for a CPU, the first loss takes minutes
+        # compiling the first loss for a CPU takes minutes
         if not has_gpu() and os.environ.setdefault("UNSLOTH_COMPILE_DISABLE", "1") == "1":
             import torch._dynamo
 
@@ -68,7 +77,7 @@ def import_unsloth_first() -> bool:
                 file=sys.stderr,
             )
         return False
-    if on_cpu:  # with a GPU, too, Unsloth then leaves TRL as it is
+    if on_cpu:  # with this switch Unsloth leaves TRL unpatched, on a GPU too
         patch_grpo()
     return True
 
@@ -80,15 +89,15 @@ def has_gpu() -> bool:
 
 
 def compile_folder() -> str:
-    """A folder for Unsloth's generated sources that nobody else can write to, because Unsloth
-    runs what it finds there.
+    """Return a folder for Unsloth's generated sources. Only this user can write to it, because
+    Unsloth runs the files in it.
     """
     try:
         folder = cache_folder() / "unsloth"
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)  # fails for a folder that belongs to another user
         return str(folder)
-    except (OSError, RuntimeError):  # no home, or none that can be written
+    except (OSError, RuntimeError):  # no home folder, or not writable
         return tempfile.mkdtemp(prefix="unsloth-")
 
 
@@ -101,22 +110,23 @@ def load_trainee(
     gradient_checkpointing: bool = False,
     **lora: Any,
 ) -> Trainee:
-    """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the
-    base is frozen.
+    """Load `policy` (a folder or hub name) with a frozen base and a new LoRA adapter on all linear
+    layers.
 
-    fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends
-    on `seed` alone.
+    Weights are fp32 on a CPU and bf16 on a GPU, whatever their stored type. The adapter starts as
+    the identity and depends only on `seed`.
 
     Args:
         max_length: tokens of prompt and response together; only Unsloth needs it.
-        unsloth: None takes Unsloth where it runs; True insists on it, False leaves it out.
-        gradient_checkpointing: takes hold where the model is in training mode.
+        unsloth: None uses Unsloth if it runs here; True requires it, False excludes it.
+        gradient_checkpointing: recompute activations in the backward pass, in layers that are in
+            training mode.
         lora: further fields of `workbench.training.settings.LoRA`.
 
     Raises:
-        WorkbenchError: the policy cannot be loaded, or cannot be checkpointed; a base in 4 bits
-        on a machine that cannot hold one.
-        RuntimeError: Unsloth was insisted on and cannot run.
+        WorkbenchError: the policy cannot be loaded, it does not support gradient checkpointing, or
+            this machine cannot hold a base in 4 bits.
+        RuntimeError: Unsloth is required and does not run here.
     """
     import torch
 
@@ -137,11 +147,11 @@ def load_trainee(
         set_seed(seed)
         trainee = _load_plain(policy, adapter)
         if usable:
-            trainee = replace(trainee, model=fitted(trainee.model), path="unsloth")
-    where = torch.cuda.get_device_name() if has_gpu() else "CPU"
+            trainee = replace(trainee, model=with_unsloth_methods(trainee.model), path="unsloth")
+    device = torch.cuda.get_device_name() if has_gpu() else "CPU"
     print(
         f"training with {trainee.path} LoRA r={adapter.lora_r}"
-        f"{' on a base in 4 bits' if adapter.load_in_4bit else ''} on {where}",
+        f"{' on a base in 4 bits' if adapter.load_in_4bit else ''} on {device}",
         file=sys.stderr,
     )
     return trainee
@@ -166,7 +176,7 @@ def _load_plain(policy: str, adapter: LoRA) -> Trainee:
     if adapter.gradient_checkpointing:
         if not model.get_base_model().supports_gradient_checkpointing:
             raise WorkbenchError(
-                f"the layers of '{policy}' cannot be computed again: set"
+                f"'{policy}' does not support gradient checkpointing: set"
                 " gradient_checkpointing=false"
             )
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -178,8 +188,8 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
     from unsloth import FastLanguageModel
 
     check_policy_name(policy)
-    # its own kind, which keeps layers' inputs in the host's memory
-    again = "unsloth" if adapter.gradient_checkpointing else False
+    # Unsloth's own kind of checkpointing moves the layers' inputs to the host's memory
+    checkpointing = "unsloth" if adapter.gradient_checkpointing else False
     model, tokenizer = FastLanguageModel.from_pretrained(
         policy,
         max_seq_length=positions(policy, max_length),
@@ -187,7 +197,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
         load_in_4bit=adapter.load_in_4bit,
         use_exact_model_name=True,
         trust_remote_code=False,
-        use_gradient_checkpointing=again,
+        use_gradient_checkpointing=checkpointing,
     )
     model = FastLanguageModel.get_peft_model(
         model,
@@ -195,7 +205,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
         lora_alpha=adapter.lora_alpha,
         lora_dropout=0.0,
         target_modules=LINEAR,
-        use_gradient_checkpointing=again,
+        use_gradient_checkpointing=checkpointing,
         random_state=seed,
     )
     tokenizer.padding_side = "left"
@@ -203,10 +213,9 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
 
 
 def positions(policy: str, wanted: int) -> int:
-    """`wanted` tokens, or as many as `policy` has positions for.
+    """Return `wanted`, or the number of positions of `policy` if that is smaller.
 
-    Unsloth would stretch them over more, and say so in no more than a line of its log: that is
-    another policy.
+    Above this number Unsloth would change the position encoding, which makes another policy.
     """
     from transformers import AutoConfig
 
@@ -220,8 +229,12 @@ def save_policy(
     name: str = "policy",
     more: Callable[[Path], None] = lambda folder: None,
 ) -> None:
-    """Put the adapter and its tokenizer, with the files that `more` writes and the digests of all
-    files, into `out/name`, whole or not at all."""
+    """Save the adapter and its tokenizer to `out/name`, completely or not at all, with the digests
+    of all files.
+
+    Args:
+        more: writes further files to the folder that it gets.
+    """
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
     trainee.model.save_pretrained(str(partial))
@@ -234,11 +247,11 @@ def save_policy(
 
 
 def save_merged(trainee: Trainee, out: Path) -> None:
-    """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`,
-    whole or not at all.
+    """Save the policy with its adapter merged, a full checkpoint, to `out/policy`, completely or
+    not at all.
 
-    The next stage does not start from a base in 4 bits: the adapter is merged into the base as it
-    is stored.
+    An adapter trained on a base in 4 bits is merged into the stored base: the next stage does not
+    start from 4 bits.
     """
     import torch
 
@@ -248,25 +261,26 @@ def save_merged(trainee: Trainee, out: Path) -> None:
     with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
         save_policy(trainee, Path(folder))
         merged = load_policy(Path(folder) / "policy", device="cpu").model
-        # what a GPU computes in
+        # the type in which a GPU computes
         save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)
 
 
-def check_four_bits(config: Any, idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError where a part of a config that is not idle wants a base in 4 bits,
-    and this machine cannot.
+def check_four_bits(config: object, idle: Collection[str] = ()) -> None:
+    """Raise a WorkbenchError if a part of a config requires a base in 4 bits and this machine
+    cannot hold one.
+
+    Args:
+        idle: paths of the parts that this run does not use.
     """
     unused = {leaf for name in idle for leaf in leaves(config, name)}
-    for path, wanted, _ in settings(config):
-        if path.endswith(".load_in_4bit") and wanted and path not in unused:
+    for path, value, _ in settings(config):
+        if path.endswith(".load_in_4bit") and value and path not in unused:
             check_machine(path)
 
 
 def check_machine(name: str = "load_in_4bit") -> None:
-    """Raise a WorkbenchError where no base can be held in 4 bits."""
-    import torch
-
-    if not torch.cuda.is_available():
+    """Raise a WorkbenchError if this machine cannot hold a base in 4 bits."""
+    if not has_gpu():
         raise WorkbenchError(
             f"{name} is true, which needs a GPU, and there is none here: leave it false"
         )
@@ -277,14 +291,13 @@ def check_machine(name: str = "load_in_4bit") -> None:
         )
 
 
-def quantisation() -> Any:
-    """4-bit normal floats, their constants quantised as well, computed with in bfloat16, as
-    QLoRA's authors do.
+def quantisation() -> BitsAndBytesConfig:
+    """Return QLoRA's quantisation (arXiv 2305.14314): 4-bit normal floats with quantised constants,
+    computing in bfloat16.
 
-    What PEFT's `prepare_model_for_kbit_training` does besides is left out: the base is frozen by
-    the adapter, checkpointing that is not re-entrant needs no gradients of its input, and norms,
-    embeddings and head stay in bfloat16, as they are in 16 bits: in float32 a large vocabulary
-    would take back what was saved.
+    PEFT's `prepare_model_for_kbit_training` is not needed. PEFT freezes the base, non-reentrant
+    checkpointing needs no gradients of its input, and norms, embeddings and head stay in bfloat16:
+    in float32, those of a large vocabulary would use the memory that 4 bits save.
     """
     import torch
     from transformers import BitsAndBytesConfig
@@ -297,20 +310,11 @@ def quantisation() -> Any:
     )
 
 
-def keep_exact(model: Any) -> None:
-    """The adapter in float32 again where TRL has made it bfloat16, as it does on a base in 4
-    bits: there a step of 1e-6 is rounded away."""
-    if getattr(model, "is_loaded_in_4bit", False):
-        for weight in model.parameters():
-            if weight.requires_grad:
-                weight.data = weight.data.float()
-
-
 def patch_grpo() -> None:
-    """What `import unsloth` does to TRL on a GPU, and leaves out under its switch.
+    """Patch TRL's GRPO trainer as `import unsloth` does on a GPU without UNSLOTH_ALLOW_CPU.
 
     Raises:
-        RuntimeError: Unsloth made no trainer, of which it says no more than a line in a log.
+        RuntimeError: Unsloth did not replace the trainer; it reports this only in its log.
     """
     import trl
     from unsloth.models.rl import _patch_trl_rl_trainers
@@ -318,13 +322,15 @@ def patch_grpo() -> None:
     if not trl.GRPOTrainer.__name__.startswith("Unsloth"):
         _patch_trl_rl_trainers("grpo_trainer")
     if not trl.GRPOTrainer.__name__.startswith("Unsloth"):
-        raise RuntimeError("Unsloth made no GRPO trainer of its own")
+        raise RuntimeError("Unsloth did not replace TRL's GRPO trainer")
 
 
-def fitted(model: Any) -> Any:
-    """The model with what `FastLanguageModel` gives its own: the two methods that the trainer
-    calls, and the word that it is in float32 by choice, without which the trainer would compute
-    in half precision."""
+def with_unsloth_methods(model: PeftModel) -> PeftModel:
+    """Return the model with what `FastLanguageModel` adds to its own models.
+
+    These are the two methods that Unsloth's trainer calls, and the flag that float32 was chosen,
+    without which the trainer would compute in half precision.
+    """
     from unsloth import FastLanguageModel
 
     model.for_training = partial(FastLanguageModel.for_training, model)

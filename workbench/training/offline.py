@@ -1,24 +1,34 @@
 """SFT and DPO (arXiv 2305.18290) on TRL's trainers with a LoRA adapter, on rows that exist before
 the training.
 
-SFT: a row of a weight below 0 is unlearnt by unlikelihood training, and the loss is a mean over a
-step's tokens of answers, however a step is split. DPO: the policy with its adapter switched off is
-the reference. A killed training continues from its last complete checkpoint and ends with the
-weights of an uninterrupted one.
+SFT: rows with a negative weight are unlearned by unlikelihood training. The loss is the mean over
+the answer tokens of a step, however the step is split. DPO: the reference model is the policy
+without its adapter. A killed training continues from its last complete checkpoint and ends with
+the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.runs.checkpoints import rewind
 from workbench.training.loading import Trainee, load_trainee, save_merged, save_policy
 from workbench.training.recorder import MetricsLog, finite
-from workbench.training.rows import Card, Row, check_rows, example_ids, keep_data, pair_ids, within
+from workbench.training.rows import (
+    IGNORED,
+    Card,
+    Example,
+    Row,
+    check_rows,
+    example_ids,
+    keep_data,
+    pair_ids,
+    within,
+)
 from workbench.training.settings import (
     LoRA,
     Optim,
@@ -35,11 +45,15 @@ from workbench.training.trl_common import (
     report_callback,
     trainer_arguments,
 )
-from workbench.util.config import setting
+from workbench.types import JsonMapping, JsonObject
+from workbench.util.config import check_values, setting
 from workbench.util.jsonl import write_json
 
 if TYPE_CHECKING:
     import torch
+    from datasets import Dataset
+    from transformers import PreTrainedModel, Trainer, TrainerState
+    from transformers.modeling_outputs import CausalLMOutput
 
 SFT_LOGGED = ("loss", "learning_rate", "grad_norm")
 DPO_LOGGED = (
@@ -53,14 +67,14 @@ DPO_LOGGED = (
     "learning_rate",
     "grad_norm",
 )
-# least 1 − p in an unlikelihood *(code: that of Welleck et al.)*: a surer token is left alone
+# least 1 − p in the unlikelihood *(code: Welleck et al.)*; below it the gradient is 0
 LEAST = 1e-5
 
 
 @dataclass(frozen=True)
 class SFT:
-    """Settings of supervised fine-tuning. Defaults: TruthRL's baselines' (arXiv 2509.25760,
-    appendix), where it states them.
+    """Settings of supervised fine-tuning. Defaults: those of TruthRL's baselines (arXiv 2509.25760,
+    appendix), if it states them.
     """
 
     passes: Passes = Passes(batch=16)
@@ -71,15 +85,15 @@ class SFT:
 
 @dataclass(frozen=True)
 class DPO:
-    """Settings of DPO. Defaults: TruthRL's baselines' (arXiv 2509.25760, appendix), which does
-    not state β.
+    """Settings of DPO. Defaults: those of TruthRL's baselines (arXiv 2509.25760, appendix), which
+    does not state β.
     """
 
     beta: float = setting(
-        0.1, "β: how much a log-ratio to the reference counts; of IPO its τ", above=0
+        0.1, "β: scale of the log-ratios to the reference model; τ of IPO", above=0
     )
     loss_type: Literal["sigmoid", "ipo"] = setting(
-        "sigmoid", "sigmoid: DPO's own; ipo: (Δ of the means by token − 1/2β)²"
+        "sigmoid", "sigmoid: the DPO loss; ipo: (Δ of the means per token − 1/2β)²"
     )
     passes: Passes = Passes()
     optim: Optim = Optim(learning_rate=3e-6)
@@ -88,8 +102,9 @@ class DPO:
 
 
 def check(config: SFT | DPO) -> None:
-    """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_passes(config)
+    """Raise a WorkbenchError that names the field of an invalid setting."""
+    check_values(config)
+    check_passes(config.passes)
     check_report_to(config.saving)
 
 
@@ -99,18 +114,18 @@ def offline_stage(
     *,
     merged: bool = False,
     name: str = "",
-    cache_key: Any = None,
+    cache_key: object = None,
 ) -> Stage:
-    """`train_offline` as a stage on the rows that `make` returns; their card goes to `card.json`
-    of its folder.
+    """Return `train_offline` as a stage.
 
     Args:
-        merged: leave a full checkpoint, which another stage can start from.
+        make: returns the rows and their card, which is stored as `card.json` in the stage's folder.
+        merged: save a full checkpoint, from which another stage can start.
         name: "sft" or "dpo" by default.
         cache_key: see `Stage`.
 
     Raises:
-        WorkbenchError: settings that cannot work.
+        WorkbenchError: invalid settings.
     """
     check(config)
 
@@ -123,8 +138,8 @@ def offline_stage(
 
 
 def steps_of(passes: Passes, rows: int) -> int:
-    """How many steps a training on so many rows has; the last one is filled up from the next
-    pass *(ours)*.
+    """Return the number of steps of a training on `rows` rows. The last step is filled with rows
+    of a further pass *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -138,20 +153,19 @@ def train_offline(
     seed: int,
     merged: bool = False,
 ) -> Status:
-    """Train `policy` on `rows` (examples for SFT, pairs for DPO) in the folder `out`, continuing
-    what is there; the result goes to `out/policy`.
+    """Train `policy` on `rows` (examples for SFT, pairs for DPO) in the folder `out`, resuming if
+    it has checkpoints; the result is saved to `out/policy`.
 
     Args:
         policy: folder or hub name of the initial checkpoint.
-        merged: leave a full checkpoint there instead of an adapter.
+        merged: save a full checkpoint instead of an adapter.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was
-        written.
+        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
 
     Raises:
-        WorkbenchError: settings or rows that cannot work, rows that are too long, several
-        processes, no such policy, a folder begun with other rows.
+        WorkbenchError: invalid settings or rows, only rows that are too long, several processes,
+            unknown policy, or a folder of a training on other rows.
     """
     check(config)
     check_rows(rows)
@@ -160,159 +174,162 @@ def train_offline(
     trainee = load_trainee(
         policy, **vars(config.lora), seed=seed, max_length=passes.max_length, unsloth=False
     )
-    encode: Any = example_ids if supervised else pair_ids
-    every = [encode(trainee.tokenizer, row) for row in rows]
-    used = [every[n] for n in within(rows, list(map(length_of, every)), passes.max_length)]
+    tokenizer = trainee.tokenizer
+    encoded = [
+        example_ids(tokenizer, row) if isinstance(row, Example) else pair_ids(tokenizer, row)
+        for row in rows
+    ]
+    fitting = within(rows, [length_of(row) for row in encoded], passes.max_length)
+    used = [encoded[number] for number in fitting]
     steps, batch = steps_of(passes, len(used)), passes.batch
     keep_data(out, len(rows), used, steps)
     checkpoint, done = rewind(out)
     numbers = order(len(used), steps * batch, seed)
-    with MetricsLog(out, steps=steps, done=done, shown=("loss",)) as journal:
+    with MetricsLog(out, steps=steps, done=done, progress=("loss",)) as metrics:
 
-        def log(state: Any, logs: Mapping[str, Any]) -> None:
+        def log(state: TrainerState, logs: JsonMapping) -> None:
             step = state.global_step
-            learnt = [used[number] for number in numbers[(step - 1) * batch : step * batch]]
-            row = {
-                "step": step,
-                **{
-                    name: finite(logs.get(name))
-                    for name in (SFT_LOGGED if supervised else DPO_LOGGED)
-                },
-                "tokens": sum(map(tokens_of, learnt)),
-                "seconds": round(journal.lap_seconds(), 3),
-            }
-            journal.write(row)
+            step_rows = [used[number] for number in numbers[(step - 1) * batch : step * batch]]
+            logged = SFT_LOGGED if supervised else DPO_LOGGED
+            metrics.write(
+                {
+                    "step": step,
+                    **{name: finite(logs.get(name)) for name in logged},
+                    "tokens": sum(map(trained_tokens, step_rows)),
+                    "seconds": round(metrics.lap_seconds(), 3),
+                }
+            )
+
+        from datasets import Dataset
 
         micro = passes.micro_batch or batch
+        parts = config.optim, config.lora, config.saving
         arguments = dict(
-            **trainer_arguments(config, out, steps=steps, seed=seed),
+            **trainer_arguments(*parts, out, steps=steps, seed=seed),
             per_device_train_batch_size=micro,
             gradient_accumulation_steps=batch // micro,
-            train_sampling_strategy="sequential",  # the rows are in order: resuming skips rows
+            train_sampling_strategy="sequential",  # the rows are in order, so resuming skips rows
             max_length=None,
         )
-        make_trainer: Any = sft_trainer if supervised else dpo_trainer
+        make_trainer: Callable[..., Trainer] = sft_trainer if supervised else dpo_trainer
         trainer = make_trainer(
-            config, trainee, arguments, in_order(used, numbers), report_callback(journal, log)
+            config,
+            trainee,
+            arguments,
+            train_dataset=Dataset.from_list(used).select(numbers),
+            processing_class=tokenizer,
+            callbacks=[report_callback(metrics, log)],
         )
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if journal.stopped:
+    if metrics.stopped:
         return "interrupted"
     (save_merged if merged else save_policy)(trainee, out)
     return "done"
 
 
-def length_of(row: Mapping[str, Any]) -> int:
-    """The tokens of prompt and answer of an encoded row, of a pair's longer answer."""
+def length_of(row: JsonMapping) -> int:
+    """Return the tokens of prompt and answer of an encoded row, for a pair of its longer answer."""
     if "input_ids" in row:
         return len(row["input_ids"])
     return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))
 
 
-def tokens_of(row: Mapping[str, Any]) -> int:
-    """How many tokens of an encoded row the loss is taken on."""
+def trained_tokens(row: JsonMapping) -> int:
+    """Return the number of tokens in the loss of an encoded row."""
     if "labels" in row:
-        return sum(label != -100 for label in row["labels"])
+        return sum(label != IGNORED for label in row["labels"])
     return len(row["chosen_ids"]) + len(row["rejected_ids"])
 
 
-def in_order(rows: Sequence[Mapping[str, Any]], numbers: Sequence[int]) -> Any:
-    """The rows of all steps for a trainer that takes them as they come."""
-    from datasets import Dataset
-
-    return Dataset.from_list(list(rows)).select(numbers)
-
-
-def dpo_trainer(
-    config: DPO, trainee: Trainee, arguments: dict[str, Any], rows: Any, callback: Any
-) -> Any:
-    """TRL's trainer with no setting but those of `config`, kept off the network."""
+def dpo_trainer(config: DPO, trainee: Trainee, arguments: JsonObject, **more: object) -> Trainer:
+    """Return TRL's DPO trainer on encoded rows; `more` are arguments of the trainer."""
     from trl import DPOConfig, DPOTrainer
 
-    class Trainer(Offline, DPOTrainer):
-        def _prepare_dataset(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-            """The rows are token ids already."""
+    class EncodedDPOTrainer(Offline, DPOTrainer):
+        def _prepare_dataset(self, dataset: Dataset, *args: object, **kwargs: object) -> Dataset:
+            """Overridden because the rows are token ids already."""
             return dataset
 
-    asked_for = dict(**arguments, beta=config.beta, loss_type=[config.loss_type])
-    trainer = Trainer(
-        model=trainee.model,
-        args=DPOConfig(**asked_for),
-        train_dataset=rows,
-        processing_class=trainee.tokenizer,
-        callbacks=[callback],
-    )
-    finish_trainer(trainer, asked_for)
+    requested = dict(**arguments, beta=config.beta, loss_type=[config.loss_type])
+    trainer = EncodedDPOTrainer(model=trainee.model, args=DPOConfig(**requested), **more)
+    finish_trainer(trainer, requested)
     return trainer
 
 
-def sft_trainer(
-    config: SFT, trainee: Trainee, arguments: dict[str, Any], rows: Any, callback: Any
-) -> Any:
-    """TRL's trainer with no setting but those of `config`, kept off the network."""
+def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: object) -> Trainer:
+    """Return TRL's SFT trainer on encoded rows with weights; `more` are arguments of the
+    trainer.
+    """
+    import torch
     from trl import SFTConfig, SFTTrainer
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
-    class Trainer(Offline, SFTTrainer):
+    class WeightedSFTTrainer(Offline, SFTTrainer):
         def _set_signature_columns_if_needed(self) -> None:
             self._signature_columns = ["input_ids", "labels", "weight"]
 
         def compute_loss(
-            self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any
-        ) -> Any:
-            self.weights_B = inputs.pop("weight")
+            self,
+            model: PreTrainedModel,
+            inputs: dict[str, torch.Tensor],
+            *args: object,
+            **kwargs: object,
+        ) -> torch.Tensor:
+            self.weights_B = inputs.pop("weight")  # not an argument of the model
             return super().compute_loss(model, inputs, *args, **kwargs)
 
     collate = DataCollatorForLanguageModeling(pad_token_id=trainee.tokenizer.pad_token_id)
-
-    def with_weights(rows: list[dict[str, Any]]) -> dict[str, Any]:
-        import torch
-
-        return {**collate(rows), "weight": torch.tensor([row["weight"] for row in rows])}
-
-    def loss(outputs: Any, labels_BT: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
-        return weighted_loss(outputs.logits, labels_BT, trainer.weights_B, num_items_in_batch)
-
-    asked_for = dict(
+    requested = dict(
         **arguments,
         dataset_kwargs={"skip_prepare_dataset": True},
-        loss_type="nll",  # leaves the model's logits to `loss`
+        loss_type="nll",  # passes the model's logits to `compute_loss_func`
     )
-    trainer = Trainer(
+
+    def loss(
+        outputs: CausalLMOutput, labels_BT: torch.Tensor, num_items_in_batch: torch.Tensor
+    ) -> torch.Tensor:
+        return weighted_loss(outputs.logits, labels_BT, trainer.weights_B, num_items_in_batch)
+
+    trainer = WeightedSFTTrainer(
         model=trainee.model,
-        args=SFTConfig(**asked_for),
-        train_dataset=rows,
-        processing_class=trainee.tokenizer,
-        data_collator=with_weights,
+        args=SFTConfig(**requested),
+        data_collator=lambda rows: {
+            **collate(rows),
+            "weight": torch.tensor([row["weight"] for row in rows]),
+        },
         compute_loss_func=loss,
-        callbacks=[callback],
+        **more,
     )
-    finish_trainer(trainer, asked_for)
+    finish_trainer(trainer, requested)
     return trainer
 
 
 def weighted_loss(
-    logits_BTV: torch.Tensor, labels_BT: torch.Tensor, weights_B: torch.Tensor, tokens: Any
+    logits_BTV: torch.Tensor,
+    labels_BT: torch.Tensor,
+    weights_B: torch.Tensor,
+    tokens: int | torch.Tensor,
 ) -> torch.Tensor:
-    """w · (−log p) on the tokens of rows with w > 0, |w| · (−log(1 − p)) on those with w < 0,
-    summed, over `tokens`.
+    """Return the loss of a batch: the sum over its tokens, divided by `tokens`.
 
-    The second is the unlikelihood of Welleck et al. (arXiv 1908.04319), with all that a bad
-    response says as its negative candidates, as FoRAG's baseline has it (arXiv 2406.13779,
-    section 6.3).
+    A token of a row with weight w > 0 has the loss w · (−log p). With w < 0 it has
+    |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). Its negative
+    candidates are all tokens of a bad response, as in FoRAG's baseline (arXiv 2406.13779, section
+    6.3).
 
     Args:
-        labels_BT: the ids themselves, -100 where no loss is taken.
-        tokens: of the whole step, which `logits_BTV` may be a part of.
+        labels_BT: the token ids; `IGNORED` for tokens without loss.
+        tokens: number of tokens with loss in the whole step, of which the batch may be a part.
     """
     import torch
     from trl.trainer.utils import selective_log_softmax
 
-    targets_BT = labels_BT[:, 1:]
-    mask_BT = targets_BT != -100
+    targets_BT = labels_BT[:, 1:]  # the logits of a column predict the next token
+    mask_BT = targets_BT != IGNORED
     logprobs_BT = selective_log_softmax(
         logits_BTV[:, :-1], targets_BT.masked_fill(~mask_BT, 0)
     ).float()
+    # expm1 is exact for p near 1, where 1 − p would be rounded
     unlikely_BT = -torch.log((-torch.expm1(logprobs_BT)).clamp(min=LEAST))
     losses_BT = (
         torch.where(weights_B[:, None] > 0, -logprobs_BT, unlikely_BT) * weights_B.abs()[:, None]

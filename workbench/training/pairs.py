@@ -1,9 +1,9 @@
-"""Graded responses -> rows to train on, by the rules of the papers' baselines; each returns its
-rows and their card, which counts everything that is left out.
+"""Select training rows from graded responses, by the rules of the papers' baselines. Each rule
+returns its rows and their card, which counts everything that is left out.
 
-No rule uses a response that was not graded, was cut off (its end would be made up, *(ours)*) or
-is empty. Random choices depend on `seed` and the question alone. Every graded sample of a
-question counts for what the policy knows: see `none_correct`.
+No rule uses a response that was not graded, was cut off (training would add an end token there,
+*(ours)*) or is empty. Random choices depend only on `seed` and the question. Whether the policy can
+know an answer depends on all graded samples; see `none_correct`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from workbench.training.rows import Card, Example, Pair, Row
 from workbench.types import REFUTED, Feedback, Question, WorkbenchError
 
 ABSTENTION = "I don't know"
-SAID = ("answer", "body")  # the sections whose claims a response makes to its reader
+ANSWER_SECTIONS = ("answer", "body")  # the sections without the thinking
 
-Phrase = Callable[[Question, str], str]  # a question and an answer to it -> the text to learn
+Phrase = Callable[[Question, str], str]  # question, answer -> the text to learn
 
 
 @dataclass(frozen=True)
 class Picked(Generic[Row]):
-    """What a rule makes of a question: rows by kind, the ids of the samples in them, and the
-    reason where there is no row."""
+    """A rule's result for one question: rows with their kinds, the ids of the samples in them, and
+    the reason if there is no row.
+    """
 
     rows: Sequence[tuple[str, Row]] = ()
     used: frozenset[str] = frozenset()
@@ -40,26 +41,26 @@ class Picked(Generic[Row]):
 
 
 def plain(question: Question, answer: str) -> str:
-    """The answer as a sentence, as the tiny policy answers: "Oslo."."""
+    """Return the answer as a sentence, the form of the tiny policy: "Oslo."."""
     return answer if answer.endswith((".", "!", "?")) else f"{answer}."
 
 
 def boxed(question: Question, answer: str) -> str:
-    r"""The answer in `\boxed{}`, where a prompt asks for that."""
+    r"""Return the answer in `\boxed{}`, for prompts that request it."""
     return rf"\boxed{{{answer}}}"
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
-    """Whether a question is out of the policy's knowledge: none of its samples is correct
-    (TruthRL, arXiv 2509.25760, section 3.1; there, of 256).
+    """Return whether a question is out of the policy's knowledge: no sample is correct (TruthRL,
+    arXiv 2509.25760, section 3.1, with 256 samples).
 
-    Where one failed and none is correct, the rules leave the question out.
+    If no sample is correct and the grading of one failed, the rules leave the question out.
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
 def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Example], Card]:
-    """SFT on gold answers: the first form of one, or all items of a list."""
+    """Return rows for SFT on gold answers: the first accepted form, or all items of a list."""
     rows = [
         Example(question, phrase(question, _gold(question)))
         for question in questions
@@ -70,32 +71,34 @@ def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Ex
 
 
 def r_tuning(feedbacks: Sequence[Feedback], phrase: Phrase = plain) -> tuple[list[Example], Card]:
-    """R-Tuning (arXiv 2311.09677) as TruthRL has it: gold answers, and an abstention where the
-    question is out of knowledge.
+    """Return rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant: gold answers, and
+    abstentions for questions out of the policy's knowledge.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         if none_correct(samples):
-            return Picked([("abstention", Example(question, phrase(question, ABSTENTION)))])
-        if not question.answers:
+            kind, answer = "abstention", ABSTENTION
+        elif question.answers:
+            kind, answer = "gold", _gold(question)
+        else:
             return Picked(why="no gold answer")
-        return Picked([("gold", Example(question, phrase(question, _gold(question))))])
+        return Picked([(kind, Example(question, phrase(question, answer)))])
 
     return _made("r_tuning", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Card]:
-    """Rejection sampling as TruthRL has it: one trace a question that ends in the right answer;
-    out of knowledge, in an abstention. The paper selects "the trace" of 64 samples at temperature
-    .6 and top-p .9.
+    """Return rows for rejection sampling in TruthRL's variant: one correct sample for each
+    question, or an abstention if it is out of the policy's knowledge. The paper takes 64 samples at
+    temperature 0.6 and top-p 0.9.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
-        out = none_correct(samples)
-        wanted, kind = ("uncertain", "abstention") if out else ("correct", "correct")
-        taken = _shuffled(samples, wanted, question, seed)[:1]
-        rows = [(kind, _example(sample)) for sample in taken]
-        return Picked(rows, _ids(taken), f"no {kind} sample")
+        unknown = none_correct(samples)
+        outcome, kind = ("uncertain", "abstention") if unknown else ("correct", "correct")
+        chosen = _shuffled(samples, outcome, question, seed)[:1]
+        rows = [(kind, _example(sample)) for sample in chosen]
+        return Picked(rows, _ids(chosen), f"no {kind} sample")
 
     return _made("rft", feedbacks, _unjudged, pick, undecided=none_correct)
 
@@ -103,25 +106,27 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Ca
 def truthrl_pairs(
     feedbacks: Sequence[Feedback], phrase: Phrase = plain, seed: int = 0
 ) -> tuple[list[Pair], Card]:
-    """TruthRL's DPO pairs (appendix A), one a question: correct over wrong; out of knowledge, "I
-    don't know" over wrong.
+    """Return TruthRL's DPO pairs (appendix A), one for each question: correct over wrong, or "I
+    don't know" over wrong if the question is out of the policy's knowledge.
 
-    The abstention is one of the samples, in the form that the policy gives it, and `ABSTENTION`
-    where there is none *(ours)*. A question without a wrong sample, or a known one whose right
-    ones were all cut off, makes no pair.
+    The abstention is one of the samples, or `ABSTENTION` if no sample abstains *(ours)*. A question
+    has no pair if it has no wrong sample, or if all its correct samples were cut off.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
-        out = none_correct(samples)
-        kind, wanted = (
-            ("abstention over wrong", "uncertain") if out else ("correct over wrong", "correct")
+        unknown = none_correct(samples)
+        kind, outcome = (
+            ("abstention over wrong", "uncertain") if unknown else ("correct over wrong", "correct")
         )
-        better = _shuffled(samples, wanted, question, seed)
+        better = _shuffled(samples, outcome, question, seed)
         texts = [_text(sample) for sample in better]
-        if out and not texts:
+        if unknown and not texts:
             texts = [phrase(question, ABSTENTION)]
-        wrong = _shuffled(samples, "incorrect", question, seed)
-        wrong = [sample for sample in wrong if _text(sample) not in texts]
+        wrong = [
+            sample
+            for sample in _shuffled(samples, "incorrect", question, seed)
+            if _text(sample) not in texts
+        ]
         if not wrong or not texts:
             return Picked(why=f"no {'correct' if wrong else 'wrong'} sample")
         pair = Pair(question, texts[0], _text(wrong[0]))
@@ -131,14 +136,14 @@ def truthrl_pairs(
 
 
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:
-    """KLCF's DPO baseline (arXiv 2509.23765): of a question's samples, there 8, the best over
-    the worst by reward.
+    """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765): the sample with the highest
+    reward over that with the lowest. The paper takes 8 samples of each question.
     """
 
     def value(sample: Feedback) -> float:
-        found = reward_of(sample, method)
-        assert found is not None
-        return found
+        reward = reward_of(sample, method)
+        assert reward is not None  # `unfit` removes samples without a reward
+        return reward
 
     def unfit(sample: Feedback) -> str:
         return "failed" if reward_of(sample, method) is None else _unlearnable(sample)
@@ -154,15 +159,18 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 
 
 def mle_filter(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """FoRAG's filtered MLE (arXiv 2406.13779, section 6.3): only responses all of whose
-    sentences are factual.
+    """Return rows for FoRAG's filtered MLE (arXiv 2406.13779, section 6.3): only responses in which
+    every sentence is factual.
     """
     return _by_factuality("mle_filter", feedbacks)
 
 
 def unlikely(feedbacks: Sequence[Feedback], weight: float = 1.0) -> tuple[list[Example], Card]:
-    """FoRAG's unlikelihood (section 6.3): factual responses with weight 1, those with a wrong
-    sentence with −`weight`, above 0 and at most 1.
+    """Return rows for FoRAG's unlikelihood training (section 6.3): factual responses have weight 1,
+    responses with a wrong sentence −`weight`.
+
+    Raises:
+        WorkbenchError: `weight` is not above 0 and at most 1.
     """
     if not 0 < weight <= 1:
         raise WorkbenchError(f"weight is {weight}: it must be above 0 and at most 1")
@@ -170,8 +178,8 @@ def unlikely(feedbacks: Sequence[Feedback], weight: float = 1.0) -> tuple[list[E
 
 
 def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """KnowRL's cold start: responses of the form `<think>…</think><answer>…</answer>` with a
-    right answer or a refusal, and no wrong claim.
+    """Return rows for KnowRL's cold start: responses of the form
+    `<think>…</think><answer>…</answer>` with a correct answer or an abstention, and no wrong claim.
     """
 
     def unfit(sample: Feedback) -> str:
@@ -185,8 +193,8 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Car
 
 
 def cold_start_forag(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """FoRAG's cold start: responses of the form `[Structure] … [Outline] … [Answer] …` (section
-    3.1), true or not.
+    """Return rows for FoRAG's cold start: responses of the form
+    `[Structure] … [Outline] … [Answer] …` (section 3.1), whether factual or not.
     """
     return _in_form(
         "cold_start_forag",
@@ -196,13 +204,13 @@ def cold_start_forag(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card
 
 
 def cold_start_written(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """FoRAG's cold start as the paper has it: responses that a judge has written in the form."""
+    """Return rows for FoRAG's cold start as in the paper: responses that a judge wrote."""
     return _in_form("cold_start_written", feedbacks)
 
 
 def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """The baseline of FoRAG's outlined answers (table 4): responses without any part of a plan,
-    true or not *(ours)*.
+    """Return rows for the baseline without outlines (FoRAG, table 4): responses without any part of
+    a plan, whether factual or not *(ours)*.
     """
     return _in_form(
         "cold_start_plain",
@@ -214,7 +222,7 @@ def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card
 def _by_factuality(
     rule: str, feedbacks: Sequence[Feedback], unlearn: float = 0.0
 ) -> tuple[list[Example], Card]:
-    reduced = {row.id: row for row in rows_of(feedbacks, SAID)}
+    reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         factual = [s for s in samples if all(factual_sentences(reduced[s.response.id]))]
@@ -247,10 +255,13 @@ def _made(
     pick: Callable[[Question, Sequence[Feedback]], Picked[Row]],
     undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
-    """For each question drop the `unfit` samples, let `pick` choose among the rest, count both.
+    """Return the rows of a rule and their card, with counts of what was dropped.
 
-    No row is made if samples were dropped and `undecided` holds for the rest, because the dropped
-    samples could have changed the choice.
+    Args:
+        unfit: returns why a sample cannot be used, or "".
+        pick: returns the rows of a question from its other samples.
+        undecided: returns whether a dropped sample could have changed the rows; the question is
+            then left out.
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()
@@ -285,9 +296,10 @@ def _counted(counts: Mapping[str, int]) -> dict[str, int]:
 def _shuffled(
     samples: Sequence[Feedback], outcome: str, question: Question, seed: int
 ) -> list[Feedback]:
-    """The samples of that outcome that can be learnt from, each text once, in random order."""
-    fits = [s for s in samples if outcome_of(s) == outcome and not _unlearnable(s)]
-    distinct = list({sample.response.text: sample for sample in reversed(fits)}.values())[::-1]
+    """Return the usable samples with an outcome in random order, each text once."""
+    usable = [s for s in samples if outcome_of(s) == outcome and not _unlearnable(s)]
+    # a dict keeps the last value of a key; reversed, this is the first sample of each text
+    distinct = list({sample.response.text: sample for sample in reversed(usable)}.values())[::-1]
     return random.Random(f"pairs-{seed}-{question.id}").sample(distinct, len(distinct))
 
 
@@ -296,9 +308,7 @@ def _example(sample: Feedback, weight: float = 1.0) -> Example:
 
 
 def _text(sample: Feedback) -> str:
-    """All that stands after the prompt's role header: a tag that the prompt opened is part of
-    the text.
-    """
+    """Return the text of a sample, including a tag that the prompt opened."""
     return sample.response.prefill + sample.response.text
 
 
@@ -310,7 +320,7 @@ def _gold(question: Question) -> str:
     return " and ".join(question.answers) if question.kind == "list" else question.answers[0]
 
 
-# Why a sample is not used; "" if it is.
+# These functions return why a sample is not used, or "".
 
 
 def _unlearnable(sample: Feedback) -> str:

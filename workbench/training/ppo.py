@@ -1,10 +1,11 @@
-"""PPO (arXiv 1707.06347) with a reward on any token and a critic on the same LoRA model, from
-the first line to the last.
+"""PPO (arXiv 1707.06347) with rewards per token and a critic on the same LoRA model.
 
 A step: sample → grade → log-probabilities and values of every token → generalised advantages →
-clipped updates. No kept library takes rewards by token any more, so the loop is here, to be
-read. Shapes: B responses, T tokens of the longest, L of the longest prompt and that. A killed
-run goes on from its last complete checkpoint and ends with the weights of an uninterrupted one.
+clipped updates. The loop is written here because TRL's PPO takes one reward per response. A killed
+run continues from its last complete checkpoint and ends with the weights of an uninterrupted one.
+
+Shapes: B responses of a step, b of one backward pass, T tokens of the longest response, L of the
+longest prompt plus T.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from workbench.training.settings import (
     check_one_process,
     check_report_to,
 )
-from workbench.training.stage import Given, Stage, Status, order, training
+from workbench.training.stage import Inputs, Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 from workbench.util.config import check_values, setting
 
@@ -51,67 +52,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PPO:
-    """Settings of a PPO run. Defaults are those of RLFH's released code *(code)* where it states
-    them; those of the adapter are ours."""
+    """Settings of a PPO run. Defaults are from RLFH's released code *(code)* if it states them;
+    those of the adapter are ours.
+    """
 
-    steps: int = setting(100, "batches of responses to learn from", least=1)
-    prompts_per_step: int = setting(128, "questions a step", least=1)
-    group_size: int = setting(1, "responses sampled to each question", least=1)
-    critic_learning_rate: float = setting(9e-6, "of AdamW, for the value head", above=0)
-    epochs: int = setting(1, "passes over each step's responses", least=1)
+    steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
+    prompts_per_step: int = setting(128, "questions per step", least=1)
+    group_size: int = setting(1, "responses sampled for each question", least=1)
+    critic_learning_rate: float = setting(
+        9e-6, "learning rate of the value head, by AdamW", above=0
+    )
+    epochs: int = setting(1, "passes over the responses of each step", least=1)
     minibatch: int | None = setting(
-        None, "responses of an update; none, or more than a step has: the whole step at once"
+        None, "responses per optimizer step; none or a larger number: those of the training step"
     )
     micro_batch: int | None = setting(
-        8, "responses per backward pass; none, or more than an update has: the whole update"
+        8, "responses per backward pass; none or a larger number: those of the optimizer step"
     )
-    clip: float = setting(
-        0.2, "ε: how far the ratio of a token's probabilities may go from 1", above=0
-    )
-    value_clip: float = setting(
-        0.2, "how far a value may go from what it was when the response was sampled", above=0
-    )
+    clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
+    value_clip: float = setting(0.2, "largest change of a value from that at sampling", above=0)
     gamma: float = setting(1.0, "γ: discount of later rewards", least=0, most=1)
     lam: float = setting(0.95, "λ of generalised advantage estimation", least=0, most=1)
     whiten: bool = setting(True, "normalise advantages over the tokens of a step")
     optim: Optim = Optim(learning_rate=5e-7)
     sampling: Sampling = Sampling()
-    kl: KL = KL(beta=0.01)  # inside the reward
+    kl: KL = KL(beta=0.01)  # subtracted from the rewards
     lora: LoRA = LoRA()
     saving: Saving = Saving()
 
 
 def check(config: PPO) -> None:
-    """Raise a WorkbenchError naming the field for settings that cannot work."""
+    """Raise a WorkbenchError that names the field of an invalid setting."""
     check_values(config)
     check_report_to(config.saving, trl=False)
     responses, update, micro = sizes(config)
     if micro < 1 or update < 1 or responses % update or update % micro:
         raise WorkbenchError(
-            f"{responses} responses a step do not split into minibatch {update} and micro_batch"
+            f"{responses} responses per step do not split into minibatch {update} and micro_batch"
             f" {micro}: each must divide the one before"
         )
 
 
 def sizes(config: PPO) -> tuple[int, int, int]:
-    """How many responses make a step, make an update, and go through one backward pass."""
+    """Return the responses per step, per optimizer step, and per backward pass."""
     responses = config.prompts_per_step * config.group_size
     update = responses if config.minibatch is None else min(config.minibatch, responses)
-    return (
-        responses,
-        update,
-        update if config.micro_batch is None else min(config.micro_batch, update),
-    )
+    micro = update if config.micro_batch is None else min(config.micro_batch, update)
+    return responses, update, micro
 
 
-def ppo_stage(config: PPO, given: Given, method: str) -> Stage:
-    """`train_ppo` from the policy that the run starts from, as a stage called "ppo".
+def ppo_stage(config: PPO, inputs: Inputs, method: str) -> Stage:
+    """Return `train_ppo` as a stage called "ppo".
 
     Raises:
-        WorkbenchError: settings that cannot work.
+        WorkbenchError: invalid settings.
     """
     check(config)
-    return training("ppo", train_ppo, config, given, method)
+    return training("ppo", train_ppo, config, inputs, method)
 
 
 def train_ppo(
@@ -124,25 +121,23 @@ def train_ppo(
     method: str,
     seed: int,
 ) -> Status:
-    """Train `policy` on `questions` in the run folder `out`, continuing what is there; the
-    adapter goes to `out/policy`.
+    """Train `policy` on `questions` in the run folder `out`, resuming if it has checkpoints; the
+    adapter is saved to `out/policy`.
 
-    The value head, which only training needs, stays in the checkpoints. Rows are those of
+    The value head is only needed in training and stays in the checkpoints. Stored rows are those of
     `train_grpo`, with `values`.
 
     Args:
         grade: grades responses; `feedback.rewards[method].tokens` are the rewards. A response
-        without a reward is not used.
-        policy: folder or hub name of the starting checkpoint.
+            without a reward is left out of the loss.
+        policy: folder or hub name of the initial checkpoint.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was
-        written.
+        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
 
     Raises:
-        WorkbenchError: settings that cannot work, no questions, no such policy.
-        TooManyFailures: more than `max_failed` of a step's responses have no
-        reward.
+        WorkbenchError: invalid settings, no questions, unknown policy.
+        TooManyFailures: more than `max_failed` of a step's responses have no reward.
     """
     check(config)
     if not questions:
@@ -153,20 +148,16 @@ def train_ppo(
     state = State(Actor(trainee), config, config.steps, seed)
     if checkpoint:
         state.load(checkpoint)
-    asked = order(len(questions), config.steps * config.prompts_per_step, seed)
+    numbers = order(len(questions), config.steps * config.prompts_per_step, seed)
     with RolloutRecorder(
         out, method, grade, steps=config.steps, done=done, max_failed=config.sampling.max_failed
-    ) as record:
-        record.begin()
-        for step in state.steps_left(record):
+    ) as recorder:
+        recorder.begin()
+        for step in state.steps_left(recorder):
             first = (step - 1) * config.prompts_per_step
-            ppo_step(
-                state,
-                record,
-                [questions[number] for number in asked[first : first + config.prompts_per_step]],
-                step,
-            )
-    if record.stopped:
+            of_step = numbers[first : first + config.prompts_per_step]
+            ppo_step(state, recorder, [questions[number] for number in of_step], step)
+    if recorder.stopped:
         return "interrupted"
     check_rollouts(out / "rollouts.jsonl", config.steps, sizes(config)[0])
     save_policy(trainee, out)
@@ -174,30 +165,29 @@ def train_ppo(
 
 
 def ppo_step(
-    state: State, record: RolloutRecorder, questions: Sequence[Question], step: int
+    state: State, recorder: RolloutRecorder, questions: Sequence[Question], step: int
 ) -> None:
-    """Sample, grade, update, record."""
+    """Do one training step: sample, grade, update, record."""
     import torch
 
     config: PPO = state.config
     how = config.sampling.decoding(state.draw())
-    with record.timed("generation"):
+    with recorder.timed("generation"):
         responses = rollouts(
             state.actor.model, state.actor.tokenizer, questions, config.group_size, how, step
         )
-    feedbacks = record.grade_responses(responses, step)
-    batch = prepare(state.actor, feedbacks, record.method, config)
+    feedbacks = recorder.grade_responses(responses, step)
+    batch = prepare(state.actor, feedbacks, recorder.method, config)
     rate = state.set_rates(step)
     ratios_BT = torch.ones_like(batch.mask_BT)
     updates: list[dict[str, float]] = []
     for _ in range(config.epochs):
-        for rows_b in torch.randperm(len(feedbacks), generator=state.generator).split(
-            sizes(config)[1]
-        ):
-            if batch.mask_BT[rows_b].any():
+        shuffled_B = torch.randperm(len(feedbacks), generator=state.generator)
+        for rows_b in shuffled_B.split(sizes(config)[1]):
+            if batch.mask_BT[rows_b].any():  # the mean over no tokens would be NaN
                 updates.append(update(state, batch, rows_b, ratios_BT))
     logs = {
-        name: sum(one[name] for one in updates) / len(updates)
+        name: sum(values[name] for values in updates) / len(updates)
         for name in (updates[0] if updates else ())
     }
     logs |= {"kl": masked_mean(batch.kl_BT, batch.mask_BT).item(), "learning_rate": rate}
@@ -211,21 +201,21 @@ def ppo_step(
             advantages=batch.advantages_BT,
             ratios=ratios_BT,
         )
-        if batch.mask_BT[row].any()  # it was learnt from
+        if batch.mask_BT[row].any()  # otherwise it was not trained on
         else response
         for row, response in enumerate(responses)
     ]
-    record.log(step, logs, trained)
+    recorder.log(step, logs, trained)
 
 
 def update(
     state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor
 ) -> dict[str, float]:
-    """One step of the optimizer on some rows, whose ratios are put into `ratios_BT`; losses are
-    means over their tokens.
+    """Do one optimizer step on the rows `rows_b`, and return the mean losses over their tokens and
+    the gradient norm. The rows of `ratios_BT` are set to their probability ratios.
     """
     config: PPO = state.config
-    tokens = batch.mask_BT[rows_b].sum()
+    tokens = batch.mask_BT[rows_b].sum()  # before splitting: every token has the same weight
     logs = {"loss": 0.0, "value_loss": 0.0}
     with state.actor.learning():
         for part_b in rows_b.split(sizes(config)[2]):
@@ -238,10 +228,10 @@ def update(
 
 @dataclass(frozen=True)
 class Batch:
-    """A step's responses as tensors, prompts padded on the left, responses on the right;
-    `mask_BT` marks what is learnt from.
+    """The responses of a step as tensors: prompts are padded on the left, responses on the right.
 
-    What the updates of a step share comes from the weights before them.
+    `mask_BT` is 1 for the tokens in the loss. All values are from the policy and the critic before
+    the first update of the step.
     """
 
     ids_BL: torch.Tensor
@@ -256,7 +246,9 @@ class Batch:
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
-    """Tensors of graded responses, with advantages of the rewards less the KL penalty."""
+    """Return the batch of graded responses. Its advantages are those of the rewards minus the KL
+    penalty.
+    """
     import torch
 
     ids_BL, attention_BL, mask_BT = actor.collate([feedback.response for feedback in feedbacks])
@@ -266,27 +258,28 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
         * torch.tensor([row.rewards is not None for row in rows], device=mask_BT.device)[:, None]
     )
 
-    def read() -> tuple[torch.Tensor, ...]:
+    def forward() -> tuple[torch.Tensor, ...]:
         parts = zip(*(part.split(sizes(config)[2]) for part in (ids_BL, attention_BL)), strict=True)
-        found = [
+        outputs = [
             actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.sampling.temperature)
             for ids, attention in parts
         ]
-        return tuple(torch.cat(pieces) for pieces in zip(*found, strict=True))
+        return tuple(torch.cat(pieces) for pieces in zip(*outputs, strict=True))
 
     with torch.no_grad():
-        logprobs_BT, values_BT = read()
-        with actor.model.disable_adapter():
-            ref_logprobs_BT, _ = read()
+        logprobs_BT, values_BT = forward()
+        with actor.model.disable_adapter():  # the reference policy
+            ref_logprobs_BT, _ = forward()
     kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl.kl)
-    paid = [
+    penalised = [
         minus_kl(row, *parts)
         for row, *parts in zip(
             rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )
     ]
-    advantages_BT = as_tensor(token_advantages(paid, 1, gae(config.gamma, config.lam)), mask_BT)
-    returns_BT = advantages_BT + values_BT
+    estimator = gae(config.gamma, config.lam)
+    advantages_BT = as_tensor(token_advantages(penalised, 1, estimator), mask_BT)
+    returns_BT = advantages_BT + values_BT  # before whitening: the critic learns the returns
     if config.whiten:
         advantages_BT = whitened(advantages_BT, mask_BT)
     return Batch(
@@ -305,8 +298,8 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 def losses(
     actor: Actor, batch: Batch, rows_b: torch.Tensor, config: PPO
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The clipped losses of policy and critic, summed over the rows' tokens, and the ratios (b,
-    T).
+    """Return the clipped losses of policy and critic, summed over the tokens of the rows, and the
+    probability ratios (b, T).
     """
     import torch
 

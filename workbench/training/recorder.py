@@ -1,6 +1,5 @@
-"""What every training records: graded responses, a row of metrics a step, complete checkpoints,
-progress, and a stop that was asked for. It depends on no training library: see
-`workbench.training.trl_common`.
+"""What every training records: graded responses, one row of metrics a step, complete checkpoints
+and progress. No training library is imported here; `trl_common` connects TRL's trainers.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +20,11 @@ from workbench.metrics import RATES, rates
 from workbench.metrics.rows import mean
 from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.runs.store import Store
-from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
+from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, JsonMapping, JsonObject, Response
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import append_json
 
-# what a trainer may tell of a step
+# what a trainer can report about a step
 LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
@@ -33,14 +32,15 @@ class MetricsLog:
     """Metrics, checkpoints and progress of one training in its folder `out`. Use it as a context
     manager around the training.
 
-    Args:
-        steps, done: training steps that are wanted, and that an earlier process has done.
-        shown: the metrics that progress shows.
-        gather: joins a list of each process, in the order of their ranks, where several train
-            together; the first one writes for all.
+    The first Ctrl-C sets `interrupted`. The trainer then finishes the current step, saves, stops
+    and sets `stopped`.
 
-    `interrupted` is true once Ctrl-C was pressed: the trainer then finishes the step under way,
-    saves and stops, and sets `stopped`.
+    Args:
+        steps, done: training steps in total, and those that an earlier process has done.
+        progress: names of the metrics in the progress lines.
+        gather: concatenates a list of each process in the order of their ranks, if several train
+            together.
+        rank: rank of this process; only rank 0 writes.
     """
 
     def __init__(
@@ -49,107 +49,111 @@ class MetricsLog:
         *,
         steps: int,
         done: int,
-        shown: Sequence[str],
+        progress: Sequence[str],
         gather: Callable[[list[Any]], list[Any]] = list,
         rank: int = 0,
     ) -> None:
         self.out, self.gather, self.rank, self.main = out, gather, rank, rank == 0
         self.interrupted = self.stopped = False
-        self.since = time.perf_counter()
-        self.steps, self.done, self.shown = steps, done, shown
-        self.handlers: dict[int, Any] = {}
+        self.lap_start = time.perf_counter()
+        self.steps, self.done, self.progress = steps, done, progress
+        self.handlers: dict[int, Any] = {}  # of signals, to restore
 
     def __enter__(self) -> Self:
+        # Python allows signal handlers only in the main thread
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[name] = signal.signal(name, self._stop)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         gc.unfreeze()
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
 
     def begin(self) -> None:
-        """All is loaded, and training begins: what there is so far is left out of garbage
-        collection, which would go through all of it every few steps for the sake of the rows."""
+        """Exclude all objects loaded so far from garbage collection. The rows of each step trigger
+        it often, and a pass over the model's objects is slow.
+        """
         gc.freeze()
 
-    def _stop(self, *_: Any) -> None:
-        if self.interrupted:  # asked twice
+    def _stop(self, *_: object) -> None:
+        if self.interrupted:  # the second Ctrl-C
             raise KeyboardInterrupt
         self.interrupted = True
-        print("stopping after this step; once more stops at once", file=sys.stderr)
+        print("stopping after this step; a second interrupt stops at once", file=sys.stderr)
 
     def lap_seconds(self) -> float:
-        """Seconds since the training began, or since this was asked last."""
+        """Return the seconds since the start, or since the last call."""
         now = time.perf_counter()
-        seconds, self.since = now - self.since, now
+        seconds, self.lap_start = now - self.lap_start, now
         return seconds
 
-    def write(self, row: Mapping[str, Any]) -> None:
+    def write(self, row: JsonMapping) -> None:
         """Append a step's row, and print a line for every tenth of the run."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
-        shown = "  ".join(f"{name} {row[name]:.2f}" for name in self.shown if row[name] is not None)
+        values = "  ".join(
+            f"{name} {row[name]:.2f}" for name in self.progress if row[name] is not None
+        )
         if row["step"] % max(1, self.steps // 10) == 0:
-            print(f"step {row['step']}/{self.steps}  {shown}", file=sys.stderr)
+            print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
-    def saved(self, checkpoint: Path) -> None:
-        """Declare a checkpoint complete, once what it counts on is on the disk, and remove old
-        ones.
-        """
+    def complete_checkpoint(self, checkpoint: Path) -> None:
+        """Mark a checkpoint as complete, and remove old ones."""
         if not self.main:
             return
+        # a run resumes after the steps of its checkpoint, so their rows must be on disk first
         sync(self.out / "metrics.jsonl")
         sync(self.out)
         mark_complete(checkpoint)
         prune(checkpoint.parent)
 
 
-def finite(value: Any) -> float | None:
-    """A number for a row: none for what is missing, not a number or infinite."""
+def finite(value: float | str | None) -> float | None:
+    """Return a number for a row; None if it is missing, NaN or infinite."""
     number = None if value is None else float(value)
     return number if number is not None and abs(number) < float("inf") else None
 
 
 class RolloutRecorder(MetricsLog):
-    """The journal of one run that also grades its responses and keeps them. Use it as a context
-    manager around training.
+    """A `MetricsLog` that also grades the responses of a run and stores them.
 
-    `grade` pays `method`, and `journal` are further arguments of `MetricsLog`. Of several processes
-    that train together, each grades its own responses.
+    Several processes that train together grade their own responses; rank 0 stores all of them.
+
+    Args:
+        method: name of the reward that `grade` computes.
+        max_failed: largest accepted share of a step's responses without a reward.
+        options: further arguments of `MetricsLog`.
     """
 
     def __init__(
-        self, out: Path, method: str, grade: Grade, *, max_failed: float, **journal: Any
+        self, out: Path, method: str, grade: Grade, *, max_failed: float, **options: Any
     ) -> None:
-        super().__init__(out, shown=("reward", *RATES), **journal)
+        super().__init__(out, progress=("reward", *RATES), **options)
         self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
-        self.spent: defaultdict[str, float] = defaultdict(
-            float
-        )  # seconds of the step under way, by part
+        # seconds of the current step by part
+        self.part_seconds: defaultdict[str, float] = defaultdict(float)
 
     def __enter__(self) -> Self:
         if self.main:
             self.store = Store(self.out)
         return super().__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, *others: Any) -> None:
-        """What this process has graded of a step that something broke off is kept, until the run
-        goes on and grades it anew.
+    def __exit__(self, *error: object) -> None:
+        """Close the store. Feedback of a step that an exception interrupted is stored too; resuming
+        removes it and grades the step again.
         """
         if self.main:
-            if kind is not None:
+            if any(error):
                 self.store.append(self.step_feedbacks)
             self.store.close()
-        super().__exit__(kind, *others)
+        super().__exit__(*error)
 
     def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
-        """Grade responses of a step. They are stored when the step is logged, or when something
-        breaks it off.
+        """Grade responses of a step. They are stored when the step is logged or interrupted.
 
         Raises:
             TooManyFailures: too large a share of the step's responses so far have no reward.
@@ -157,6 +161,7 @@ class RolloutRecorder(MetricsLog):
         with self.timed("grading"):
             feedbacks = self.grade(responses)
         self.step_feedbacks += feedbacks
+        # all processes must raise together: one that goes on would wait for the others forever
         every = self.gather(
             [(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks]
         )
@@ -165,95 +170,100 @@ class RolloutRecorder(MetricsLog):
         check_failed(unscored, len(every), self.max_failed, what)
         return feedbacks
 
-    def log(self, step: int, logs: Mapping[str, Any], responses: Sequence[Response]) -> None:
-        """Store the responses of a finished step, as training left them, with what was found out
-        about them, and append the step's row. What begins with `seconds` is all that differs
-        between equal runs."""
+    def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
+        """Store the responses of a finished step with their feedback, and append the step's row.
+
+        Only the fields that begin with "seconds" differ between equal runs.
+
+        Args:
+            logs: the trainer's means over the step; see `LOGGED`.
+            responses: those of `grade_responses`, with the statistics of their tokens.
+        """
         feedbacks = self.gather(
             [replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)]
         )
         if self.main:
             self.store.append(feedbacks)
-        took, spent = self.lap_seconds(), self.spent
-        seconds = {
-            "generation": spent["generation"],
-            "grading": spent["grading"],
-            "update": took - sum(spent.values()),
-        }
-        row: dict[str, Any] = {
+        total, parts = self.lap_seconds(), self.part_seconds
+        row = {
             "step": step,
-            **paid(feedbacks, self.method),
+            **reward_metrics(feedbacks, self.method),
             **rates(feedbacks),
-            **claimed(feedbacks),
+            **claim_counts(feedbacks),
             "length": mean([len(feedback.response.token_ids) for feedback in feedbacks]),
             "truncated": mean([feedback.response.finish == "length" for feedback in feedbacks]),
             **{name: finite(logs.get(name)) for name in LOGGED},
-            "seconds": round(took, 3),
-            **{f"seconds_{name}": round(value, 3) for name, value in seconds.items()},
+            "seconds": round(total, 3),
+            "seconds_generation": round(parts["generation"], 3),
+            "seconds_grading": round(parts["grading"], 3),
+            "seconds_update": round(total - sum(parts.values()), 3),
         }
-        self.step_feedbacks, self.spent = [], defaultdict(float)
+        self.step_feedbacks = []
+        parts.clear()
         self.write(row)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Count the seconds inside as the step's `part`."""
-        began = time.perf_counter()
+        """Add the seconds inside the context to a part of the step."""
+        start = time.perf_counter()
         try:
             yield
         finally:
-            self.spent[part] += time.perf_counter() - began
+            self.part_seconds[part] += time.perf_counter() - start
 
-    def saved(self, checkpoint: Path) -> None:
-        """Declare a checkpoint complete, once the rows are on the disk, too."""
+    def complete_checkpoint(self, checkpoint: Path) -> None:
         if self.main:
             self.store.sync()
-        super().saved(checkpoint)
+        super().complete_checkpoint(checkpoint)
 
 
 def reward_of(feedback: Feedback, method: str) -> float | None:
-    """What the method pays for a response; None where it could not be graded."""
+    """Return the method's reward for a response; None if it could not be graded."""
     reward = feedback.rewards.get(method)
     return None if feedback.error or reward is None else reward.value
 
 
 def reason(feedback: Feedback, method: str) -> str:
-    """Why a response has no reward, as "stage: message"; "" where nothing says why."""
+    """Return why a response has no reward, as "stage: message"; "" if no error is stored."""
     reward = feedback.rewards.get(method)
     error = feedback.error or (reward and reward.error)
     return f"{error.stage}: {error.message}" if error else ""
 
 
-def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
-    """Mean reward and the mean of each of its parts, over the responses that have it; how many
-    have no reward; the events of a response that found no token; and the share of groups in
-    which every advantage is 0."""
+def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
+    """Return a step's metrics of rewards.
+
+    They are the mean reward and the mean of each part over the responses that have it, the number
+    of responses without a reward, the mean number of claims without a place in the response, and
+    the share of groups in which every advantage is 0.
+    """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
-    parts = dict.fromkeys(part for reward in rewards for part in reward.parts)
-    groups: dict[str, bool] = {}
-    for feedback in feedbacks:
-        name = feedback.response.group
-        groups[name] = groups.get(name, False) or any(feedback.response.advantages)
+    parts: dict[str, list[float]] = {}
+    for reward in rewards:
+        for part, value in reward.parts.items():
+            parts.setdefault(part, []).append(value)
+    signal_by_group: dict[str, bool] = {}
+    for response in (feedback.response for feedback in feedbacks):
+        signal_by_group[response.group] = signal_by_group.get(response.group, False) or any(
+            response.advantages
+        )
     return {
         "reward": mean([reward.value for reward in rewards if reward.value is not None]),
-        **{
-            f"reward/{part}": mean(
-                [reward.parts[part] for reward in rewards if part in reward.parts]
-            )
-            for part in parts
-        },
+        **{f"reward/{part}": mean(values) for part, values in parts.items()},
         "failed": len(feedbacks) - len(rewards),
         "unplaced": mean([len(reward.unplaced) for reward in rewards]),
-        "no_signal": mean([not has_signal for has_signal in groups.values()]),
+        "no_signal": mean([not has_signal for has_signal in signal_by_group.values()]),
     }
 
 
-def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Claims of a response with a verdict on them, in all and by what it says, over the
-    responses that were read for claims; None where no claim was looked at."""
-    read = [feedback for feedback in feedbacks if feedback.error is None]
+def claim_counts(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
+    """Return the mean number of judged claims a response, in total and by label, over the responses
+    with extracted claims; None if no claim has a verdict.
+    """
+    extracted = [feedback for feedback in feedbacks if feedback.error is None]
     labels = Counter(
         verdict.label
-        for feedback in read
+        for feedback in extracted
         for verdict in feedback.verdicts
         if verdict.aspect == "fact"
         and verdict.target.startswith("claim:")
@@ -265,4 +275,4 @@ def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
         "claims_wrong": sum(labels[label] for label in REFUTED),
         "claims_vague": labels["vague"],
     }
-    return {name: count / len(read) if labels else None for name, count in counts.items()}
+    return {name: count / len(extracted) if labels else None for name, count in counts.items()}

@@ -1,7 +1,7 @@
-"""Training reward models of segments (FoRAG, arXiv 2406.13779, section 5.2): a scalar head on
-the policy's own model with LoRA.
+"""Train reward models of segments (FoRAG, arXiv 2406.13779, section 5.2): a scalar head on the
+policy's own model, with LoRA.
 
-A killed training goes on from its last complete checkpoint and ends with the weights of an
+A killed training continues from its last complete checkpoint and ends with the weights of an
 uninterrupted one.
 """
 
@@ -18,11 +18,11 @@ from workbench.training.loading import load_trainee
 from workbench.training.offline import steps_of
 from workbench.training.recorder import MetricsLog, finite
 from workbench.training.rows import keep_data, within
-from workbench.training.scorer import Judged, Read, Scorer, save_reward_model
+from workbench.training.scorer import EncodedRow, Judged, Scorer, save_reward_model
 from workbench.training.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
 from workbench.training.stage import Status, order
 from workbench.types import WorkbenchError
-from workbench.util.config import setting
+from workbench.util.config import check_values, setting
 
 if TYPE_CHECKING:
     import torch
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RewardModel:
-    """Settings of a reward model and its training; the papers state none of them *(ours)* but
-    `level` and `loss`.
+    """Settings of a reward model and its training. `level` and `loss` are from the papers, the
+    others are ours.
     """
 
     level: Literal["sequence", "token"] = setting(
         "sequence",
-        "a segment's value: that of its last token, or the mean over its tokens, then through a"
-        " sigmoid",
+        "value of a segment, before the sigmoid: sequence: that of its last token; token: the mean"
+        " over its tokens",
     )
     loss: Literal["log", "mse"] | None = setting(
         None,
-        "log loss, for labels of 0 and 1; squared error, for shares between them; none: a method's"
-        " own, or else log",
+        "log: log loss, for targets 0 and 1; mse: squared error, for targets between them; none:"
+        " the method's loss, or log",
     )
-    critic_learning_rate: float = setting(1e-3, "of AdamW, for the head", above=0)
+    critic_learning_rate: float = setting(1e-3, "learning rate of the head, by AdamW", above=0)
     passes: Passes = Passes()
     optim: Optim = Optim(learning_rate=1e-4)
     lora: LoRA = LoRA()
@@ -52,14 +52,15 @@ class RewardModel:
 
 
 def check(config: RewardModel) -> None:
-    """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_passes(config)
+    """Raise a WorkbenchError that names the field of an invalid setting."""
+    check_values(config)
+    check_passes(config.passes)
     check_report_to(config.saving, trl=False)
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
-    """Raise a WorkbenchError for no rows, and for one that cannot be learnt from with these
-    settings.
+    """Raise a WorkbenchError if there are no rows, or for a row that cannot be trained on with
+    these settings.
     """
     if not rows:
         raise WorkbenchError("no rows to train a reward model on: give some")
@@ -68,73 +69,71 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
         if not row.segments or any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):
             raise WorkbenchError(f"{where} has a segment outside its text, or none: leave it out")
         if any(not 0 <= s.target <= 1 for s in row.segments):
-            raise WorkbenchError(f"{where} has a target that is not between 0 and 1: mend it")
+            raise WorkbenchError(f"{where} has a target that is not between 0 and 1: fix it")
         if config.loss != "mse" and any(s.target not in (0, 1) for s in row.segments):
             raise WorkbenchError(
-                f"{where} has a target between 0 and 1: log loss takes labels, use loss=mse"
+                f"{where} has a target between 0 and 1: log loss needs 0 or 1; use loss=mse"
             )
 
 
 def train_reward_model(
     config: RewardModel, rows: Sequence[Judged], policy: str, out: Path, *, seed: int
 ) -> Status:
-    """Train a reward model from `policy` in the folder `out`, continuing what is there; it goes
-    to `out/model`.
+    """Train a reward model from `policy` in the folder `out`, resuming if it has checkpoints; the
+    model is saved to `out/model`.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was
-        written.
+        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
 
     Raises:
-        WorkbenchError: settings or rows that cannot work, no such policy, a folder begun with
-        other rows.
+        WorkbenchError: invalid settings or rows, unknown policy, or a folder of a training on
+            other rows.
     """
     check(config)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     scorer = Scorer(actor := Actor(trainee), config.level)
-    every = [scorer.read(row) for row in rows]
-    most = config.passes.max_length
-    reads = [every[number] for number in within(rows, [len(read.ids) for read in every], most)]
-    steps, batch = steps_of(config.passes, len(reads)), config.passes.batch
-    keep_data(out, len(rows), [read._asdict() for read in reads], steps)
+    encoded = [scorer.encode(row) for row in rows]
+    max_length = config.passes.max_length
+    used = [encoded[n] for n in within(rows, [len(row.ids) for row in encoded], max_length)]
+    steps, batch = steps_of(config.passes, len(used)), config.passes.batch
+    keep_data(out, len(rows), [row._asdict() for row in used], steps)
     state = State(actor, config, steps, seed)
     checkpoint, done = rewind(out)
     if checkpoint:
         state.load(checkpoint)
-    asked = order(len(reads), steps * batch, seed)
-    with MetricsLog(out, steps=steps, done=done, shown=("loss",)) as journal:
-        for step in state.steps_left(journal):
+    numbers = order(len(used), steps * batch, seed)
+    with MetricsLog(out, steps=steps, done=done, progress=("loss",)) as metrics:
+        for step in state.steps_left(metrics):
             rate = state.set_rates(step)
-            used = [reads[number] for number in asked[(step - 1) * batch : step * batch]]
-            logs = update(state, scorer, used, config)
-            journal.write(
+            step_rows = [used[number] for number in numbers[(step - 1) * batch : step * batch]]
+            metrics.write(
                 {
                     "step": step,
-                    **logs,
+                    **update(state, scorer, step_rows, config),
                     "learning_rate": rate,
-                    "seconds": round(journal.lap_seconds(), 3),
+                    "seconds": round(metrics.lap_seconds(), 3),
                 }
             )
-    if journal.stopped:
+    if metrics.stopped:
         return "interrupted"
     card = {
         "level": config.level,
         "loss": config.loss,
         "lora_r": config.lora.lora_r,
         "lora_alpha": config.lora.lora_alpha,
-        "max_length": most,
+        "max_length": max_length,
     }
     save_reward_model(scorer, trainee, card, policy, out)
     return "done"
 
 
 def update(
-    state: State, scorer: Scorer, rows: Sequence[Read], config: RewardModel
+    state: State, scorer: Scorer, rows: Sequence[EncodedRow], config: RewardModel
 ) -> dict[str, float | None]:
-    """One step of the optimizer: the mean loss over the segments, and the share of them on the
-    right side of .5.
+    """Do one optimizer step. Return the mean loss over the segments, the share of segments on the
+    right side of 0.5, and the gradient norm.
     """
     segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0
@@ -156,8 +155,8 @@ def update(
 
 
 def losses(logits_S: torch.Tensor, targets: Sequence[float], loss: str) -> tuple[torch.Tensor, int]:
-    """The segments' losses summed, and how many values lie on the same side of .5 as their
-    targets.
+    """Return the sum of the segments' losses, and the number of values on the same side of 0.5 as
+    their targets. S is the number of segments.
     """
     import torch
 

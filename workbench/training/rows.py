@@ -1,6 +1,6 @@
-"""What supervised and preference training learn from: examples and pairs, a card of where they
-come from, and how they are laid out as token ids, the prompt exactly as generation prompts with
-it."""
+"""Rows of supervised and preference training: examples and pairs, the card of their origin, and
+their token ids, with the same prompt as in generation.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +11,30 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from workbench.credit.tokens import decode, prefill
 from workbench.policies.generate import prompt_ids
 from workbench.runs.folder import read_json
-from workbench.types import Question, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.jsonl import write_json
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Ids = list[int]
 SHOWN = 5  # rows that a message names
-DATA = "data.json"  # in a training's folder: what it is trained on
+DATA = "data.json"  # in a training's folder: counts and digest of its rows
+IGNORED = -100  # label of a token without loss, as in transformers
 
 
 @dataclass(frozen=True)
 class Example:
-    """A question and a text to learn as its answer, with a weight; below 0 it is a text to
-    unlearn (unlikelihood).
+    """A question and the text to learn as its answer.
 
-    `source` names the response that the text is from; "" for one that was written.
+    Attributes:
+        weight: of the loss; below 0 the text is unlearned (unlikelihood).
+        source: id of the response that the text comes from; "" if no policy sampled it.
     """
 
     question: Question
@@ -40,7 +45,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Pair:
-    """A question with two answers, of which the first is preferred."""
+    """A question with a preferred and a rejected answer."""
 
     question: Question
     chosen: str
@@ -49,11 +54,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Card:
-    """How rows came of graded responses: the rule, what it was given, rows by kind, and what it
-    dropped and why.
+    """The origin of training rows: the rule that made them from graded responses, and its counts.
 
-    A question is counted as dropped where no row is made of it, a sample where it is in no row;
-    so the counts of either add up.
+    A question without a row counts as dropped, and so does a sample in no row.
+
+    Attributes:
+        questions, samples: the rule's inputs.
+        rows: counts by kind.
+        dropped_questions, dropped_samples: counts by reason.
     """
 
     rule: str
@@ -63,15 +71,15 @@ class Card:
     dropped_questions: Mapping[str, int] = field(default_factory=dict)
     dropped_samples: Mapping[str, int] = field(default_factory=dict)
 
-    def to_row(self) -> dict[str, Any]:
-        """As one JSON object."""
+    def to_row(self) -> JsonObject:
+        """Return the stored form, a JSON object."""
         return asdict(self)
 
 
 Row = TypeVar("Row", Example, Pair)
 
 
-class Asked(Protocol):
+class HasQuestion(Protocol):
     """A row that answers a question."""
 
     @property
@@ -79,63 +87,63 @@ class Asked(Protocol):
 
 
 def encode_example(
-    tokenizer: Any, question: Question, text: str, prompt: Ids | None = None
+    tokenizer: PreTrainedTokenizerBase, question: Question, text: str, prompt: Ids | None = None
 ) -> tuple[Ids, Ids]:
-    """The ids of the prompt, as `generate` prompts, and those of `text` as the policy would
-    answer with it, its end included; `prompt` are those of the prompt where they are known.
+    """Return the ids of the prompt, and those of `text` as the policy would generate it, with the
+    end token.
 
-    White space that the chat template puts before an answer is put there; beyond that the text
-    is taken as it stands, also where a template would change it (some drop the thinking). What
-    the prompt has opened already, "<think>", is not said twice.
+    White space that the chat template adds before an answer is kept. Otherwise the text is encoded
+    unchanged, even if the template would change it (some remove the thinking). A tag that the
+    prompt already opens, such as "<think>", is not repeated.
+
+    Args:
+        prompt: ids of the prompt, if they are known.
     """
     prompt = prompt_ids(tokenizer, [question])[0] if prompt is None else prompt
-    opened, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
-    for start in {opened: None, opened.strip(): None}:
+    prefix, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
+    for start in {prefix: None, prefix.strip(): None}:
         if start and text.startswith(start):
             return prompt, [*_encoded(tokenizer, text.removeprefix(start)), end]
     conversation = [*question.messages(), {"role": "assistant", "content": text}]
     whole = list(
         tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True)["input_ids"]
     )
-    said = whole[len(prompt) :]
-    said = said[: said.index(end)] if end in said else said
-    if whole[: len(prompt)] != prompt or text not in (
-        (written := decode(tokenizer, said)),
-        written.lstrip(),
-    ):
-        said = _encoded(tokenizer, text)
-    return prompt, [*said, end]
+    ids = whole[len(prompt) :]
+    ids = ids[: ids.index(end)] if end in ids else ids
+    decoded = decode(tokenizer, ids)
+    if whole[: len(prompt)] != prompt or text not in (decoded, decoded.lstrip()):
+        ids = _encoded(tokenizer, text)  # the template changed the prompt or the text
+    return prompt, [*ids, end]
 
 
-def _encoded(tokenizer: Any, text: str) -> Ids:
+def _encoded(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def example_ids(tokenizer: Any, row: Example) -> dict[str, Any]:
-    """`input_ids`, `labels` (-100 where no loss is taken) and `weight` of a row.
+def example_ids(tokenizer: PreTrainedTokenizerBase, row: Example) -> JsonObject:
+    """Return `input_ids`, `labels` (`IGNORED` for tokens without loss) and `weight` of a row.
 
-    A text to unlearn is wrong for what it says, not for that it ends: its end takes no loss
-    *(ours)*.
+    The end token of a text to unlearn has no loss *(ours)*: the text is wrong, not its end.
     """
-    prompt, said = encode_example(tokenizer, row.question, row.text)
-    labels = [-100] * len(prompt) + said
+    prompt, answer = encode_example(tokenizer, row.question, row.text)
+    labels = [IGNORED] * len(prompt) + answer
     if row.weight < 0:
-        labels[-1] = -100
-    return {"input_ids": prompt + said, "labels": labels, "weight": row.weight}
+        labels[-1] = IGNORED
+    return {"input_ids": prompt + answer, "labels": labels, "weight": row.weight}
 
 
-def pair_ids(tokenizer: Any, row: Pair) -> dict[str, Any]:
-    """`prompt_ids`, `chosen_ids` and `rejected_ids` of a row, as TRL's DPO names them."""
+def pair_ids(tokenizer: PreTrainedTokenizerBase, row: Pair) -> JsonObject:
+    """Return `prompt_ids`, `chosen_ids` and `rejected_ids` of a row, the names of TRL's DPO."""
     prompt, chosen = encode_example(tokenizer, row.question, row.chosen)
     _, rejected = encode_example(tokenizer, row.question, row.rejected)
     return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
 
 
 def check_rows(rows: Sequence[Example | Pair]) -> None:
-    """Raise a WorkbenchError for no rows, and for one that cannot be learnt from."""
+    """Raise a WorkbenchError if there are no rows, or for a row that cannot be trained on."""
     if not rows:
         raise WorkbenchError(
-            "no rows to train on: give some, or see in the data card why all were dropped"
+            "no rows to train on: give some, or see card.json for why all were dropped"
         )
     for row in rows:
         fault = ""
@@ -143,19 +151,19 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
         if not all(text.strip() for text in texts):
             fault = "has an empty text"
         elif isinstance(row, Pair) and row.chosen == row.rejected:
-            fault = "has one text as chosen and rejected"
+            fault = "has the same text as chosen and rejected"
         elif isinstance(row, Example) and (not math.isfinite(row.weight) or row.weight == 0):
             fault = f"has weight {row.weight}"
         if fault:
             raise WorkbenchError(f"the row of question '{row.question.id}' {fault}: leave it out")
 
 
-def within(rows: Sequence[Asked], lengths: Sequence[int], max_length: int) -> list[int]:
-    """Numbers of the rows of at most `max_length` tokens; what is longer is named on stderr,
-    never cut.
+def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int) -> list[int]:
+    """Return the indices of the rows of at most `max_length` tokens. Longer rows are listed on
+    stderr and left out, never truncated.
 
     Raises:
-        WorkbenchError: none is.
+        WorkbenchError: all rows are longer.
     """
     long = [number for number, length in enumerate(lengths) if length > max_length]
     if long:
@@ -173,18 +181,19 @@ def within(rows: Sequence[Asked], lengths: Sequence[int], max_length: int) -> li
     return [number for number, length in enumerate(lengths) if length <= max_length]
 
 
-def keep_data(out: Path, given: int, used: Sequence[Mapping[str, Any]], steps: int) -> None:
-    """Write down what the training in `out` learns from, or see that it is what it began with.
+def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) -> None:
+    """Store the digest of the rows `used` by the training in `out`, or compare it with the stored
+    one; `count` includes the rows that are too long.
 
     Raises:
-        WorkbenchError: it began with other rows.
+        WorkbenchError: the training was started with other rows.
     """
     digest = hashlib.sha256(
         "\n".join(json.dumps(row, sort_keys=True) for row in used).encode()
     ).hexdigest()
     data = {
-        "rows": given,
-        "too_long": given - len(used),
+        "rows": count,
+        "too_long": count - len(used),
         "trained_on": len(used),
         "steps": steps,
         "digest": digest,
@@ -193,15 +202,20 @@ def keep_data(out: Path, given: int, used: Sequence[Mapping[str, Any]], steps: i
 
 
 def keep_identity(
-    out: Path, name: str, identity: Mapping[str, Any], what: str, began: bool = False
+    out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Write down in the folder `out` what is done there, or see that it is the same.
+    """Store the identity of the work in the folder `out` as the file `name`, or compare it with
+    the stored one.
+
+    Args:
+        what: name of other work in the folder, for the message.
+        began: whether the folder already contains results.
 
     Raises:
-        WorkbenchError: the file `name` says otherwise, or is missing where the work has begun.
+        WorkbenchError: the folder contains the results of other work.
     """
-    wanted, stored = json.loads(json.dumps(identity)), read_json(out / name)
-    if stored != wanted and (began or stored is not None):
+    identity, stored = json.loads(json.dumps(identity)), read_json(out / name)
+    if stored != identity and (began or stored is not None):
         raise WorkbenchError(f"'{out}' holds {what}: choose another folder")
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / name, wanted)
+    write_json(out / name, identity)

@@ -1,20 +1,24 @@
-"""How trainers sample their rollouts, and what these are called: by the engine that evaluation
-uses. A TRL trainer's own config says how it samples."""
+"""Sample rollouts for the trainers, with the same engine as evaluation, and name them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.policies import hf
 from workbench.policies.decode import plain_model
 from workbench.policies.generate import Sampling, as_response, prompt_ids
 from workbench.types import Question, Response, WorkbenchError
 
+if TYPE_CHECKING:
+    import trl
+    from accelerate import Accelerator
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
+
+def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
     """Sample a completion for each prompt, with its end token, from the current weights.
 
     Equal prompts are computed once. The seed comes from torch's global random state, which
@@ -22,8 +26,8 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     the first one, and each samples for its prompts what a single process would have sampled.
 
     Raises:
-        WorkbenchError: several processes train a model that transformers alone can sample from,
-        by random numbers that would be the same in all of them.
+        WorkbenchError: several processes train a model that only transformers can sample from. Its
+            random numbers would be the same in all of them.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -47,11 +51,10 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
                 "several processes cannot sample from a model of this type: train it in one"
             )
         training = model.training
-        # without dropout, and without gradient checkpointing, under which layers leave the cache
-        # alone
+        # without dropout, and without gradient checkpointing, which disables the cache
         model.eval()
         try:
-            drawn = hf.complete(
+            completions = hf.complete(
                 model,
                 settings["pad_token_id"],
                 [list(ids) for ids in prompt_ids],
@@ -60,44 +63,44 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
             )
         finally:
             model.train(training)
-    return [ids for ids, _ in drawn]
+    return [ids for ids, _ in completions]
 
 
 def shares(
-    accelerator: Any, seed: int, prompts: Sequence[Sequence[int]]
+    accelerator: Accelerator, seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
-    """The seed of all processes, and this one's places among the prompts of all as they are
-    begun; none where it is alone.
+    """Return the seed of the first process, and the positions of this process's prompts in the
+    sampling order of all prompts; () for a single process.
     """
     if accelerator.num_processes == 1:
         return seed, ()
     from accelerate.utils import gather_object
 
-    told = gather_object([(seed, list(map(list, prompts)))])
-    first = sum(len(own) for _, own in told[: accelerator.process_index])
-    begun = hf.longest_first([prompt for _, own in told for prompt in own])
-    places = {number: place for place, number in enumerate(begun)}
-    return told[0][0], tuple(places[first + number] for number in range(len(prompts)))
+    by_process = gather_object([(seed, list(map(list, prompts)))])
+    first = sum(len(own) for _, own in by_process[: accelerator.process_index])
+    sampling_order = hf.longest_first([prompt for _, own in by_process for prompt in own])
+    places = {number: place for place, number in enumerate(sampling_order)}
+    return by_process[0][0], tuple(places[first + number] for number in range(len(prompts)))
 
 
 def rollouts(
-    model: Any,
-    tokenizer: Any,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
     questions: Sequence[Question],
     group_size: int,
     how: Sampling,
     step: int,
 ) -> list[Response]:
-    """`group_size` responses to each question, from the weights as they are."""
-    asked = [question for question in questions for _ in range(group_size)]
+    """Sample `group_size` responses to each question with the current weights."""
+    repeated = [question for question in questions for _ in range(group_size)]
     stop = [tokenizer.eos_token_id]
     completions = hf.complete(
-        model, tokenizer.pad_token_id, prompt_ids(tokenizer, asked), stop, how
+        model, tokenizer.pad_token_id, prompt_ids(tokenizer, repeated), stop, how
     )
     return [
         named(as_response(tokenizer, question, ids, stop), group, number, step)
         for question, (ids, _), (group, number) in zip(
-            asked, completions, grouped(asked, step, group_size), strict=True
+            repeated, completions, grouped(repeated, step, group_size), strict=True
         )
     ]
 
@@ -106,24 +109,27 @@ def grouped(
     questions: Iterable[Question],
     step: int | None,
     size: int | None = None,
-    asked: Counter[str] | None = None,
+    counts: Counter[str] | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """(group, sample) of each response to these questions, in order.
+    """Yield the group and the sample number of the response to each of `questions`.
 
-    A group is "question/step", or the question where no step is told. TRL samples a question
-    `size` times in a row, and a step that asks it a second time makes another group of it,
-    "question/step.2"; `asked` remembers the step's earlier calls. Where the size is not known,
-    all responses to a question are one group.
+    A group is named "QUESTION/STEP", or "QUESTION" without a step. A trainer samples each question
+    `size` times in a row. If a step repeats a question later, its second group is
+    "QUESTION/STEP.2".
+
+    Args:
+        size: responses in a group; None if all responses to a question are one group.
+        counts: groups of each question in earlier calls for the same step; updated.
     """
-    asked = Counter() if asked is None else asked
+    counts = Counter() if counts is None else counts
     for position, question in enumerate(questions):
-        sample = asked[question.id] if size is None else position % size
+        sample = counts[question.id] if size is None else position % size
         if size is None or sample == 0:
-            asked[question.id] += 1
-        again = f".{asked[question.id]}" if size is not None and asked[question.id] > 1 else ""
+            counts[question.id] += 1
+        again = f".{counts[question.id]}" if size is not None and counts[question.id] > 1 else ""
         yield (question.id if step is None else f"{question.id}/{step}{again}"), sample
 
 
 def named(response: Response, group: str, sample: int, step: int | None) -> Response:
-    """The response under the id that its group and its number there make."""
+    """Return the response with its group and sample number, and the id made of both."""
     return replace(response, id=f"{group}/{sample}", group=group, sample=sample, step=step)

@@ -1,8 +1,8 @@
-"""A model with a scalar head that reads segments (FoRAG, arXiv 2406.13779, section 5.2): what it
-reads, and its files.
+"""Reward models: apply a model with a scalar head to segments of responses, save it and load it
+(FoRAG, arXiv 2406.13779, section 5.2).
 
-All segments of a response are read in one forward pass; the paper's way, a pass for each, makes
-its subclaim version two thirds slower.
+All segments of a response share one forward pass. The paper uses a pass for each segment, which
+makes its subclaim version two thirds slower.
 """
 
 from __future__ import annotations
@@ -22,22 +22,19 @@ from workbench.runs.folder import policy_hash, read_json
 from workbench.training.actor import Actor
 from workbench.training.loading import Trainee, load_trainee, save_policy
 from workbench.training.rows import encode_example
-from workbench.types import Question, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.jsonl import write_json
 
 if TYPE_CHECKING:
     import torch
 
-MODEL = "model"  # the folder of a reward model, in that of its training: it is no policy
-# of a pass over short rows: small passes spend their time on calls, not on arithmetic
-TOKENS = 4096
-HEAD, CARD = "head.safetensors", "reward_model.json"  # in the model's folder
+MODEL = "model"  # subfolder of a training for its reward model, which is not a policy
+TOKENS = 4096  # in a forward pass over short rows; with fewer, calls take longer than arithmetic
+HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's folder
 
 
 class Segment(NamedTuple):
-    """Characters of a response from `start` to before `end`, and the factuality that they are to
-    get, from 0 to 1.
-    """
+    """A span of characters in a response, and its target factuality, from 0 to 1."""
 
     start: int
     end: int
@@ -46,9 +43,9 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A response to a question with the segments that are scored: its sentences, or all of it.
+    """A response with the segments that are scored: its sentences, or the whole response.
 
-    `token_ids` are those that were sampled; without them the text is encoded.
+    `token_ids` are the sampled ids; without them the text is encoded.
     """
 
     question: Question
@@ -60,11 +57,12 @@ class Judged:
 def as_whole(
     question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()
 ) -> Judged:
-    """A text as the whole answer to its question, all of it one segment, without what a policy
-    is told and shown before it.
+    """Return a text as the answer to a question, with one segment. The question is kept without its
+    system prompt and passages.
 
-    A token that ends a turn, written out in the text, is taken apart: it is text, and nobody
-    speaks after it.
+    Args:
+        specials: tokens that end a turn. If the text spells one of them out, its characters are
+            separated by spaces, because the tokenizer would encode it as the end of the turn.
     """
     for token in specials:
         text = text.replace(token, " ".join(token))
@@ -75,9 +73,9 @@ def as_whole(
     )
 
 
-class Read(NamedTuple):
-    """A row as ids: those of prompt and response, and of each segment its tokens' places among
-    them, and its target.
+class EncodedRow(NamedTuple):
+    """A row as token ids of prompt and response, with the token positions and the target of each
+    segment.
     """
 
     ids: list[int]
@@ -86,45 +84,44 @@ class Read(NamedTuple):
 
 
 class Scorer:
-    """A model with a scalar head: responses with segments -> a factuality for each segment.
+    """A model with a scalar head that returns the factuality of each segment of a response.
 
-    `longest` is how many tokens of prompt and response it was trained to read, and reads.
+    Args:
+        level: value of a segment: "sequence", at its last token, or "token", the mean over its
+            tokens.
+        longest: tokens of prompt and response in training; longer responses are not scored.
     """
 
     def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
         self.model, self.tokenizer, self.head = actor.model, actor.tokenizer, actor.head
         self.level, self.longest = level, longest
-        # the last question that was read, and its ids
-        self._asked: tuple[list[dict[str, str]], list[int]] = ([], [])
+        # the last question and its ids: the claims of a response follow each other
+        self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
-    def read(self, row: Judged) -> Read:
-        """The row as ids. A segment's tokens are those that hold a character of it; its last is
-        the one that is paid for it.
-        """
-        prompt = self._prompt(row.question)
-        said = (
+    def encode(self, row: Judged) -> EncodedRow:
+        """Encode a row. The tokens of a segment are those that hold one of its characters."""
+        if (messages := row.question.messages()) != self._prompt[0]:
+            self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
+        prompt = self._prompt[1]
+        ids = (
             list(row.token_ids) or encode_example(self.tokenizer, row.question, row.text, prompt)[1]
         )
-        text, offsets = offsets_from_ids(self.tokenizer, said)
-        skipped = (
+        text, offsets = offsets_from_ids(self.tokenizer, ids)
+        # the chat template may put white space before an answer
+        shift = (
             len(text) - len(text.lstrip()) if text != row.text and text.lstrip() == row.text else 0
         )
-        spans = [(segment.start + skipped, segment.end + skipped) for segment in row.segments]
         places = [
-            [len(prompt) + token for token in tokens_between(offsets, *span)] for span in spans
+            [
+                len(prompt) + token
+                for token in tokens_between(offsets, segment.start + shift, segment.end + shift)
+            ]
+            for segment in row.segments
         ]
-        return Read([*prompt, *said], places, [segment.target for segment in row.segments])
+        return EncodedRow([*prompt, *ids], places, [segment.target for segment in row.segments])
 
-    def _prompt(self, question: Question) -> list[int]:
-        """What a question is prompted with; the claims of a response come one after another, and
-        ask one question.
-        """
-        if (messages := question.messages()) != self._asked[0]:
-            self._asked = messages, prompt_ids(self.tokenizer, [question])[0]
-        return self._asked[1]
-
-    def logits(self, rows: Sequence[Read]) -> torch.Tensor:
-        """The segments' logits, one after another (S,), from one forward pass."""
+    def logits(self, rows: Sequence[EncodedRow]) -> torch.Tensor:
+        """Return the logits of all segments of the rows in order, (S,), from one forward pass."""
         import torch
 
         length, pad = max(len(row.ids) for row in rows), self.tokenizer.pad_token_id
@@ -134,6 +131,7 @@ class Scorer:
             [[1] * (length - gap) + [0] * gap for gap in gaps],
         )
         ids_BL, mask_BL = (torch.tensor(part, device=self.model.device) for part in (ids, mask))
+        # the layers without the output layer: logits of the vocabulary are not needed
         decoder = self.model.get_base_model().model
         output = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False)
         values_BL = self.head(output.last_hidden_state.float()).squeeze(-1)
@@ -147,29 +145,30 @@ class Scorer:
         )
 
     def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
-        """The factuality of each row's segments, between 0 and 1; () for a row that is longer
-        than `longest`.
-
-        A pass reads `batch` rows, and more where they are short."""
+        """Return the factuality of each row's segments, between 0 and 1; () for a row longer than
+        `longest`. `batch` is the least number of rows in a forward pass.
+        """
         import torch
 
-        reads = [self.read(row) for row in rows]
+        encoded = [self.encode(row) for row in rows]
         scores: list[tuple[float, ...]] = [() for _ in rows]
-        for numbers in passes([len(read.ids) for read in reads], self.longest, batch):
+        for numbers in passes([len(row.ids) for row in encoded], self.longest, batch):
             with torch.no_grad():
-                logits_S = self.logits([reads[number] for number in numbers])
+                logits_S = self.logits([encoded[number] for number in numbers])
             values = iter(logits_S.sigmoid().tolist())
             for number in numbers:
-                scores[number] = tuple(next(values) for _ in reads[number].places)
+                scores[number] = tuple(next(values) for _ in encoded[number].places)
         return scores
 
 
 def passes(
     lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKENS
 ) -> list[list[int]]:
-    """The numbers of the rows that each forward pass reads: rows of like length, at least
-    `batch` of them while there are any, and as many as make so many `tokens` with their padding.
-    What is longer than `longest` is in none."""
+    """Return the indices of the rows of each forward pass.
+
+    A pass has rows of similar length: `batch` of them, or more if they have at most `tokens` tokens
+    with their padding. Rows longer than `longest` are left out.
+    """
     short = sorted(
         (number for number, length in enumerate(lengths) if length <= longest),
         key=lambda number: -lengths[number],
@@ -184,14 +183,14 @@ def passes(
 
 
 def save_reward_model(
-    scorer: Scorer, trainee: Trainee, card: Mapping[str, Any], policy: str, out: Path
+    scorer: Scorer, trainee: Trainee, card: JsonMapping, policy: str, out: Path
 ) -> None:
-    """Put a model, with a card that names the policy that it was trained from, into `out/model`,
-    whole or not at all.
+    """Save a reward model to `out/model`, completely or not at all. Its card gets the name and the
+    hash of the policy that it was trained from.
     """
     from safetensors.torch import save_file
 
-    card = {**card, "policy": _named_from(out / MODEL, policy), "policy_hash": policy_hash(policy)}
+    card = {**card, "policy": _path_from(out / MODEL, policy), "policy_hash": policy_hash(policy)}
 
     def with_head(folder: Path) -> None:
         save_file(scorer.head.state_dict(), folder / HEAD)
@@ -200,9 +199,9 @@ def save_reward_model(
     save_policy(trainee, out, name=MODEL, more=with_head)
 
 
-def _named_from(folder: Path, policy: str) -> str:
-    """A policy in the run that holds the folder by its way from there, so that the run can be
-    moved; any other as it is.
+def _path_from(folder: Path, policy: str) -> str:
+    """Return the path of a policy relative to `folder` if both are in the same run, so that the run
+    can be moved; otherwise return `policy`.
     """
     path = Path(policy).resolve()
     run = next(
@@ -213,11 +212,14 @@ def _named_from(folder: Path, policy: str) -> str:
 
 
 def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
-    """The reward model that a training left in `folder` (its `out/model`), on the policy that it
-    was trained from, which it names itself.
+    """Load the reward model that a training saved in `folder` (its `out/model`).
+
+    Args:
+        policy: the policy that it was trained from; by default the one named in its card.
 
     Raises:
-        WorkbenchError: it is none, is damaged, or was trained from another policy.
+        WorkbenchError: the folder has no reward model or a damaged one, or it was trained from
+            another policy.
     """
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
@@ -225,11 +227,11 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
     folder = Path(folder)
     card = _card(folder)
     verify(folder)
-    own = folder / card["policy"]
-    policy = policy or (str(own) if own.is_dir() else card["policy"])
+    in_run = folder / card["policy"]
+    policy = policy or (str(in_run) if in_run.is_dir() else card["policy"])
     if card["policy_hash"] and policy_hash(policy) not in (None, card["policy_hash"]):
         raise WorkbenchError(
-            f"'{policy}' is not what the reward model '{folder}' was trained from: name that policy"
+            f"the reward model '{folder}' was not trained from '{policy}': name its own policy"
         )
     trainee = load_trainee(
         policy,
@@ -243,42 +245,46 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
         result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
         if result.unexpected_keys:
             raise WorkbenchError(
-                f"the adapter of '{folder}' is not of '{policy}': name the right policy"
+                f"the adapter of '{folder}' does not fit '{policy}': name the right policy"
             )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)
     trainee.model.eval()
-    if trainee.model.dtype.itemsize >= 4:  # in fewer bits the sum would be rounded
+    if trainee.model.dtype.itemsize >= 4:  # in fewer bits the merged weights would be rounded
         trainee.model.merge_adapter()
     return Scorer(actor, card["level"], card["max_length"])
 
 
 def check_room(
-    policy: str, questions: Sequence[Question], most: int, models: Mapping[str, Any]
+    policy: str, questions: Sequence[Question], max_new_tokens: int, models: Mapping[str, Any]
 ) -> None:
-    """Raise a WorkbenchError where a reward model to come, by its setting, could not read the
-    longest prompt with `most` tokens of an answer."""
+    """Raise a WorkbenchError if the `max_length` of a planned reward model is too small for the
+    longest prompt with `max_new_tokens` tokens of an answer.
+
+    Args:
+        models: a `RewardModel` (in a module that imports this one) by its name in the config.
+    """
     prompts = prompt_ids(load_tokenizer(policy), questions)
-    needed = max(map(len, prompts)) + most
+    needed = max(map(len, prompts)) + max_new_tokens
     for name, model in models.items():
         if model.passes.max_length < needed:
             raise WorkbenchError(
-                f"{name}.max_length is {model.passes.max_length}, and the longest prompt with an"
-                f" answer of up to {most} tokens has {needed}: set it to that, or max_new_tokens"
-                " lower"
+                f"{name}.max_length is {model.passes.max_length}, but the longest prompt with an"
+                f" answer of {max_new_tokens} tokens has {needed}: set it to {needed}, or lower"
+                " max_new_tokens"
             )
 
 
-def _card(folder: Path) -> dict[str, Any]:
-    """What a reward model says of itself.
+def _card(folder: Path) -> JsonObject:
+    """Read and check the card of a reward model.
 
     Raises:
-        WorkbenchError: there is none, or it says something else.
+        WorkbenchError: the folder has no reward model, or its card is damaged.
     """
     card = read_json(folder / CARD) if folder.is_dir() else None
     if card is None or not all((folder / name).is_file() for name in (HEAD, ADAPTER)):
         raise WorkbenchError(
-            f"'{folder}' is no reward model: name the folder '{MODEL}' of its training"
+            f"'{folder}' is not a reward model: name the folder '{MODEL}' of its training"
         )
     if not (
         all(isinstance(card.get(name), int) for name in ("lora_r", "lora_alpha", "max_length"))
@@ -286,7 +292,5 @@ def _card(folder: Path) -> dict[str, Any]:
         and isinstance(card.get("policy"), str)
         and "policy_hash" in card
     ):
-        raise WorkbenchError(
-            f"'{folder / CARD}' is not as a training wrote it: take the folder from its run again"
-        )
+        raise WorkbenchError(f"'{folder / CARD}' is damaged: copy the folder from its run again")
     return card

@@ -1,67 +1,89 @@
-"""A forward pass that reads a prompt once, however many of its responses are learnt from (Prefix
-Grouper, arXiv 2506.05433).
+"""A forward pass that computes each distinct prompt of a batch once (Prefix Grouper, arXiv
+2506.05433).
 
-In GRPO a group's responses share their prompt, and short answers are a small part of what a
-usual pass reads. Here the distinct prompts are read first, the responses then attend to what was
-kept of theirs; gradients go the same way back.
+In GRPO the responses of a group share their prompt, and short responses are a small part of the
+tokens. The distinct prompts are computed first. The responses then attend to the keys and values of
+their prompt, through which gradients flow back.
 """
 
 from __future__ import annotations
 
 import inspect
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.policies.decode import plain_model
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def shared_prefix(model: Any) -> Any:
-    """What is called as `model` is, and gives the logits of the last `logits_to_keep` places,
-    equal but for rounding; `model` itself where that is not possible: its layers are computed
-    again in the backward pass, or keep more than keys and values."""
-    kept = plain_model(model)
-    again = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
+    import torch
+    from transformers import PreTrainedModel
+    from transformers.modeling_outputs import CausalLMOutput
+
+
+def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput | SimpleNamespace]:
+    """Return a function with the signature of `model` that returns the same last `logits_to_keep`
+    logits, except for rounding.
+
+    Returns `model` itself if its layers recompute their activations in the backward pass, or cache
+    more than keys and values.
+    """
+    plain = plain_model(model)
     if (
-        kept is None
-        or again
-        or not {"logits_to_keep", "position_ids"} <= set(inspect.signature(kept.forward).parameters)
+        plain is None
+        or any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
+        or not {"logits_to_keep", "position_ids"}
+        <= set(inspect.signature(plain.forward).parameters)
     ):
         return model
 
-    def forward(input_ids: Any, attention_mask: Any, logits_to_keep: int, **more: Any) -> Any:
-        """(B, P + T) ids, prompts padded on the left, T = logits_to_keep − 1 -> `logits` (B, T +
-        1, V).
+    def forward(
+        input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **more: object
+    ) -> CausalLMOutput | SimpleNamespace:
+        """Return an object with `logits`, (B, T + 1, V).
+
+        Shapes: G distinct prompts of P tokens, padded on the left, T = `logits_to_keep` − 1 tokens
+        of responses, L = P + T.
         """
         import torch
         from transformers import DynamicCache
 
         length = logits_to_keep - 1
         mask_BP, ids_BT = attention_mask[:, :-length], input_ids[:, -length:]
-        asked, places_B = torch.stack((input_ids[:, :-length] * mask_BP, mask_BP), 1).unique(
+        # equal prompts may differ in the ids of their padding, so these are set to 0
+        prompts_G2P, places_B = torch.stack((input_ids[:, :-length] * mask_BP, mask_BP), 1).unique(
             dim=0, return_inverse=True
         )
-        if 2 * len(asked) > len(input_ids) or set(more) - {"use_cache"}:
+        # two passes only pay if at least half of the prompts are repeated
+        if 2 * len(prompts_G2P) > len(input_ids) or set(more) - {"use_cache"}:
             return model(
                 input_ids=input_ids,
                 attention_mask=attention_mask,
                 logits_to_keep=logits_to_keep,
                 **more,
             )
-        ids_GP, mask_GP = asked.unbind(1)
-        cache = DynamicCache(config=kept.config)
-        read = {"past_key_values": cache, "use_cache": True}
-        at_GP, at_BL = ((mask.cumsum(1) - 1).clamp(min=0) for mask in (mask_GP, attention_mask))
+        ids_GP, mask_GP = prompts_G2P.unbind(1)
+        cache = DynamicCache(config=plain.config)
+        caching = {"past_key_values": cache, "use_cache": True}
+        positions_GP, positions_BL = (
+            (mask.cumsum(1) - 1).clamp(min=0) for mask in (mask_GP, attention_mask)
+        )
         first_G1V = model(
-            input_ids=ids_GP, attention_mask=mask_GP, position_ids=at_GP, logits_to_keep=1, **read
+            input_ids=ids_GP,
+            attention_mask=mask_GP,
+            position_ids=positions_GP,
+            logits_to_keep=1,
+            **caching,
         ).logits
-        # differentiable: the keys and values of every row are selected from its prompt's
+        # copies the keys and values of its prompt to each row, differentiably
         cache.reorder_cache(places_B)
-        inputs = {
-            "input_ids": ids_BT,
-            "attention_mask": attention_mask,
-            "position_ids": at_BL[:, -length:],
-        }
-        logits_BTV = model(**inputs, **read).logits
+        logits_BTV = model(
+            input_ids=ids_BT,
+            attention_mask=attention_mask,
+            position_ids=positions_BL[:, -length:],
+            **caching,
+        ).logits
         return SimpleNamespace(logits=torch.cat((first_G1V[places_B], logits_BTV), 1))
 
     return forward

@@ -1,6 +1,4 @@
-"""A stage of a method's training, ready to run: what `experiments.experiment` goes through,
-whatever is trained.
-"""
+"""`Stage`: one step of a method's training, which `experiments.experiment` runs in order."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.types import Grade, Question
 
@@ -18,11 +16,13 @@ Status = Literal["done", "interrupted"]
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of a stage: the policy to start from, where to write, the seed, and the folders
-    of the stages before it.
+    """The arguments of a stage.
 
-    The next stage starts from the checkpoint that one leaves in `policy/` of its folder, if it
-    does (a cold start, merged).
+    Attributes:
+        start: folder or hub name of the initial policy. If the stage before it saved a checkpoint
+            in `policy/` of its folder (such as a merged cold start), `start` is that folder.
+        out: folder to write to.
+        stages: folders of the earlier stages by name.
     """
 
     start: str
@@ -33,17 +33,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Stage:
-    """One training on a method's way: a cold start, a reward model, and at last the policy itself.
+    """One training of a method, such as a cold start, a reward model or the policy itself.
 
-    `run` goes on where an earlier call was stopped, and returns "done" or, where the user
-    stopped it, "interrupted". The last stage trains the policy in the run's own folder, each
-    before it its part in `stages/NAME` of that folder. `steps` is how many rows of metrics it
-    writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has
-    it: Unsloth, which changes it for the whole process, is not imported for a run with such a
-    stage. `check` gets the initial policy of a run, before any work, and raises a
-    WorkbenchError for what cannot work with it. `cache_key` is all that the stage takes of the
-    run's config, as JSON can say it: runs of a queue that agree on it, and on that of the stages
-    before, share what it leaves; None where it is not shared.
+    The last stage trains the policy in the folder of the run. The others use `stages/NAME` in it.
+
+    Attributes:
+        run: resumes where an earlier call stopped, and returns "done", or "interrupted" if the
+            user stopped it.
+        steps: number of rows of metrics; None if it is not known in advance.
+        plain: requires TRL's unchanged trainer. Unsloth patches TRL for the whole process, so it is
+            not imported for a run with such a stage.
+        check: gets the initial policy of a run before any work, and raises a WorkbenchError if the
+            stage cannot use it.
+        cache_key: the part of the run's config that determines the stage's result, as JSON. Runs of
+            a queue with equal keys for this stage and the earlier ones share its result. None if
+            the result is not shared.
     """
 
     name: str
@@ -51,35 +55,35 @@ class Stage:
     steps: int | None = None
     plain: bool = False
     check: Callable[[str], None] = lambda policy: None
-    cache_key: Any = None
+    cache_key: object = None
 
 
-# a job -> the questions that a training asks, and what grades their answers
-Given = Callable[[Job], tuple[Sequence[Question], Grade]]
+# job -> the training questions, and the function that grades their responses
+Inputs = Callable[[Job], tuple[Sequence[Question], Grade]]
 
 
 def training(
     name: str,
     train: Callable[..., Status],
-    config: Any,
-    given: Given,
+    config: object,
+    inputs: Inputs,
     method: str,
     plain: bool = False,
 ) -> Stage:
-    """A trainer as a stage: `train(config, questions, grade, policy, out, method=…, seed=…)`
-    from where the run starts.
+    """Return a trainer as a stage; it is called as
+    `train(config, questions, grade, policy, out, method=…, seed=…)`.
     """
 
     def run(job: Job) -> Status:
-        return train(config, *given(job), job.start, job.out, method=method, seed=job.seed)
+        return train(config, *inputs(job), job.start, job.out, method=method, seed=job.seed)
 
     return Stage(name, run, getattr(config, "steps", None), plain)
 
 
-def order(count: int, wanted: int, seed: int) -> list[int]:
-    """`wanted` question numbers: one shuffled pass over `count` questions after another."""
+def order(count: int, length: int, seed: int) -> list[int]:
+    """Return `length` indices of `count` questions, as shuffled passes over all questions."""
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []
-    while len(numbers) < wanted:
+    while len(numbers) < length:
         numbers += rng.sample(range(count), count)
-    return numbers[:wanted]
+    return numbers[:length]

@@ -1,32 +1,26 @@
-"""What the trainings on TRL's trainers share: arguments, no network access, and the callback that
-reports to a `MetricsLog`.
+"""Parts shared by all trainings on TRL's trainers: arguments, no network access, and the callback
+that reports to a `MetricsLog`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from workbench.training.loading import keep_exact
 from workbench.training.recorder import MetricsLog
 from workbench.training.settings import LoRA, Optim, Saving
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 if TYPE_CHECKING:
     from accelerate import PartialState
-    from transformers import TrainerCallback, TrainerState
-
-
-class TRLConfig(Protocol):
-    """The parts that the configs of all TRL trainings have."""
-
-    @property
-    def optim(self) -> Optim: ...
-    @property
-    def lora(self) -> LoRA: ...
-    @property
-    def saving(self) -> Saving: ...
+    from transformers import (
+        Trainer,
+        TrainerCallback,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
 
 
 class Offline:
@@ -50,14 +44,14 @@ def process_state() -> PartialState:
 
 
 def trainer_arguments(
-    config: TRLConfig, out: Path, *, steps: int, seed: int, updates: int = 1
-) -> dict[str, Any]:
+    optim: Optim, lora: LoRA, saving: Saving, out: Path, *, steps: int, seed: int, updates: int = 1
+) -> JsonObject:
     """Return the arguments of transformers' trainer for `steps` with `updates` optimizer steps
     each.
     """
     import torch
 
-    on_gpu, optim = torch.cuda.is_available(), config.optim
+    on_gpu = torch.cuda.is_available()
     warm = optim.schedule == "constant" and optim.warmup > 0
     return {
         "output_dir": str(out / "checkpoints"),
@@ -70,17 +64,17 @@ def trainer_arguments(
         "seed": seed,
         "use_cpu": not on_gpu,
         "bf16": on_gpu,
-        "gradient_checkpointing": config.lora.gradient_checkpointing,
+        "gradient_checkpointing": lora.gradient_checkpointing,
         "dataloader_pin_memory": on_gpu,
         "logging_steps": 1,
         "save_strategy": "steps",
-        "save_steps": config.saving.save_every * updates,
-        "report_to": config.saving.report_to,
+        "save_steps": saving.save_every * updates,
+        "report_to": saving.report_to,
         "disable_tqdm": True,
     }
 
 
-def finish_trainer(trainer: Any, arguments: Mapping[str, object]) -> None:
+def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
     """Check that a new trainer kept its `arguments`, and adapt it to our runs: no printed logs, the
     adapter in float32, and the model without its adapter as the reference model.
 
@@ -110,12 +104,16 @@ def finish_trainer(trainer: Any, arguments: Mapping[str, object]) -> None:
     # gives the same; and a checkpoint would not restore a second adapter exactly.
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")
-    keep_exact(trainer.model)
+    # On a base in 4 bits TRL makes the adapter bfloat16, in which a step of 1e-6 is rounded away.
+    if getattr(trainer.model, "is_loaded_in_4bit", False):
+        for weight in trainer.model.parameters():
+            if weight.requires_grad:
+                weight.data = weight.data.float()
 
 
 def report_callback(
     metrics: MetricsLog,
-    log: Callable[[TrainerState, Mapping[str, Any]], None],
+    log: Callable[[TrainerState, JsonMapping], None],
     step_ends: Callable[[TrainerState], bool] = lambda state: True,
 ) -> TrainerCallback:
     """Return the callback through which a trainer reports: it passes the logs of each update to
@@ -130,12 +128,23 @@ def report_callback(
             metrics.begin()
 
         def on_log(
-            self, _: object, state: Any, control: object, logs: Any = None, **__: Any
+            self,
+            _: object,
+            state: TrainerState,
+            control: object,
+            logs: JsonMapping | None = None,
+            **__: object,
         ) -> None:
             if logs and "loss" in logs:  # the log at the end of training has no loss
                 log(state, logs)
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
+        def on_step_end(
+            self,
+            args: TrainingArguments,
+            state: TrainerState,
+            control: TrainerControl,
+            **_: object,
+        ) -> None:
             if (
                 step_ends(state)
                 and state.global_step < args.max_steps
@@ -143,8 +152,10 @@ def report_callback(
             ):
                 metrics.stopped = control.should_save = control.should_training_stop = True
 
-        def on_save(self, args: Any, state: Any, control: object, **_: object) -> None:
+        def on_save(
+            self, args: TrainingArguments, state: TrainerState, control: object, **_: object
+        ) -> None:
             metrics.gather([0])  # wait until every process has written its part
-            metrics.saved(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+            metrics.complete_checkpoint(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
     return Report()

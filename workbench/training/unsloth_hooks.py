@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.training.grpo_config import GRPO
 from workbench.types import WorkbenchError
@@ -15,12 +15,14 @@ from workbench.types import WorkbenchError
 if TYPE_CHECKING:
     import torch
 
+    Batch = Mapping[str, torch.Tensor]  # TRL's inputs of the loss
+
 STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 
 
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     """Return the `unsloth` argument for `load_trainee`: False for settings that Unsloth's trainer
-    lacks, because its loss and its sampling are its own.
+    lacks, because it has a loss and a sampling of its own.
 
     Raises:
         WorkbenchError: Unsloth is required for such settings, or has already patched the trainers
@@ -48,7 +50,7 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     return False
 
 
-def loss_inputs(batch: Mapping[str, Any]) -> dict[str, Any]:
+def loss_inputs(batch: Batch) -> dict[str, torch.Tensor]:
     """Return the batch as Unsloth's loss reads it.
 
     Its loss recomputes the completion mask from the ids. The tool mask is the only mask that it
@@ -61,7 +63,7 @@ def loss_inputs(batch: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
+def left_aligned(batch: Batch) -> torch.Tensor:
     """Return a batch's advantages in the columns of Unsloth's log-probabilities, (B, T + W).
 
     A row is shifted right by W minus the left padding of its prompt. One advantage per response,
@@ -75,7 +77,7 @@ def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
     return advantages_BT.new_zeros(rows, length + width).scatter_(1, columns_BT, advantages_BT)
 
 
-def right_aligned(batch: Mapping[str, Any]) -> dict[str, Any]:
+def right_aligned(batch: Batch) -> dict[str, torch.Tensor]:
     """Return the batch with Unsloth's stored log-probabilities, (B, T + W), moved to the sampled
     tokens, (B, T).
     """
@@ -90,7 +92,7 @@ def right_aligned(batch: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _columns(batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
+def _columns(batch: Batch) -> tuple[torch.Tensor, int]:
     """Return Unsloth's column of each sampled token, and W: the largest left padding of a prompt
     among the rows whose log-probabilities were computed together, or in this batch."""
     import torch
