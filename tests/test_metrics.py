@@ -342,7 +342,7 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
     for files in ((bare,), (good, bare), (bare, good)):
         with pytest.raises(
             WorkbenchError,
-            match=r"none of its 2 rows was judged.*`workbench score --in .*bare\.jsonl --out",
+            match=r"0 of 2 rows are judged.*`workbench score --in .*bare\.jsonl --out",
         ):
             compare_files(*files, **FAST)
 
@@ -395,5 +395,7 @@ def test_shares_stay_shares(responses: list[list[str]]) -> None:
     ("k", "supported", "n"), [(0, 1, 1), (-1, 1, 1), (0, 0, 0), (4, -1, 3), (4, 0, -1), (4, 3, 2)]
 )
 def test_f1_of_impossible_counts_is_refused(k: int, supported: int, n: int) -> None:
-    with pytest.raises(WorkbenchError, match=r"K is at least 1|no more can be than there are"):
+    with pytest.raises(
+        WorkbenchError, match=r"K must be at least 1|must be at most the number of claims"
+    ):
         f1_at(k, supported, n)

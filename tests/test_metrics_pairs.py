@@ -152,11 +152,15 @@ A = {"id": "1", "question_id": "q", "question": "Who?", "response": "Ada"}
         (
             [A],
             [A | {"question": None}],
-            "b.jsonl: what question .q. asks is not known: keep its questions.jsonl beside it",
+            "b.jsonl: the text of question .q. is missing.* put questions.jsonl into the same",
         ),
         ([A], [{"id": "1", "question": "Who?"}], "row 1 is not a feedback row"),
-        ([A], [], "b.jsonl has no rows yet"),
-        ([A | {"step": 1}, A | {"step": 2}], [A | {"step": 1}, A | {"step": 2}], "2 steps of a tr"),
+        ([A], [], "b.jsonl has no rows to compare"),
+        (
+            [A | {"step": 1}, A | {"step": 2}],
+            [A | {"step": 1}, A | {"step": 2}],
+            "2 training",
+        ),
     ],
 )
 def test_what_cannot_be_paired_is_told_before_anything_is_asked(

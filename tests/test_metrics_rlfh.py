@@ -109,5 +109,5 @@ def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
         2,
         "",
         1,
-    ) and "none of its 1 rows was judged" in err
+    ) and "0 of 1 rows are judged" in err
     assert len(list((tmp_path / "figures").glob("fig*.html"))) == 6

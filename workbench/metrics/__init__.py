@@ -1,19 +1,16 @@
-"""Factuality metrics: arithmetic on graded responses, with intervals over questions and paired
-tests.
+"""Factuality metrics of graded responses, with intervals over questions and paired tests.
 
 * `outcomes`: accuracy, abstention, hallucination and truthfulness of graded answers.
-* `rows`: a stored feedback row reduced to what a metric needs.
+* `rows`: stored feedback rows, reduced to the fields that metrics use.
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
 * `confidence`: risk–coverage, AURC and AUROC.
-* `pairs`: the answers of two files to the same questions, and which of both a judge prefers,
-  asked in both orders: the win rate.
-* `report`: every metric of one file, or of two with paired tests.
+* `pairs`: the win rate: a judge compares the answers of two files, each pair in both orders.
+* `report`: every metric of one file, or of two files with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
 * `facets`: form, facets, order, repetition and citations of an answer on several facets.
-* `hacks`: what only serves a reward, by training step.
+* `hacks`: reward hacking in rollouts, by training step.
 
-What is undefined is null with a reason, never 0 and never NaN; what failed is counted, and left
-out.
+An undefined metric is null with a reason, never 0 or NaN. Failed rows are counted and left out.
 """
 
 from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.metrics.confidence import Ranked, areas
 
@@ -17,23 +17,24 @@ CELLS = 1_000_000  # resampling weights in memory at once
 CACHED = 4_000_000  # most resampling weights that are cached, in one or two bytes each
 AREAS = ("aurc", "auroc")
 
+# The letters at the end of an array's name are its axes: Q questions, M metrics, R resamples,
+# N answers, G groups of equal confidence, S runs, D resamples that define the metric.
+
 
 @dataclass(frozen=True)
 class Sums:
-    """What each question adds to each metric: numerator and denominator, both (questions,
-    metrics).
-    """
+    """The numerators and denominators of metrics, summed by question."""
 
     questions: tuple[str, ...]
     names: tuple[str, ...]
-    top_QM: np.ndarray
-    bottom_QM: np.ndarray
+    top_QM: np.ndarray  # numerators
+    bottom_QM: np.ndarray  # denominators; 0 where a question does not define the metric
 
 
 def collect(
     terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
 ) -> Sums:
-    """Add up `(question, {metric: (numerator, denominator)})` by question, in sorted order."""
+    """Sum `(question, {metric: (numerator, denominator)})` by question, in sorted order."""
     import numpy as np
 
     questions = sorted({question for question, _ in terms})
@@ -48,8 +49,9 @@ def collect(
 
 
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
-    """(R, metrics + 2): each ratio, then AURC and AUROC, with question q counted `weights_RQ[r,
-    q]` times.
+    """Return (R, metrics + 2) values: the ratios, then AURC and AUROC.
+
+    Resample r counts question q `weights_RQ[r, q]` times; by default each question once.
     """
     import numpy as np
 
@@ -66,8 +68,8 @@ def draws(
 ) -> Iterator[np.ndarray]:
     """Yield resampling weights (R, runs · questions) in pieces that fit into memory.
 
-    A weight is how often the question is drawn, times how often its run is drawn where there are
-    several runs.
+    A weight is the number of times that the question is drawn. With several runs, it is
+    multiplied by the number of times that the run is drawn.
     """
     rows = max(1, CELLS // max(1, runs * questions, answers))
     draw = _cached_draws if runs * resamples * questions <= CACHED else _draws
@@ -96,8 +98,10 @@ def _cached_draws(*arguments: int) -> tuple[np.ndarray, ...]:
 def intervals(
     sums: Sums, answers: Ranked, resamples: int, seed: int
 ) -> dict[str, dict[str, float | None]]:
-    """`{value, low, high, n}` of each metric: the 95 % percentile interval, and on how many
-    questions; None where nothing defines it."""
+    """Return `{value, low, high, n}` of each metric, with 95 % percentile intervals.
+
+    `n` counts the questions that define the metric; its values are None where n is 0.
+    """
     import numpy as np
 
     names = (*sums.names, *AREAS)
@@ -106,11 +110,11 @@ def intervals(
     counts = [*(sums.bottom_QM > 0).sum(axis=0).tolist(), *[len({*answers.questions})] * len(AREAS)]
     values_M = evaluate(sums, answers)[0]
     pieces = draws(len(sums.questions), len(answers.right), resamples=resamples, seed=seed)
-    drawn_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
+    samples_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
         name: {
             "value": number(values_M[i]),
-            **interval(drawn_RM[:, i], values_M[i]),
+            **interval(samples_RM[:, i], values_M[i]),
             "n": counts[i],
         }
         for i, name in enumerate(names)
@@ -120,14 +124,15 @@ def intervals(
 def paired(
     a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
 ) -> dict[str, dict[str, float | None]]:
-    """`{diff, low, high, p, n}` of each metric, a minus b, on the n questions that define it on
-    both sides; both sides hold the same questions, which are drawn together. With several `runs`
-    they hold the questions of one run after the other, and runs are drawn as well.
+    """Return `{diff, low, high, p, n}` of each metric: a minus b, with 95 % intervals.
 
-    `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples +
-    1), and at least 2/2^n, the smallest that an exact sign test of the n questions that define
-    the metric on both sides could give *(ours)*: resampling one or two questions would call any
-    difference certain.
+    Both sides have the same questions, and each resample draws the same ones for both. `n` counts
+    the questions that define the metric on both sides; the others are left out. With several
+    `runs` the questions of the runs follow each other, and each resample also draws the runs.
+
+    `p` is two-sided: twice the share of resamples on the far side of 0, but at least
+    2/(resamples + 1). It is also at least 2/2^n, the smallest p-value of an exact sign test on n
+    questions *(ours)*: with one or two questions, resampling would call any difference certain.
     """
     import numpy as np
 
@@ -147,12 +152,12 @@ def paired(
     diffs_M = (evaluate(*first) - evaluate(*second))[0]
     answers = max(len(a[1].right), len(b[1].right))
     pieces = draws(count, answers, resamples=resamples, seed=seed, runs=runs)
-    drawn_RM = np.concatenate([evaluate(*first, w_RQ) - evaluate(*second, w_RQ) for w_RQ in pieces])
+    samples_RM = np.concatenate([evaluate(*first, w) - evaluate(*second, w) for w in pieces])
     return {
         name: {
             "diff": number(diffs_M[i]),
-            **interval(drawn_RM[:, i], diffs_M[i]),
-            "p": _p_value(drawn_RM[:, i], diffs_M[i], counts[i]),
+            **interval(samples_RM[:, i], diffs_M[i]),
+            "p": _p_value(samples_RM[:, i], diffs_M[i], counts[i]),
             "n": counts[i],
         }
         for i, name in enumerate(names)
@@ -160,33 +165,36 @@ def paired(
 
 
 def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's 95 % bounds of a proportion; unlike a bootstrap's, not empty where all n agree."""
+    """Return Wilson's 95 % bounds of a proportion.
+
+    Unlike bootstrap bounds, they differ even where all n outcomes agree.
+    """
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 
 
-def interval(drawn_R: Any, value: float) -> dict[str, float | None]:
-    """The 95 % percentile interval `{low, high}` of resampled values; None where undefined."""
+def interval(samples_R: np.ndarray, value: float) -> dict[str, float | None]:
+    """Return the 95 % percentile interval `{low, high}` of resampled values; None if undefined."""
     import numpy as np
 
-    known_D = drawn_R[~np.isnan(drawn_R)]
+    known_D = samples_R[~np.isnan(samples_R)]
     if np.isnan(value) or not len(known_D):
         return {"low": None, "high": None}
     low, high = np.percentile(known_D, [2.5, 97.5])
     return {"low": float(low), "high": float(high)}
 
 
-def _p_value(drawn_R: Any, value: float, questions: int) -> float | None:
+def _p_value(samples_R: np.ndarray, value: float, questions: int) -> float | None:
     import numpy as np
 
-    known_D = drawn_R[~np.isnan(drawn_R)]
+    known_D = samples_R[~np.isnan(samples_R)]
     if np.isnan(value) or not len(known_D):
         return None
-    # Rounding of float sums: a difference this small counts as 0.
+    # sums of floats are rounded: a difference this small counts as 0
     tail = min((known_D <= 1e-12).sum(), (known_D >= -1e-12).sum())
     return min(1.0, max(2 * (int(tail) + 1) / (len(known_D) + 1), 2.0 ** (1 - questions)))
 
 
-def number(value: Any) -> float | None:
-    """A plain float, or None for NaN: JSON has none."""
+def number(value: float | None) -> float | None:
+    """Convert to a plain float, or to None for NaN, which JSON cannot store."""
     return None if value is None or value != value else float(value)

@@ -1,49 +1,47 @@
-"""What k samples of each question tell about the boundary of a policy's knowledge: arithmetic on
-their answers and outcomes.
+"""Estimate the boundary of a policy's knowledge from k samples of each question.
 
-A question is *out of knowledge* (OOK) if none of its k samples is correct (TruthRL, arXiv
-2509.25760, section 3.2; 256 samples in the appendix). Of the closed world the truth is known as
-well: a question is out of knowledge if a fact that it needs is in none of the documents, which
-no sampling is needed for; `agreement` holds the label against that.
+A question is *out of knowledge* (OOK) if all its k samples are abstentions or wrong (TruthRL,
+arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world the truth is known
+as well: a question is out of knowledge if no document states a fact that the question needs.
+`agreement` compares the sampled label with this truth.
 
-The majority is the answer that most samples give, in the normal form of `workbench.text`; an
-abstention is an answer of its own, however it is worded, and of several answers with as many
-votes the one that was drawn first is taken *(ours)*. Confidence is the share of the samples that
-give the majority's answer *(ours: the paper's figure does not define it)*; no log-probability is
-looked at. A sample that could not be graded has no vote and counts nowhere but in `failed`.
+The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
+An abstention counts as one answer, however it is worded. Of several answers with equal votes, the
+one that was sampled first wins *(ours)*. Confidence is the share of samples that give the majority
+answer *(ours: the paper's figure does not define it)*; log-probabilities are not used. A sample
+that could not be graded has no vote and counts only in `failed`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workbench.metrics.confidence import areas, ranked, risk_coverage
 from workbench.metrics.distributions import binned
 from workbench.metrics.outcomes import RATES
 from workbench.metrics.rows import Row, share
-from workbench.types import OUTCOMES
+from workbench.types import OUTCOMES, JsonMapping, JsonObject
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
-# what shares of samples are called, as outcomes and rates are in order
-SHARES = ("correct", "abstain", "wrong")
+SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
 BINS = 10
-# characters of a normalised answer that are kept: two that agree so far count as the same
+# Normalised answers are cut to this many characters; answers with an equal start count as equal.
 LONGEST = 200
 
 
 class Sample(NamedTuple):
-    """One sample's final answer in its normal form (None for an abstention), and its outcome
-    (None where grading failed).
-    """
+    """The final answer and the outcome of one sample."""
 
-    answer: str | None
-    outcome: str | None
+    answer: str | None  # in its normal form; None for an abstention
+    outcome: str | None  # None where grading failed
 
 
 class Majority(NamedTuple):
+    """The majority answer of a question, its outcome and its share of the graded samples."""
+
     answer: str | None
     outcome: str
     confidence: float
@@ -51,11 +49,11 @@ class Majority(NamedTuple):
 
 @dataclass(frozen=True)
 class Probed:
-    """A question's samples, in the order in which they were drawn. `exposures` is how many
-    documents state the least shown fact that it needs; None where nobody has counted."""
+    """The samples of a question, in the order in which they were drawn."""
 
     question_id: str
     samples: tuple[Sample, ...]
+    # Documents that state the rarest fact that the question needs; None if not counted.
     exposures: int | None = None
 
     def count(self, outcome: str | None) -> int:
@@ -66,8 +64,9 @@ class Probed:
 
     @property
     def ook(self) -> bool | None:
-        """Whether no sample is correct; None where none is and one could not be graded, or
-        nothing was sampled.
+        """Whether the question is out of knowledge: it has samples, and all are graded not correct.
+
+        None if there is no correct sample, but a failed one or no sample at all.
         """
         if self.count(CORRECT):
             return False
@@ -75,22 +74,24 @@ class Probed:
 
     @property
     def majority(self) -> Majority | None:
-        """What most of the graded samples say; None where there is none. An answer has the
-        outcome of its first sample.
+        """The most frequent answer of the graded samples; None without graded samples.
+
+        The outcome is that of the first sample with this answer.
         """
         graded = [sample for sample in self.samples if sample.outcome is not None]
         if not graded:
             return None
-        # the first met, of equals
+        # of equal counts, most_common returns the answer that came first
         answer, votes = Counter(sample.answer for sample in graded).most_common(1)[0]
         outcome = next(sample.outcome for sample in graded if sample.answer == answer)
         return Majority(answer, str(outcome), votes / len(graded))
 
-    def to_row(self) -> dict[str, Any]:
-        """The stored form: `given` lists the different samples, `drawn` says which of them each
-        sample is.
+    def to_row(self) -> JsonObject:
+        """Return the stored form, which holds each distinct sample once.
+
+        `given` lists the distinct samples; `drawn` has the index into `given` of each sample.
         """
-        places = {sample: place for place, sample in enumerate(dict.fromkeys(self.samples))}
+        indices = {sample: index for index, sample in enumerate(dict.fromkeys(self.samples))}
         top = self.majority
         return {
             "question_id": self.question_id,
@@ -104,22 +105,23 @@ class Probed:
             "majority": top.outcome if top else None,
             "answer": top.answer if top else None,
             "confidence": top.confidence if top else None,
-            "given": [sample._asdict() for sample in places],
-            "drawn": [places[sample] for sample in self.samples],
+            "given": [sample._asdict() for sample in indices],
+            "drawn": [indices[sample] for sample in self.samples],
         }
 
     @staticmethod
-    def from_row(row: Mapping[str, Any]) -> Probed:
-        given = [Sample(one["answer"], one["outcome"]) for one in row["given"]]
-        return Probed(
-            row["question_id"], tuple(given[place] for place in row["drawn"]), row["exposures"]
-        )
+    def from_row(row: JsonMapping) -> Probed:
+        distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
+        samples = tuple(distinct[index] for index in row["drawn"])
+        return Probed(row["question_id"], samples, row["exposures"])
 
 
-def boundary_report(rows: Sequence[Probed], k: int) -> dict[str, Any]:
-    """Everything that the samples tell. `n` counts questions, `ook` those out of knowledge,
-    `unsettled` those of which a failed sample leaves that open, `failed` samples. What is
-    undefined is null."""
+def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
+    """Compute all statistics of the samples; undefined values are None.
+
+    `n` counts questions, `ook` the questions out of knowledge, `unsettled` the questions without
+    a label because a sample failed, and `failed` samples.
+    """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]
     answers = ranked(
@@ -145,21 +147,23 @@ def boundary_report(rows: Sequence[Probed], k: int) -> dict[str, Any]:
 
 
 def sizes(k: int) -> list[int]:
-    """1, 2, 4, … and k itself."""
+    """Return the powers of two up to k, and k itself."""
     return sorted({k, *(2**power for power in range(k.bit_length()))})
 
 
-def agreement(rows: Sequence[Probed], k: int) -> dict[str, Any] | None:
-    """Precision and recall of the label "out of knowledge" against the exposure counts: of the k
-    samples, and `by_k` of the first 1, 2, 4, …; None where no question's facts were counted.
-    Questions without a label are left out."""
+def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
+    """Return precision and recall of the label "out of knowledge" against the exposure counts.
+
+    The values are those of k samples; `by_k` has the values of the first 1, 2, 4, … samples.
+    Questions without a label are left out. None if no question has exposure counts.
+    """
     if not any(row.exposures is not None for row in rows):
         return None
     by_k = {str(size): _agreement(rows, size) for size in sizes(k)}
     return {**by_k[str(k)], "by_k": by_k}
 
 
-def _agreement(rows: Sequence[Probed], k: int) -> dict[str, Any]:
+def _agreement(rows: Sequence[Probed], k: int) -> JsonObject:
     pairs = [(row.first(k).ook, row.exposures == 0) for row in rows if row.exposures is not None]
     both = sum(label is True and unknown for label, unknown in pairs)
     labelled = sum(label is True for label, _ in pairs)
@@ -173,23 +177,29 @@ def _agreement(rows: Sequence[Probed], k: int) -> dict[str, Any]:
     }
 
 
-def _majority(rows: Sequence[Probed], k: int) -> dict[str, Any]:
+def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
     outcomes = [top.outcome for row in rows if (top := row.first(k).majority)]
     return dict(zip(RATES, _shares(outcomes).values(), strict=False))
 
 
-def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[dict[str, Any]]:
-    """`{low, high, n, correct, abstain, wrong}` of each bin of confidence, half-open, the last
-    one closed: shares of its n majorities; null in an empty bin."""
+def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[JsonObject]:
+    """Return `{low, high, n, correct, abstain, wrong}` of each bin of confidence.
+
+    The last three are shares of the n majority answers in the bin; None in an empty bin. Bins
+    are half-open, the last one closed.
+    """
     return [
         {**edges, "n": len(outcomes), **_shares(outcomes)}
         for edges, outcomes in binned(((top.confidence, top.outcome) for top in tops), bins)
     ]
 
 
-def exposure(rows: Sequence[Probed]) -> dict[str, dict[str, Any]] | None:
-    """By number of exposures `{n, correct, abstain, wrong}`: how many questions, and shares of
-    their graded samples; None where no question's facts were counted."""
+def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
+    """Return `{n, correct, abstain, wrong}` by number of exposures.
+
+    `n` counts questions; the others are shares of their graded samples. None if no question has
+    exposure counts.
+    """
     groups: dict[int, list[Probed]] = {}
     for row in rows:
         if row.exposures is not None:

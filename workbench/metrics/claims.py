@@ -1,32 +1,29 @@
-"""Claim metrics of one response: a value and a weight for each, so that a file's value is a
-ratio of sums.
+"""Claim metrics of one response: a value and a weight each, so that a file's value is a ratio of
+sums.
 
-Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is
-neither, and counts as not supported in every precision. What its judge could not read
-(`unparsed`) is among the vague or, of unknown names, the wrong ones. With S of n claims
-supported:
+Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect. Vague is
+neither, and counts as not supported in every precision. A claim that the judge could not read
+(`unparsed`) is labelled vague or, if it has unknown names, wrong. With S of n claims supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251,
     section 3)
-    penalised    S/n · exp(1 − γ/n) where n < γ (their released scorer; γ = 10)
-    precision    S/n, as SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276,
-    section 3.3) have it
+    penalised    S/n · exp(1 − γ/n) where n < γ (the released scorer of FactScore; γ = 10)
+    precision    S/n, as in SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276,
+    section 3.3)
     recall@K     min(S/K, 1)
     F1@K         their harmonic mean, 0 where S = 0
-    VeriScore    F1@K, K being the median number of claims of a response, over all the files that
-    are compared
-    off_subject  the share of claims about another subject than the one asked for *(ours)*
+    VeriScore    F1@K, where K is the median number of claims of a response over all compared files
+    off_subject  the share of claims about a subject that the question does not ask for *(ours)*
 
 FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another
-subject then stays among the n and is not supported. So neither padding with what is true of
-others nor telling the life of somebody else earns anything, and what is false of others still
-costs. Without ratings it is not known what claims are about, and none of these is defined.
+subject then counts in n but never as supported. So true claims about others earn nothing, and
+false ones still cost. These metrics are undefined without ratings of what the claims are about.
 
-Recall and F1 are 0 for a response without claims, and an abstention is one: they are averages
-over every response that did not fail (KLCF, appendix A.4.2). FactScore and precision are
-undefined there and leave it out *(ours)*. Fact per query and per sentence follow FoRAG (arXiv
-2406.13779, section 4.1): a response is factual if all its sentences are, a sentence if all its
-claims are supported, and only sentences with claims count *(ours)*.
+Recall and F1 are 0 for a response without claims, which includes abstentions. They are averages
+over every response that did not fail (KLCF, appendix A.4.2). FactScore and precision are undefined
+for such a response and leave it out *(ours)*. Fact per query and per sentence follow FoRAG (arXiv
+2406.13779, section 4.1): a response is factual if all its sentences are, and a sentence if all its
+claims are supported. Only sentences with claims count *(ours)*.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from collections.abc import Iterable
 from workbench.metrics.rows import Row
 from workbench.types import SUPPORTED, WorkbenchError
 
-Term = tuple[float, float]  # what a response adds to a metric's numerator and denominator
+Term = tuple[float, float]  # a response's part of a metric's numerator and denominator
 
 ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject")
 CLAIM_METRICS = (
@@ -56,38 +53,40 @@ CLAIM_METRICS = (
 )
 
 
-K, GAMMA = 32, 10  # of recall@K and F1@K; the number of claims below which FactScore is penalised
+K = 32  # of recall@K and F1@K
+GAMMA = 10  # FactScore is penalised below this number of claims
 
 
 def penalty(n: int) -> float:
-    """What multiplies the precision of a response with `n` claims: exp(1 − γ/n) below γ, else 1."""
+    """Return the factor of a penalised FactScore of `n` claims: exp(1 − γ/n) below γ, else 1."""
     return math.exp(1 - GAMMA / n) if 0 < n < GAMMA else 1.0
 
 
 def recall_at(k: int, supported: int) -> float:
-    """min(S/K, 1).
+    """Return recall@K, min(S/K, 1).
 
     Raises:
-        WorkbenchError: K is not at least 1, or S is below 0.
+        WorkbenchError: K is less than 1, or S is negative.
     """
     if k < 1 or supported < 0:
         raise WorkbenchError(
-            f"K is {k} and {supported} claims are supported: K is at least 1, a number of claims at"
-            " least 0"
+            f"K must be at least 1 (got {k}) and the number of supported claims at least 0"
+            f" (got {supported})"
         )
     return min(supported / k, 1.0)
 
 
 def f1_at(k: int, supported: int, n: int) -> float:
-    """The harmonic mean of S/n and min(S/K, 1); 0 where nothing is supported.
+    """Return F1@K, the harmonic mean of S/n and min(S/K, 1); 0 without supported claims.
 
     Raises:
-        WorkbenchError: as for `recall_at`, or more claims are supported than there are.
+        WorkbenchError: K is less than 1, S is negative, or S is greater than n.
     """
     recall = recall_at(k, supported)
     if supported > n:
         raise WorkbenchError(
-            f"{supported} of {n} claims are supported: no more can be than there are"
+            f"the number of supported claims must be at most the number of claims"
+            f" (got {supported} of {n})"
         )
     if not supported:
         return 0.0
@@ -96,15 +95,16 @@ def f1_at(k: int, supported: int, n: int) -> float:
 
 
 def median_claims(rows: Iterable[Row]) -> int | None:
-    """VeriScore's K: the median number of claims of a response that makes any, the upper one of
-    two; None without claims.
+    """Return VeriScore's K: the (upper) median number of claims of the responses with claims.
+
+    None without claims.
     """
     counts = sorted(len(row.labels) for row in rows if row.labels)
     return counts[len(counts) // 2] if counts else None
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
-    """What one response adds to each claim metric; nothing where it failed or was not judged."""
+    """Return the terms of one response by claim metric; empty if it failed or was not judged."""
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
     supported, n = row.supported, len(row.labels)
@@ -133,8 +133,9 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
 
 
 def factual_sentences(row: Row) -> list[bool]:
-    """For each sentence that makes claims, whether all of them are supported; a claim of no
-    known sentence is its own.
+    """Return, for each sentence with claims, whether all of them are supported.
+
+    A claim without a sentence counts as a sentence of its own.
     """
     sentences: dict[object, bool] = {}
     for position, (label, sentence) in enumerate(zip(row.labels, row.sentences, strict=True)):

@@ -1,10 +1,10 @@
-"""Does confidence tell right from wrong? Risk–coverage, AURC and AUROC, with resampling weights.
+"""Risk–coverage curves, AURC and AUROC of answers with confidences, with resampling weights.
 
-Answers are taken in order of falling confidence; after k of them the coverage is k/n and the
-risk is the share of wrong ones among the k. AURC is the mean risk over k = 1 … n (Geifman et al.
-2019, arXiv 1805.08206, section 3). AUROC is the probability that a right answer is more
-confident than a wrong one, a tie counting half. Among equal confidences every order is equally
-likely and the expectation is taken, so that nothing depends on the order of a file *(ours)*.
+Answers are sorted by falling confidence. After the first k of n answers, the coverage is k/n and
+the risk is the share of wrong answers among the k. AURC is the mean risk over k = 1 … n (Geifman et
+al. 2019, arXiv 1805.08206, section 3). AUROC is the probability that a right answer is more
+confident than a wrong one; a tie counts half. Among equal confidences, AURC is the expectation over
+all orders, so that it does not depend on the order of a file *(ours)*.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.metrics.rows import Row
 
@@ -22,20 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Judged answers with a confidence, most confident first; `starts` are where
-    equal confidences begin.
-    """
+    """Judged answers with a confidence, most confident first."""
 
     questions: tuple[str, ...]
     confidences: tuple[float, ...]
     right: tuple[bool, ...]
-    starts: tuple[int, ...]
+    starts: tuple[int, ...]  # the first index of each group of equal confidences
 
 
 def ranked(rows: Sequence[Row]) -> Ranked:
-    """Rank every answer that was judged right or wrong and has a confidence; an abstention is not
-    an answer.
-    """
+    """Rank the answers that have a confidence and are judged right or wrong, not abstentions."""
     return in_order(
         (row.question_id, row.confidence, row.outcome == "correct")
         for row in rows
@@ -52,8 +48,9 @@ def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
 
 
 def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
-    """At most `points` points `{coverage, risk, threshold}` of the curve, each at the end of a
-    run of equal confidences.
+    """Return at most `points` points `{coverage, risk, threshold}` of the curve.
+
+    Each point is at the end of a group of equal confidences.
     """
     n = len(answers.right)
     if not n:
@@ -68,8 +65,9 @@ def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
 
 
 def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(R,) AURC and (R,) AUROC, each answer counted `weights_RN[r]` times (once by default); NaN
-    where undefined.
+    """Return AURC and AUROC, (R,) each; NaN where undefined.
+
+    Resample r counts answer n `weights_RN[r, n]` times; by default each answer once.
     """
     import numpy as np
 
@@ -79,12 +77,13 @@ def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.nda
         undefined_R = np.full(len(weights_RN), np.nan)
         return undefined_R, undefined_R
     right_N = np.array(answers.right, dtype=float)
+    # sums over groups of equal confidence
     right_RG = np.add.reduceat(weights_RN * right_N, answers.starts, axis=1)
     wrong_RG = np.add.reduceat(weights_RN * (1 - right_N), answers.starts, axis=1)
     return _aurc(right_RG, wrong_RG), _auroc(right_RG, wrong_RG)
 
 
-def _aurc(right_RG: Any, wrong_RG: Any) -> Any:
+def _aurc(right_RG: np.ndarray, wrong_RG: np.ndarray) -> np.ndarray:
     import numpy as np
 
     size_RG = right_RG + wrong_RG
@@ -94,15 +93,17 @@ def _aurc(right_RG: Any, wrong_RG: Any) -> Any:
     total_R = size_RG.sum(axis=1)
     harmonic_K = np.cumsum([0.0, *(1 / np.arange(1, int(total_R.max(initial=0)) + 1))])
     steps_RG = harmonic_K[(before_RG + size_RG).astype(int)] - harmonic_K[before_RG.astype(int)]
-    # The j-th of a run of m equals has expected risk (E + jρ)/(k + j), which sums to ρm + (E −
-    # ρk)(H(k+m) − H(k)).
+    # The group has m answers and error rate ρ; k answers with E errors come before it. Its j-th
+    # answer has expected risk (E + jρ)/(k + j). The sum over j is ρm + (E − ρk)(H(k+m) − H(k)),
+    # where H are harmonic numbers.
     area_R = (rate_RG * size_RG + (errors_RG - rate_RG * before_RG) * steps_RG).sum(axis=1)
     return np.divide(area_R, total_R, out=np.full(len(area_R), np.nan), where=total_R > 0)
 
 
-def _auroc(right_RG: Any, wrong_RG: Any) -> Any:
+def _auroc(right_RG: np.ndarray, wrong_RG: np.ndarray) -> np.ndarray:
     import numpy as np
 
+    # how many wrong answers are less confident
     below_RG = wrong_RG.sum(axis=1, keepdims=True) - np.cumsum(wrong_RG, axis=1)
     wins_R = (right_RG * (below_RG + wrong_RG / 2)).sum(axis=1)
     pairs_R = right_RG.sum(axis=1) * wrong_RG.sum(axis=1)

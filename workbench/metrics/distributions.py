@@ -1,9 +1,8 @@
-"""The tables behind RLFH's figures 4 to 9 (arXiv 2406.12221, section 4.3 and appendix C), from
-rows of feedback.
+"""The tables behind RLFH's figures 4 to 9, computed from rows of feedback.
 
-Accuracy is the share of a response's claims that are supported, whatever they are about (the
-metric `off_subject` tells that); a response is refused if it abstains or makes no claim (the
-paper decides refusals by its claims, not by key words). Failed rows are left out everywhere.
+Source: arXiv 2406.12221, section 4.3 and appendix C. Accuracy is the share of supported claims of a
+response, whatever the claims are about (see the metric `off_subject`). A response is refused if it
+abstains or makes no claim, as in the paper, which does not use key words. Failed rows are left out.
 Bins are half-open, the last one closed; an empty bin has null values.
 """
 
@@ -11,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from workbench.metrics.rows import Row, mean
+from workbench.metrics.rows import Row, mean, share
+from workbench.types import JsonObject
 
 T = TypeVar("T")
 COUNTS = ("all", "correct", "wrong")
@@ -24,30 +24,31 @@ def responded(rows: Iterable[Row]) -> list[Row]:
 
 
 def bin_of(accuracy: float, bins: int) -> int:
-    # 0.3 · 10 is 2.9999…, and belongs to [0.3, 0.4)
+    # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
     return min(int(accuracy * bins + 1e-9), bins - 1)
 
 
-def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[dict[str, Any], list[T]]]:
-    """Values by bin of their accuracy: for each bin `{low, high}` and its values."""
-    inside: list[list[T]] = [[] for _ in range(bins)]
+def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject, list[T]]]:
+    """Group values by accuracy: for each bin, `{low, high}` and its values."""
+    values: list[list[T]] = [[] for _ in range(bins)]
     for accuracy, value in pairs:
-        inside[bin_of(accuracy, bins)].append(value)
-    return [({"low": i / bins, "high": (i + 1) / bins}, inside[i]) for i in range(bins)]
+        values[bin_of(accuracy, bins)].append(value)
+    return [({"low": i / bins, "high": (i + 1) / bins}, values[i]) for i in range(bins)]
 
 
-def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[dict[str, Any]]:
-    """Figure 4: `{low, high, n, share}` for each bin of accuracy; shares are of the responses
-    that were not refused.
+def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObject]:
+    """Figure 4: `{low, high, n, share}` for each bin of accuracy.
+
+    Shares are of the responses that were not refused.
     """
     answered = responded(rows)
     return [
-        {**edges, "n": len(found), "share": len(found) / len(answered) if answered else None}
-        for edges, found in binned(((row.accuracy or 0.0, row) for row in answered), bins)
+        {**edges, "n": len(group), "share": share(len(group), len(answered))}
+        for edges, group in binned(((row.accuracy or 0.0, row) for row in answered), bins)
     ]
 
 
-def accuracy_and_claims(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
     """Figure 5: `{question_id, accuracy, claims}` of each response that was not refused."""
     return [
         {"question_id": r.question_id, "accuracy": r.accuracy, "claims": len(r.labels)}
@@ -55,12 +56,11 @@ def accuracy_and_claims(rows: Iterable[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[dict[str, Any]]:
-    """Figure 6: `{claims, n, share}` for each number of claims: all of them, the "correct" or
-    the "wrong" ones.
+def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObject]:
+    """Figure 6: `{claims, n, share}` for each number of claims of a response.
 
-    Without the refused responses; numbers between the smallest and the largest that do not occur
-    have n = 0.
+    `which` counts "all" claims, or only the "correct" or "wrong" ones. Refused responses are left
+    out. Numbers that do not occur between the smallest and the largest have n = 0.
     """
     count = {
         "all": lambda row: len(row.labels),
@@ -77,9 +77,10 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[dict[st
     ]
 
 
-def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[dict[str, Any]]:
-    """Figure 7: `{low, high, n, mean, claims}` for each bin of accuracy; `claims` lists the
-    numbers of claims.
+def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
+    """Figure 7: `{low, high, n, mean, claims}` for each bin of accuracy.
+
+    `claims` lists the numbers of claims of its responses.
     """
     pairs = ((row.accuracy or 0.0, len(row.labels)) for row in responded(rows))
     return [
@@ -90,10 +91,12 @@ def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[dict[str, Any
 
 def refusal_by_accuracy(
     before: Iterable[Row], after: Iterable[Row], bins: int = 5
-) -> list[dict[str, Any]]:
-    """Figure 8: `{low, high, questions, responses, refused}`: questions by their accuracy before
-    training, and the share of their responses after training that are refused. A question's
-    accuracy is the mean over its responses."""
+) -> list[JsonObject]:
+    """Figure 8: `{low, high, questions, responses, refused}` for each bin of accuracy.
+
+    Questions are grouped by the mean accuracy of their responses before training. `refused` is the
+    share of their responses after training that are refused.
+    """
     accuracies: dict[str, list[float]] = {}
     for row in responded(before):
         accuracies.setdefault(row.question_id, []).append(row.accuracy or 0.0)
@@ -105,18 +108,20 @@ def refusal_by_accuracy(
     return [
         {
             **edges,
-            "questions": len({row.question_id for row in found}),
-            "responses": len(found),
-            "refused": mean([row.state != "scored" for row in found]),
+            "questions": len({row.question_id for row in group}),
+            "responses": len(group),
+            "refused": mean([row.state != "scored" for row in group]),
         }
-        for edges, found in binned(pairs, bins)
+        for edges, group in binned(pairs, bins)
     ]
 
 
-def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
-    """Figure 9: `{run, step, n, accuracy, claims}`: mean accuracy against the mean number of
-    claims, which stands for helpfulness, of each run at each of its steps (None where rows have
-    none); refused responses are left out."""
+def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
+    """Figure 9: `{run, step, n, accuracy, claims}` for each step of each run.
+
+    Mean accuracy and mean number of claims, the paper's measure of helpfulness. Refused responses
+    are left out. Rows without a step have the step None.
+    """
     points = []
     for label, rows in runs.items():
         steps: dict[int | None, list[Row]] = {}
@@ -124,8 +129,13 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
             steps.setdefault(row.step, []).append(row)
         for step in sorted(steps, key=lambda step: -1 if step is None else step):
             group = steps[step]
-            accuracy = mean([row.accuracy or 0.0 for row in group])
-            claims = mean([len(row.labels) for row in group])
-            point = {"run": label, "step": step, "n": len(group)}
-            points.append({**point, "accuracy": accuracy, "claims": claims})
+            points.append(
+                {
+                    "run": label,
+                    "step": step,
+                    "n": len(group),
+                    "accuracy": mean([row.accuracy or 0.0 for row in group]),
+                    "claims": mean([len(row.labels) for row in group]),
+                }
+            )
     return points

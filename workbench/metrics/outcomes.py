@@ -1,19 +1,18 @@
-"""Accuracy, abstention, hallucination and truthfulness with intervals: arithmetic on graded
-responses.
+"""Accuracy, abstention, hallucination and truthfulness of graded responses, with intervals.
 
-A question's outcome is correct, uncertain (an abstention) or incorrect. Truthfulness =
-accuracy − hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). A
-response without an outcome has failed: it is counted, and left out of every rate.
+An outcome is correct, uncertain (an abstention) or incorrect. Truthfulness = accuracy −
+hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). A response without an
+outcome is left out of every rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.metrics.confidence import in_order
-from workbench.types import OUTCOMES, Feedback
+from workbench.types import OUTCOMES, Feedback, JsonMapping, JsonObject
 
 Graded = TypeVar("Graded")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
@@ -21,7 +20,7 @@ RESAMPLES = 2000
 
 
 def outcome_of(feedback: Feedback) -> str | None:
-    """The label of the outcome verdict, or None where grading failed."""
+    """Return the label of the outcome verdict, or None if grading failed."""
     verdict = feedback.verdict("outcome")
     if feedback.error or verdict is None or verdict.error or verdict.label not in OUTCOMES:
         return None
@@ -29,28 +28,28 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Whether grading failed: there is no outcome, though the question has gold answers or
-    somebody looked for one.
+    """Whether grading failed: a response has no outcome, but has gold answers or an error.
+
+    An outcome verdict without a valid label counts as a failure, too.
     """
     expected = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
     return outcome_of(feedback) is None and (expected or feedback.error is not None)
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """The four rates without intervals (None when nothing was scored), and how many responses
-    failed.
+    """Return the four rates without intervals, and the number of failed responses.
+
+    The rates are None if no response has an outcome.
     """
-    found = [label for feedback in feedbacks if (label := outcome_of(feedback))]
-    shares = [found.count(label) / max(1, len(found)) for label in OUTCOMES]
+    outcomes = [label for feedback in feedbacks if (label := outcome_of(feedback))]
+    shares = [outcomes.count(label) / max(1, len(outcomes)) for label in OUTCOMES]
     values = dict(zip(RATES, (*shares, shares[0] - shares[2]), strict=True))
     failed = sum(map(outcome_failed, feedbacks))
-    return {**(values if found else dict.fromkeys(RATES)), "failed": failed}
+    return {**(values if outcomes else dict.fromkeys(RATES)), "failed": failed}
 
 
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
-    """What one response adds to each rate's numerator and denominator; nothing where its outcome
-    is not known.
-    """
+    """Return the numerator and denominator of one response by rate; empty without an outcome."""
     if outcome is None:
         return {}
     shares = [float(outcome == label) for label in OUTCOMES]
@@ -60,15 +59,15 @@ def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
 
 def table(
     feedbacks: Sequence[Feedback], *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[str, Any]:
-    """`{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness, failed}` of
-    graded responses.
+) -> JsonObject:
+    """Return the rates of graded responses with 95 % intervals.
 
-    `n` counts questions. Rates are over responses; the 95 % intervals are a percentile bootstrap
-    over questions, in which all responses to one question are drawn together. Nothing scored
-    gives null values.
+    The result is `{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness,
+    failed}`. `n` counts questions. Rates are over responses. The intervals are a percentile
+    bootstrap over questions, which draws all responses to a question together. Values are None if
+    no response has an outcome.
     """
-    terms = [(one.response.question.id, outcome_terms(outcome_of(one))) for one in feedbacks]
+    terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
     sums = collect(terms, RATES)
     cells = intervals(sums, in_order(()), resamples, seed)
     failed = sum(map(outcome_failed, feedbacks))
@@ -78,28 +77,29 @@ def table(
 def breakdown(
     graded: Sequence[Graded],
     key: Callable[[Graded], str | None],
-    of: Callable[[Sequence[Graded]], dict[str, Any]],
-) -> dict[str, Any]:
-    """What `of` says of each value of `key`, in alphabetical order; responses whose key is None
-    are left out.
+    summary: Callable[[Sequence[Graded]], JsonObject],
+) -> JsonObject:
+    """Return the `summary` of the responses with each value of `key`, in alphabetical order.
+
+    Responses whose key is None are left out.
     """
     groups: dict[str, list[Graded]] = {}
-    for one in graded:
-        name = key(one)
+    for response in graded:
+        name = key(response)
         if name is not None:
-            groups.setdefault(name, []).append(one)
-    return {name: of(groups[name]) for name in sorted(groups)}
+            groups.setdefault(name, []).append(response)
+    return {name: summary(groups[name]) for name in sorted(groups)}
 
 
-def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | None:
-    """How much of the way to the oracle training went: (T_after − T_before) / (oracle −
-    T_before), on `table`s.
+def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
+    """Return the share of the oracle's gain: (T_after − T_before) / (oracle − T_before).
 
-    1 is the oracle that abstains exactly where `before` was wrong, 0 no change; more than 1
-    means new right answers. None where either table is empty or `before` is never wrong.
+    T is truthfulness; both arguments are results of `table`. The oracle abstains exactly where
+    `before` was wrong. 0 is no change, 1 the oracle, and more than 1 means new correct answers.
+    None if either table is empty or `before` is never wrong.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
-    oracle = before["accuracy"]["value"]  # what the policy scores if it abstains where it is wrong
+    oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy
     if start is None or end is None or oracle is None or oracle == start:
         return None
     return (end - start) / (oracle - start)

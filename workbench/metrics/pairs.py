@@ -1,14 +1,15 @@
-"""Win rate: a judge compares the answers of two files to the same questions, each pair twice, with
-the order swapped (KLCF, arXiv 2509.23765, appendix A.4.2).
+"""Win rate: a judge compares the answers of two files to the same questions.
+
+Each pair is judged twice, with the order swapped (KLCF, arXiv 2509.23765, appendix A.4.2).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workbench.credit.tokens import words
 from workbench.judge import read, render
@@ -18,25 +19,22 @@ from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import each_row, file_of
 from workbench.runs.store import QUESTIONS, read_questions
 from workbench.text import answer_text
-from workbench.types import Cost, Failure, Judge, Prompt, WorkbenchError
+from workbench.types import Cost, Failure, JsonMapping, JsonObject, Judge, Prompt, WorkbenchError
 
-# question, training step (None where there is none), number of the sample
-Key = tuple[str, int | None, int]
+Key = tuple[str, int | None, int]  # question id, training step if any, sample number
+Answer = tuple[str, str]  # the text of a question, and the answer without thinking and plan
 
-VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # of the answer that is shown first
-LEAST = 5  # questions below which no interval is given
+VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # verdict -> value of the answer shown first
+LEAST = 5  # the smallest number of questions for which an interval is reported
 REASONS = {
     "win_rate": "no pair was judged in both orders",
     "position_bias": "no pair of different answers was judged in both orders",
 }
 
 
-Answer = tuple[str, str]  # a question's text, and what a reader sees, without thinking and plan
-
-
 @dataclass(frozen=True)
 class Pair:
-    """Two answers to one question: that of the first file and that of the second."""
+    """The answers of two files to one question, the first file's answer first."""
 
     key: Key
     question: str
@@ -44,45 +42,44 @@ class Pair:
 
     @property
     def identical(self) -> bool:
-        """Identical answers are a tie without a judge, since both orders are one prompt."""
+        """Whether the answers are equal: a tie without a judge, as both orders are one prompt."""
         return self.answers[0] == self.answers[1]
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The pair in both orders, if it has to be asked about."""
+        """The prompts of the pair in both orders; empty for identical answers."""
         orders = () if self.identical else (self.answers, self.answers[::-1])
         return tuple(render("prefer", question=self.question, responses=order) for order in orders)
 
 
 class Pairs(NamedTuple):
+    """The pairs of two files, and the counts of left-out answers by reason."""
+
     pairs: tuple[Pair, ...]
-    # answers without a partner, or of which there are two; pairs whose questions differ
     left_out: dict[str, int]
 
 
 def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
-    """Pair the answers of two files, or runs' folders: those to one question, of one step, with
-    one sample number.
+    """Pair the answers of two files, or run folders, by question, step and sample number.
 
-    Their order in the files does not matter, and they need not be judged. Answers of several
-    steps are those of as many policies, mostly drawn in training.
+    The order in the files does not matter, and the answers need not be judged.
 
     Raises:
-        WorkbenchError: there is only one file, the pairs are of several steps of a training, a
-        file is missing or is not feedback, a question's text is not known, or no pair can be
-        told from another.
+        WorkbenchError: `other` is missing or the same file, a file is not feedback, the text of a
+        question is not known, no answers can be paired, or the pairs are from several training
+        steps, which are as many policies.
     """
     if other is None:
         raise WorkbenchError(
-            "a judge says which of two files' answers are better: name OTHER, the file to compare"
-            " with"
+            "a judge compares the answers of two files, and only one is named: name OTHER, the file"
+            " to compare with"
         )
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(
-            f"{feedback} and {other} are the same file: name another one to compare with"
+            f"{feedback} and {other} are the same file: name another file to compare with"
         )
     first, second = _answers(feedback), _answers(other)
-    repeated = {key for side in (first, second) for key, found in side.items() if len(found) > 1}
+    repeated = {key for side in (first, second) for key, group in side.items() if len(group) > 1}
     common = [key for key in first if key in second and key not in repeated]
     pairs = tuple(
         Pair(key, first[key][0][0], (first[key][0][1], second[key][0][1]))
@@ -91,16 +88,16 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
     )
     if not pairs:
         raise WorkbenchError(
-            f"no answer of {feedback} has a partner in {other}: answers are paired by question,"
-            " its text, step and sample number, each of which a file may hold once: give two files"
-            " of answers to the same questions"
+            f"no answer of {feedback} has a partner in {other}: answers are paired if question id,"
+            " question text, step and sample number are equal and occur once in each file; give two"
+            " files of answers to the same questions"
         )
     steps = {key[1] for key in common} - {None}
     if len(steps) > 1:
         raise WorkbenchError(
-            f"{feedback} and {other} hold samples of {len(steps)} steps of a training, so that a"
-            " win rate would not be about one policy: compare the answers of two evaluations,"
-            " which `workbench evaluate RUN --split test --out FILE.jsonl` writes"
+            f"{feedback} and {other} contain samples of {len(steps)} training steps, which are as"
+            " many policies: compare the answers of two evaluations, which `workbench evaluate RUN"
+            " --split test --out FILE.jsonl` writes"
         )
     left_out = {
         "only_feedback": len(first.keys() - second.keys() - repeated),
@@ -112,30 +109,30 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
 
 
 class Duel(NamedTuple):
-    """A pair that was judged in both orders: the first file's value where its answer stood
-    first, and where it stood second.
-    """
+    """A pair that was judged in both orders."""
 
     question_id: str
-    leading: float
-    following: float
+    leading: float  # value of the first file's answer where it was shown first
+    following: float  # value of the first file's answer where it was shown second
     words: tuple[int, int] = (0, 0)  # of both answers
     identical: bool = False  # a tie without a judge
 
     @property
     def score(self) -> float:
-        """1 if both orders prefer the first file's answer, 0 if both prefer the other's, else a
-        tie: one order alone may express a preference for a place. Where a judge gives no ties
-        that is the paper's mean of both trials."""
+        """1 if the first file's answer wins in both orders, 0 if it loses in both, else 0.5.
+
+        A win in one order may only show that the judge prefers a position. For a judge without
+        ties this score equals the paper's mean of both trials.
+        """
         values = (self.leading, self.following)
         return 1.0 if min(values) > 0.5 else 0.0 if max(values) < 0.5 else 0.5
 
 
-def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], dict[str, Any]]:
-    """The pairs that were judged in both orders, and what that took: all calls go out together.
+def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
+    """Judge all pairs in both orders, in one batch of calls.
 
-    A pair with a failed order is left out: the other order alone would carry the judge's
-    preference for a place.
+    Returns the pairs that were judged in both orders, and the cost with the failures. A pair with
+    one failed order is left out: the other order alone may show a preference for a position.
     """
     prompts = [prompt for pair in pairs for prompt in pair.prompts]
     replies = iter(judge(prompts) if prompts else ())
@@ -155,31 +152,33 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], dict[s
             following = 1 - values[1]
             sizes = (len(words(pair.answers[0])), len(words(pair.answers[1])))
             duels.append(Duel(pair.key[0], values[0], following, sizes, pair.identical))
-    used = asdict(cost) | {"seconds": round(cost.seconds, 3)}
-    found = {"failed": failures.total(), "failures": dict(failures), "reasons": reasons}
-    return duels, used | found
+    failed = {"failed": failures.total(), "failures": dict(failures), "reasons": reasons}
+    return duels, asdict(cost) | {"seconds": round(cost.seconds, 3)} | failed
 
 
 def win_rate(
     duels: Sequence[Duel], incomplete: int = 0, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[str, Any]:
-    """How often the first file's answers are preferred to the second's.
+) -> JsonObject:
+    """Return the rate at which the first file's answers are preferred to the second's.
 
-    `win_rate` counts ties half; `position_bias` is the share of pairs of different answers on
-    which the two orders disagree. Both have 95 % bootstraps over questions; where all questions
-    agree, so that resampling cannot vary, Wilson's bounds; with fewer than `LEAST` questions
-    none *(ours)*. `words` has the mean words of both answers; `pairs` counts pairs, `incomplete`
-    of which lack an order.
+    * `win_rate`: ties count half.
+    * `position_bias`: the share of pairs of different answers on which the two orders disagree.
+    * `words`: the mean number of words of the answers of each file.
+    * `pairs`: counts of pairs; `incomplete` pairs were not judged in both orders.
+
+    The two rates have 95 % bootstrap intervals over questions. If all questions agree, resampling
+    cannot vary, and Wilson's bounds are used. With fewer than `LEAST` questions there is no
+    interval *(ours)*.
     """
-    drawn = intervals(
+    resampled = intervals(
         collect([(duel.question_id, _terms(duel)) for duel in duels], tuple(REASONS)),
         in_order(()),
         resamples,
         seed,
     )
-    cells: dict[str, Any] = {}
+    cells: JsonObject = {}
     for name, reason in REASONS.items():
-        cell = drawn[name] | _bounds(drawn[name])
+        cell = resampled[name] | _bounds(resampled[name])
         cells[name] = cell if cell["value"] is not None else {**cell, "reason": reason}
     scores = [duel.score for duel in duels]
     counts = {
@@ -204,8 +203,8 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
     return terms
 
 
-def _bounds(cell: Mapping[str, Any]) -> dict[str, float | None]:
-    """The interval of a share, wide enough for the number of its questions."""
+def _bounds(cell: JsonMapping) -> dict[str, float | None]:
+    """Return the interval of a rate: None for too few questions, Wilson's where it is empty."""
     if cell["value"] is None or cell["n"] < LEAST:
         return {"low": None, "high": None}
     low, high = cell["low"], cell["high"]
@@ -215,28 +214,26 @@ def _bounds(cell: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _answers(path: Path | str) -> dict[Key, list[Answer]]:
-    """The answers of a file by question, step and sample number."""
+    """Read the answers of a file by question, step and sample number."""
     file = file_of(path)
     stored = read_questions(file.parent) if (file.parent / QUESTIONS).exists() else {}
-    found: dict[Key, list[Answer]] = {}
+    answers: dict[Key, list[Answer]] = {}
     for key, question, text in each_row(file, _read):
         if question is None and key[0] in stored:
             question = stored[key[0]].text
         if question is None:
             raise WorkbenchError(
-                f"{file}: what question '{key[0]}' asks is not known: keep its {QUESTIONS} beside"
-                ' it, or give rows a "question", so that a judge can read it'
+                f"{file}: the text of question '{key[0]}' is missing, and the judge needs it: put"
+                f' {QUESTIONS} into the same folder, or add a field "question" to the rows'
             )
-        found.setdefault(key, []).append((question.strip(), text))
-    if not found:
-        raise WorkbenchError(
-            f"{path} has no rows yet, so there is nothing to compare: name another file"
-        )
-    return found
+        answers.setdefault(key, []).append((question.strip(), text))
+    if not answers:
+        raise WorkbenchError(f"{path} has no rows to compare: name another file")
+    return answers
 
 
-def _read(stored: Mapping[str, Any]) -> tuple[Key, str | None, str]:
-    """A stored row's key, its question if the row holds it, and its answer."""
+def _read(stored: JsonMapping) -> tuple[Key, str | None, str]:
+    """Return the key of a stored row, the text of its question if stored, and its answer."""
     name = stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     step = None if stored.get("step") is None else int(stored["step"])
     question = stored.get("question")

@@ -1,13 +1,10 @@
-"""Every metric of one feedback file, and of two with paired tests: what `workbench metrics`
-prints.
-"""
+"""Every metric of one feedback file, or of two files with paired tests, for `workbench metrics`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, median_claims
@@ -15,17 +12,17 @@ from workbench.metrics.confidence import ranked, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, file_of, read_rows
-from workbench.types import Judge, WorkbenchError
+from workbench.types import JsonObject, Judge, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a report is computed with: K of recall@K and F1@K, VeriScore's K, and the bootstrap."""
+    """Settings of a report."""
 
-    k: int = K
-    veriscore_k: int | None = None
+    k: int = K  # of recall@K and F1@K
+    veriscore_k: int | None = None  # VeriScore's K; by default the median number of claims
     seed: int = 0
     resamples: int = RESAMPLES
 
@@ -39,27 +36,26 @@ def compare_files(
     sections: Sequence[str] = (),
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> dict[str, Any]:
-    """Every metric of `feedback`; with `other`, the same of that file and paired differences,
-    `feedback` minus `other`.
+) -> JsonObject:
+    """Compute every metric of `feedback`, and with `other` the paired differences to that file.
 
-    VeriScore's K is the median number of claims of all responses compared.
+    Differences are `feedback` minus `other`. VeriScore's K is the median number of claims of all
+    compared responses.
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        judge: says which of two answers is better, in both orders (see `pairs`), once all else
-        is done; needs `other`.
+        judge: adds a win rate: the judge compares the answers of both files (see `pairs`). Needs
+            `other`.
         k: K of recall@K and F1@K.
         sections: count only claims of these sections of a response.
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, or the two have no question in
-        common.
+        WorkbenchError: a file is missing or is not feedback, or the files have no common question.
     """
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
-        if judge is None:  # which needs no verdicts
+        if judge is None:  # a win rate needs no verdicts
             _check_judged(path, loaded)
         return loaded
 
@@ -80,50 +76,47 @@ def compare_files(
 
 
 def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
-    """Raise a WorkbenchError for a file with rows of which not one was judged: every number
-    would be about nothing.
-    """
+    """Raise a WorkbenchError for a file with rows but without a judged row."""
     if rows and all(row.state == "not_judged" for row in rows):
         lacking = sum(row.no_gold for row in rows)
         why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
         raise WorkbenchError(
-            f"{path}: none of its {len(rows)} rows was judged{why}: `workbench score --in"
-            f" {file_of(path)} --out NEW.jsonl` reads them for claims and judges them"
+            f"{path}: 0 of {len(rows)} rows are judged{why}: run `workbench score --in"
+            f" {file_of(path)} --out NEW.jsonl` to judge them"
         )
 
 
 def _check_common(
     first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]
 ) -> None:
-    """Raise a WorkbenchError for two files without a question in common: there is no difference
-    to tell.
-    """
+    """Raise a WorkbenchError for two files without a common question."""
     if not {row.question_id for row in rows} & {row.question_id for row in others}:
         raise WorkbenchError(
             f"no question is in both files ({first} has {len(rows)} rows, {second} {len(others)}):"
-            " give two files about the same questions, or one"
+            " give two files about the same questions, or one file"
         )
 
 
-def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
-    """`{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
+def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObject:
+    """Return `{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
 
-    `n` counts responses (that of a metric: the questions that define it), and so do `excluded`
-    (those that the claim metrics leave out, by `Row.state`) and `failed` (those that a failure
-    is recorded on); `duplicate_ids` says how many of them have an id that came before (they
-    count, too). Intervals are 95 % bootstraps over questions. A metric that is undefined has
-    null values and a `reason`.
+    * `n`: responses; inside a metric, the questions that define the metric.
+    * `excluded`: responses that the claim metrics leave out, by `Row.state`.
+    * `failed`: responses with a recorded failure.
+    * `duplicate_ids`: responses with the id of an earlier one; they count in `n`.
+
+    Intervals are 95 % bootstraps over questions. An undefined metric is None with a `reason`.
     """
     settings = settings or Settings()
     if settings.veriscore_k is None:
         settings = replace(settings, veriscore_k=median_claims(rows))
     sums, answers = _sums(rows, settings), ranked(rows)
     states = [row.state for row in rows]
-    named = [row.id for row in rows if row.id]
-    result: dict[str, Any] = {
+    ids = [row.id for row in rows if row.id]
+    result: JsonObject = {
         "n": len(rows),
         "questions": len(sums.questions),
-        "duplicate_ids": len(named) - len(set(named)),
+        "duplicate_ids": len(ids) - len(set(ids)),
         "failed": sum(row.failed for row in rows),
         "excluded": {state: states.count(state) for state in STATES if state != "scored"},
         "outcomes": {
@@ -135,15 +128,19 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     for name, cell in intervals(sums, answers, settings.resamples, settings.seed).items():
         undefined = {"reason": _reason(name, rows)} if cell["value"] is None else {}
         result[name] = {**cell, **undefined}
-    chosen = {"k": settings.k, "veriscore_k": settings.veriscore_k}
-    return result | chosen | {"risk_coverage": risk_coverage(answers)}
+    return result | {
+        "k": settings.k,
+        "veriscore_k": settings.veriscore_k,
+        "risk_coverage": risk_coverage(answers),
+    }
 
 
 def claim_table(
     rows: Sequence[Row], *, k: int = K, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[str, Any]:
-    """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none
-    was read for claims.
+) -> JsonObject:
+    """Return the claim metrics of graded responses, `{metric: {value, low, high, n}}`.
+
+    Empty if claims were not extracted from any response.
     """
     if not any(row.extracted for row in rows):
         return {}
@@ -152,16 +149,18 @@ def claim_table(
     return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
 
-def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:
-    """`{common, paired: {metric: {diff, low, high, p, n}}}`: each metric on the n questions that
-    define it in both files, so that a row that failed or abstained on one side does not count on
-    the other."""
+def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:
+    """Return `{common, paired: {metric: {diff, low, high, p, n}}}` of two files.
+
+    `common` counts common questions. Each metric uses the n questions that define it in both
+    files: a question whose row failed or abstained in one file is left out of the other, too.
+    """
     common = {row.question_id for row in rows} & {row.question_id for row in others}
     sides = []
     for side in (rows, others):
-        kept = [row for row in side if row.question_id in common]
-        sides.append((_sums(kept, settings, common), ranked(kept)))
-    cells: dict[str, dict[str, Any]] = {}
+        shared = [row for row in side if row.question_id in common]
+        sides.append((_sums(shared, settings, common), ranked(shared)))
+    cells: dict[str, JsonObject] = {}
     for name, cell in paired(sides[0], sides[1], settings.resamples, settings.seed).items():
         reason = "undefined in one of the files on their common questions"
         cells[name] = cell if cell["diff"] is not None else {**cell, "reason": reason}
@@ -171,7 +170,7 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
     k = settings.k
     names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES)
-    # Rows that only have outcomes were never read for claims, so "no claims" says nothing of them.
+    # Claims were not extracted from rows that only have outcomes: without claims they are not 0.
     states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
         states == {"abstained"}  # an abstention makes no claim
@@ -190,7 +189,7 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
 
 
 def _reason(name: str, rows: Sequence[Row]) -> str:
-    """Why a metric is undefined."""
+    """Return why a metric is undefined."""
     states = {row.state for row in rows}
     if not rows:
         return "the file has no rows"
@@ -198,7 +197,7 @@ def _reason(name: str, rows: Sequence[Row]) -> str:
         no_gold = all(row.no_gold for row in rows)
         return "no question has a gold answer" if no_gold else "no response has an outcome"
     if name in ("aurc", "auroc"):
-        return "needs judged answers with confidences, for auroc right and wrong ones"
+        return "needs judged answers with confidences; auroc needs right and wrong answers"
     if states == {"not_judged"}:
         return "no row was judged"
     if states <= {"failed", "not_judged"}:

@@ -1,14 +1,12 @@
-"""A stored feedback row, reduced to what the metrics need of it: labels, sentences, outcome,
-confidence.
-"""
+"""Stored feedback rows, reduced to the fields that metrics use: labels, sentences, outcome, …"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from workbench.runs.store import locate
 from workbench.text import final_answer, is_abstention
@@ -23,6 +21,7 @@ from workbench.types import (
     UNPARSED,
     USELESS,
     Feedback,
+    JsonMapping,
     WorkbenchError,
 )
 from workbench.util.failures import failed, judged, unjudged
@@ -34,52 +33,50 @@ STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judge
 
 @dataclass(frozen=True)
 class Row:
-    """One response. `labels[i]`, `sentences[i]` and `off_subject[i]` are claim i's label, its
-    sentence, and whether it is about something else than what was asked (None = not known).
+    """The fields of one response that metrics use.
 
-    `state` says whether claim metrics count it:
+    `state` decides whether claim metrics count the response:
 
-    * `not_judged`: nobody has read it for claims or given a verdict on it
-      (`workbench.util.failures.judged`).
-    * `failed`: its extraction or the verdict on one of its claims failed. One unknown label
-      would bias every rate of the row, so the whole row is left out. (A row whose failure lies
-      elsewhere has `failed` set, and its claims count.)
-    * `abstained`: its outcome is `uncertain` or, without an outcome, its text declines to
-      answer. It is a refusal even where claims were found in it (in its reasoning, say), unless
-      only the reasoning is asked for.
-    * `no_claims`: it answers, and makes no claim.
-    * `unverified`: it has claims, and nobody said of all of them whether they are facts.
+    * `not_judged`: there are no claims and no verdicts (`workbench.util.failures.judged`).
+    * `failed`: the extraction or the verdict on a claim failed. One unknown label would bias every
+      rate of the row, so the whole row is left out. (After other failures the claims count, and
+      only the field `failed` is set.)
+    * `abstained`: the outcome is `uncertain` or, without an outcome, the text declines to answer.
+      Claims in the reasoning do not change that, unless only the reasoning is counted.
+    * `no_claims`: the response answers without a claim.
+    * `unverified`: a claim has no verdict on its truth.
     * `scored`: every claim has a label.
     """
 
     id: str
     question_id: str
     state: str
-    labels: tuple[str, ...] = ()
-    sentences: tuple[int | None, ...] = ()
+    labels: tuple[str, ...] = ()  # of each claim
+    sentences: tuple[int | None, ...] = ()  # of each claim
     outcome: str | None = None
     outcome_failed: bool = False
-    no_gold: bool = False  # there was no gold answer to compare its own with
-    failed: bool = False  # a failure is recorded on it, wherever
+    no_gold: bool = False  # the question has no gold answer
+    failed: bool = False  # any failure is recorded on the row
     confidence: float | None = None  # the mean probability of the answer's tokens
     step: int | None = None
+    # Of each claim: whether it is about a subject that the question does not ask for, if known.
     off_subject: tuple[bool | None, ...] = ()
-    unparsed: int = 0  # how many of its claims their judge could not read
-    extracted: bool = False  # sentences or claims were found, so an extractor has run
+    unparsed: int = 0  # claims that the judge could not read
+    extracted: bool = False  # there are sentences or claims, so an extractor has run
 
     @property
     def supported(self) -> int:
+        """The number of supported claims."""
         return sum(label in SUPPORTED for label in self.labels)
 
     @property
     def wrong(self) -> int:
+        """The number of incorrect claims."""
         return sum(label in REFUTED for label in self.labels)
 
     @property
     def supported_on_subject(self) -> int | None:
-        """Its supported claims that are about what was asked; None where that is not known of
-        each claim.
-        """
+        """The number of supported claims about the question's subject; None if not known."""
         if None in self.off_subject or len(self.off_subject) < len(self.labels):
             return None
         return sum(
@@ -89,32 +86,35 @@ class Row:
 
     @property
     def accuracy(self) -> float | None:
-        """The share of its claims that are supported; None without claims."""
+        """The share of claims that are supported; None without claims."""
         return self.supported / len(self.labels) if self.labels else None
 
 
 def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
-    """Read the feedback in a JSONL file, or a run's folder, one row at a time; only the reduced
-    rows are kept.
+    """Read the feedback of a JSONL file, or of a run's folder, as reduced rows.
+
+    Stored rows are read one at a time, so that large files fit into memory.
 
     Args:
-        sections: count only claims of these sections ("think", "answer", "body"); by default all
-        that were extracted.
+        path: the file or folder.
+        sections: count only claims of these sections ("think", "answer", "body"); by default all.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
     if unknown := [section for section in sections if section not in SECTIONS]:
-        raise WorkbenchError(f"no section '{unknown[0]}': choose of {', '.join(SECTIONS)}")
+        raise WorkbenchError(f"no section '{unknown[0]}': choose from {', '.join(SECTIONS)}")
     file = file_of(path)
     rows = list(each_row(file, lambda stored: reduce_row(stored, sections)))
     if not rows and file.stat().st_size:
-        raise WorkbenchError(f"{file}: no feedback row in it, as `workbench score` writes them")
+        raise WorkbenchError(
+            f"{file} has no feedback rows: name a file that `workbench score` wrote"
+        )
     return rows
 
 
-def each_row(file: Path, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
-    """What `read` makes of each stored row of a file, one at a time.
+def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
+    """Yield `read(row)` of each stored row of a file.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -122,7 +122,7 @@ def each_row(file: Path, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
     for number, stored in enumerate(iter_rows(file), start=1):
         if stored.get("schema", SCHEMA) != SCHEMA:
             raise WorkbenchError(
-                f"{file}: row {number} is of schema {stored['schema']!r}, and this version reads"
+                f"{file}: row {number} has schema {stored['schema']!r}, but this version reads"
                 f" {SCHEMA}"
             )
         try:
@@ -135,20 +135,18 @@ def each_row(file: Path, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
 
 
 def file_of(path: Path | str) -> Path:
-    """The file of feedback that a path names: itself or, of a run's folder, its rollouts."""
+    """Return the feedback file of a path: the file itself, or the rollouts of a run's folder."""
     path = Path(path)
     return Path(*locate(path)) if path.is_dir() else path
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:
-    """Feedback in memory as rows."""
+    """Reduce feedback in memory to rows."""
     return [reduce_row(feedback.to_row(), sections) for feedback in feedbacks]
 
 
-def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
-    """One stored row as a `Row`; a claim may carry its label itself, as a row given for replay
-    does.
-    """
+def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
+    """Reduce one stored row; claims may have their labels inline, as in rows for replay."""
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )
@@ -160,7 +158,7 @@ def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
     verdicts = stored.get("verdicts") or ()
     claims = [_claim(claim, position, verdicts) for position, claim in enumerate(chosen)]
     outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
-    # A refusal after the thinking takes nothing back of the thinking itself.
+    # if only the thinking counts, a refusal in the answer does not change it
     refuses = set(sections) != {"think"} and _refuses(stored, outcome)
     state = _state(stored, claims, refuses)
     scored = claims if state == "scored" else []
@@ -183,23 +181,20 @@ def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
 
 
 class _Claim(NamedTuple):
-    """What a stored claim comes to. `broken`: judging it failed, or its label is not a declared
-    one. `off_subject`: whether it is about another subject than the one asked for, if known."""
+    """The fields of a stored claim that metrics use."""
 
     label: str | None
     sentence: int | None
-    broken: bool
-    unparsed: bool
-    off_subject: bool | None
+    broken: bool  # the verdict failed, or its label is not declared
+    unparsed: bool  # the judge could not read the claim
+    off_subject: bool | None  # it is about a subject that the question does not ask for, if known
 
 
-def _claim(
-    stored: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
-) -> _Claim:
-    """A stored claim with the verdict on its truth; without one, the claim may carry its label.
+def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) -> _Claim:
+    """Combine a stored claim and the verdicts on it; without a verdict, an inline label counts.
 
-    A verdict of the aspect "subject" says whether it is off the subject. Without one, a claim of
-    the lowest informativeness (repeated or useless) is, unless its judge could not read it.
+    `off_subject` is the verdict of the aspect "subject". Without that verdict, a claim of the
+    lowest informativeness (repeated or useless) is off the subject, unless it is unreadable.
     """
     target = f"claim:{stored.get('id', position)}"
     own = [verdict for verdict in reversed(verdicts) if verdict["target"] == target]
@@ -216,10 +211,8 @@ def _claim(
     return _Claim(label if known else None, stored.get("sentence"), broken, unparsed, off_subject)
 
 
-def _outcome(
-    stored: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]
-) -> tuple[str | None, bool, bool]:
-    """The outcome or None, whether finding it failed, and whether there was no gold answer."""
+def _outcome(stored: JsonMapping, verdicts: Sequence[JsonMapping]) -> tuple[str | None, bool, bool]:
+    """Return the outcome or None, whether grading failed, and whether a gold answer is missing."""
     verdict = next((v for v in verdicts if v["target"] == "outcome"), None)
     label = verdict.get("label") if verdict else stored.get("outcome")
     error = verdict.get("error") if verdict else None
@@ -231,7 +224,7 @@ def _outcome(
     return None, broken, lacking and not broken
 
 
-def _state(stored: Mapping[str, Any], claims: Sequence[_Claim], refuses: bool) -> str:
+def _state(stored: JsonMapping, claims: Sequence[_Claim], refuses: bool) -> str:
     if not judged(stored):
         return "not_judged"
     if stored.get("error") or any(claim.broken for claim in claims):
@@ -243,17 +236,17 @@ def _state(stored: Mapping[str, Any], claims: Sequence[_Claim], refuses: bool) -
     return "scored" if claims else "no_claims"
 
 
-def _refuses(stored: Mapping[str, Any], outcome: str | None) -> bool:
+def _refuses(stored: JsonMapping, outcome: str | None) -> bool:
     if outcome is None:
         return is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
     return outcome == "uncertain"
 
 
-def _token_confidence(stored: Mapping[str, Any]) -> float | None:
-    """The mean probability of the tokens of the final answer, of all tokens where it is not
-    found *(ours)*.
+def _token_confidence(stored: JsonMapping) -> float | None:
+    """Return the mean probability of the tokens of the final answer *(ours)*.
 
-    TruthRL (arXiv 2509.25760, figure 5) groups answers by a confidence that it does not define.
+    Without a final answer all tokens count. TruthRL (arXiv 2509.25760, figure 5) groups answers by
+    a confidence that the paper does not define.
     """
     tokens, text = stored.get("tokens") or {}, stored.get("response") or ""
     logprobs, offsets = tokens.get("logprobs") or (), tokens.get("offsets") or ()
@@ -261,7 +254,7 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
         return None
     answer = final_answer(text, prefill=stored.get("prefill") or "")
     start = text.rfind(answer) if answer else -1
-    end = start + len(answer) if answer and start >= 0 else -1
+    end = start + len(answer) if answer and start >= 0 else -1  # -1: no token is within
     within = [
         logprob
         for logprob, (low, high) in zip(logprobs, offsets, strict=True)
@@ -274,7 +267,7 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
 
 
 def share(part: float, whole: int) -> float | None:
-    """`part / whole`; None of nothing."""
+    """Return `part / whole`, or None if `whole` is 0."""
     return part / whole if whole else None
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from workbench.retrieval import Search, from_passages
 from workbench.retrieval.in_memory import InMemoryIndex
@@ -17,6 +16,7 @@ from workbench.types import (
     Claim,
     Claims,
     Failure,
+    JsonMapping,
     Passage,
     Response,
     Verdict,
@@ -117,7 +117,7 @@ _WORD = re.compile(
 )
 
 
-def cite(claim: str, passages: Sequence[Passage]) -> tuple[Mapping[str, Any], ...]:
+def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     """Return `{passage, span}` for each passage: its sentence that shares most words with the
     claim.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, key_of, redacted
 from workbench.retrieval import open_index
-from workbench.types import Checks, WorkbenchError
+from workbench.types import Checks, JsonObject, WorkbenchError
 from workbench.verdicts.checks import judge_checks
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
@@ -35,7 +34,7 @@ class LLMJudge:
     store: str | None = None
     cache: Path | None = None
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """Return what the verdicts depend on. The address is not part of it: a server may move.
 
         Raises:
@@ -103,7 +102,7 @@ def llm_judge(
     return LLMJudge(url, model, store, None if cache is None else Path(cache))
 
 
-def _contents(store: str | None) -> dict[str, Any] | None:
+def _contents(store: str | None) -> JsonObject | None:
     """Return what identifies an index, independent of its folder."""
     if store is None:
         return None

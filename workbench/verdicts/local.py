@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from workbench.retrieval import Search
 from workbench.types import (
@@ -18,6 +17,7 @@ from workbench.types import (
     Claims,
     Cost,
     Failure,
+    JsonMapping,
     Passage,
     Response,
     Verdict,
@@ -172,7 +172,7 @@ def _verdict(
     check: Entailment,
     unsupported: Unsupported,
 ) -> Verdict:
-    remarks: list[Mapping[str, Any]] = [
+    remarks: list[JsonMapping] = [
         {OBJECTION: kind, "text": text} for kind, text in check.objections
     ]
     if not remarks and verifier.is_close(check):
@@ -189,7 +189,7 @@ def _verdict(
 
 def _evidence(
     claim: Claim, passages: Sequence[Passage], check: Entailment
-) -> tuple[Mapping[str, Any], ...]:
+) -> tuple[JsonMapping, ...]:
     """Return the sentence of the deciding window that shares most words with the claim, or the
     whole window.
     """

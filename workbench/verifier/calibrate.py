@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from workbench.types import JsonObject
 from workbench.verifier.rows import Row
 from workbench.verifier.verifier import Settings, Verifier
 
@@ -82,7 +83,7 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
 
 def reliability(
     confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray, bins: int = BINS
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the expected calibration error over equal-width bins, and the bins that have values.
 
     ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2).
@@ -91,7 +92,7 @@ def reliability(
 
     p_N, right_N = np.asarray(confidence, float), np.asarray(right, float)
     bin_N = np.minimum((p_N * bins).astype(int), bins - 1)
-    cells: list[dict[str, Any]] = [
+    cells: list[JsonObject] = [
         {
             "low": number / bins,
             "high": (number + 1) / bins,

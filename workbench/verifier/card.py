@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from workbench.types import JsonMapping, JsonObject
 from workbench.util.jsonl import write_json
 from workbench.util.minilm import BASE, BASE_SHA256
 from workbench.util.threads import use_threads
@@ -23,9 +24,7 @@ from workbench.verifier.verifier import Verifier, read_tensors
 SPEED_ROWS = 512
 
 
-def make_card(
-    folder: Path, split: Split, model: Any, run: Mapping[str, Any], threads: int
-) -> dict[str, Any]:
+def make_card(folder: Path, split: Split, model: Any, run: JsonMapping, threads: int) -> JsonObject:
     """Calibrate the adapter in `folder` on the dev rows, measure it there and return its card.
 
     `model` is the model before compression, `run` holds the training settings and `seconds`.
@@ -57,7 +56,7 @@ def make_card(
     }
 
 
-def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> dict[str, Any]:
+def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit the temperature and the thresholds of a classifier on `data` and measure it there.
 
     Writes `card.json` into the folder `out`, which `--verifier` then takes. Returns the card.
@@ -81,7 +80,7 @@ def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int
 
 def _measured(
     verifier: Verifier, uncalibrated: Verifier, rows: Sequence[Row], threads: int
-) -> dict[str, Any]:
+) -> JsonObject:
     with use_threads(threads):
         dev, raw = (evaluate_verifier(one, rows) for one in (verifier, uncalibrated))
     with use_threads(1):
@@ -97,6 +96,6 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def rounded(card: Mapping[str, Any]) -> Any:
+def rounded(card: JsonMapping) -> Any:
     """Return the card with floats rounded to five digits."""
     return json.loads(json.dumps(card), parse_float=lambda text: round(float(text), 5))

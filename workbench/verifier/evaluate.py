@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from workbench.types import JsonObject
 from workbench.verifier.calibrate import reliability
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import Verifier
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 CLAIM_LABELS = ("correct", "vague", "wrong")
 
 
-def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]:
+def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
     """Measure accuracy by source and class, confusion, calibration, claim labels and speed.
 
     Long evidence is read in windows, as in `Verifier.check`. Balanced accuracy is the mean recall
@@ -32,7 +33,7 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     gold_N, predicted_N = np.array([row.label for row in rows]), p_NK.argmax(1)
     sources = np.array([row.source for row in rows])
 
-    def measure(rows_N: np.ndarray) -> dict[str, Any]:
+    def measure(rows_N: np.ndarray) -> JsonObject:
         return {
             "n": int(rows_N.sum()),
             **_accuracy(gold_N[rows_N], predicted_N[rows_N]),
@@ -77,7 +78,7 @@ def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[st
     }
 
 
-def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, dict[str, Any]]:
+def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObject]:
     """Recall and precision per class; None if the class never occurs or is never predicted."""
     found = {}
     for number, name in enumerate(LABELS):

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verifier.augment import augment
@@ -47,7 +47,7 @@ class TrainConfig:
     weights: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
 
 
-def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig) -> dict[str, Any]:
+def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig) -> JsonObject:
     """Train, compress, calibrate and measure; write `adapter.safetensors` and `card.json`.
 
     The same call on an unfinished `out` resumes from `training.pt`, which is deleted at the end.

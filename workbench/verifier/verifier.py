@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.text import sentences
-from workbench.types import Passage, WorkbenchError
+from workbench.types import JsonMapping, Passage, WorkbenchError
 from workbench.util.minilm import BASE_SHA256
 from workbench.verifier.instructions import is_instruction, strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
@@ -338,7 +338,7 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def read_settings(found: Mapping[str, Any]) -> Settings:
+def read_settings(found: JsonMapping) -> Settings:
     names = {setting.name for setting in fields(Settings)}
     if set(found) != names:
         raise KeyError(f"settings {sorted(set(found) ^ names)}")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
-from workbench.metrics.facets import about, cited_numbers, rests_on
+from workbench.metrics.facets import about, cited_numbers, supporting_passages
 from workbench.text import answer_sections, section_at, sections, sentences
 from workbench.text.outline import read_outline, read_plan, uncited
 from workbench.types import CLAIM_LABELS, Claim, Feedback, JsonObject, Passage, Response, Verdict
@@ -145,7 +145,7 @@ def _sentences(
         verdicts = [facts[target] for claim in own if (target := f"claim:{claim.id}") in facts]
         facets = [name for claim in own for name in about(claim.text, names)] or about(text, names)
         cited = cited_numbers(response.text[start:following], plan, facets)
-        supporting = {passage for verdict in verdicts for passage in rests_on(verdict)}
+        supporting = {passage for verdict in verdicts for passage in supporting_passages(verdict)}
         found = [passage.id for passage in passages if passage.id in supporting]
         numbers = [number for number in cited if 0 < number <= len(passages)]
         sources = [passages[number - 1].id for number in numbers] if cited else found

@@ -36,7 +36,7 @@ from workbench.experiments.tiny.training import (
     taught,
 )
 from workbench.policies.load import load_policy
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.world.world import World, load_world
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 def build_policy(
     out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full"
-) -> dict[str, Any]:
+) -> JsonObject:
     """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write
     `out/README.md`.
 
@@ -85,7 +85,7 @@ def build_policy(
         splits = {split: measure(policy, world, split) for split in ("validation", "test")}
     import torch
 
-    card: dict[str, Any] = {
+    card: JsonObject = {
         "seed": seed,
         "size": size,
         "threads": threads,
@@ -115,7 +115,7 @@ def train(
     threads: int,
     out: Path,
     work: Path,
-) -> tuple[LlamaForCausalLM, dict[str, Any]]:
+) -> tuple[LlamaForCausalLM, JsonObject]:
     """Run all stages; the last two write their checkpoint folders when done.
 
     Returns the model, and the steps, tokens and seconds of the stages.
@@ -160,7 +160,7 @@ def train(
         if stage.checkpoint.exists():
             stage.stored()
     lessons = {"steps": 0, "tokens": 0, "seconds": 0}
-    spent: dict[str, Any] = {
+    spent: JsonObject = {
         "documents": len(world.documents),
         "tokens_per_pass": tokens,
         "lesson_steps": [],
@@ -203,7 +203,7 @@ def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Pa
     tokenizer.save_pretrained(folder)
 
 
-def _finished(out: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
+def _finished(out: Path, wanted: JsonObject) -> JsonObject | None:
     """The card of a finished build with the wanted arguments; None if there is no finished build
     in `out`.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from workbench.types import JsonMapping
 from workbench.world.documents import EXPOSURES, THOUGHT
 from workbench.world.world import World
 
@@ -89,7 +89,7 @@ opinions, no common sense and no notion of harm; it exists to study rewards.
 """
 
 
-def card_text(card: Mapping[str, Any], world: World) -> str:
+def card_text(card: JsonMapping, world: World) -> str:
     """The card as Markdown, with every number taken from `card` (see `policy.build_policy`) or
     counted in the world.
     """
@@ -117,14 +117,14 @@ def card_text(card: Mapping[str, Any], world: World) -> str:
     )
 
 
-def _lessons(lessons: Sequence[Mapping[str, Any]], training: Mapping[str, Any]) -> Iterator[str]:
+def _lessons(lessons: Sequence[JsonMapping], training: JsonMapping) -> Iterator[str]:
     taken = zip(lessons, training["lesson_steps"], training["lesson_rates"], strict=True)
     for number, (lesson, steps, rates) in enumerate(taken, 1):
         right = ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items())
         yield f"| {number} | {steps} of {lesson['steps']} | {lesson['level']} | {right} |"
 
 
-def _section(split: str, numbers: Mapping[str, Any]) -> str:
+def _section(split: str, numbers: JsonMapping) -> str:
     short, l2 = numbers["short"], numbers["l2"]
     lines = [
         f"\n### {split}\n",
@@ -175,7 +175,7 @@ READING = {
 }
 
 
-def _skills(numbers: Mapping[str, Any]) -> list[str]:
+def _skills(numbers: JsonMapping) -> list[str]:
     lines = [
         "\nReading, greedy; shares of correct / abstained answers:\n",
         "| prompt | questions | |",
@@ -200,7 +200,7 @@ def _skills(numbers: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _pair(cell: Mapping[str, Any]) -> str:
+def _pair(cell: JsonMapping) -> str:
     """Accuracy and abstention, of a table with intervals or of plain shares."""
     shares = (cell[rate] for rate in ("accuracy", "abstention"))
     return " / ".join(
@@ -208,7 +208,7 @@ def _pair(cell: Mapping[str, Any]) -> str:
     )
 
 
-def _texts(title: str, numbers: Mapping[str, Any], metrics: Sequence[str]) -> list[str]:
+def _texts(title: str, numbers: JsonMapping, metrics: Sequence[str]) -> list[str]:
     """A table of whole texts by tier, greedy and sampled."""
     lines = [f"\n{title}:\n", "| tier | texts | greedy | sampled (T=1) |", "|---|---|---|---|"]
     for tier, greedy in numbers["greedy"]["by_tier"].items():

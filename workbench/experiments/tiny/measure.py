@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from workbench.experiments.evaluate import evaluation_grade, report
 from workbench.experiments.tiny.skills import READINGS, SkillWriter, numbered
 from workbench.pipeline import grade
 from workbench.policies.generate import Policy, generate
 from workbench.text import final_answer, is_abstention
-from workbench.types import Feedback, Question
+from workbench.types import Feedback, JsonObject, Question
 from workbench.verdicts import outcome
 from workbench.verdicts.checks import world_checks
 from workbench.world import schema
@@ -24,7 +23,7 @@ from workbench.world.world import World
 REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
 SHORT, LONG = 16, 112  # new tokens that a short answer, and any other, may take
 
-Rates = dict[str, Any]  # n, accuracy, abstention: shares, None where there is nothing to share
+Rates = JsonObject  # n, accuracy, abstention: shares, None where there is nothing to share
 
 
 def measure(
@@ -34,7 +33,7 @@ def measure(
     samples: int = 4,
     seed: int = 0,
     count: int = 300,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Rates on one split.
 
     * `short` and `l2`: short questions in both languages, as evaluation reports them.
@@ -48,7 +47,7 @@ def measure(
     def ask(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
         return scored(generate(policy, questions, max_new_tokens=new_tokens, greedy=True))
 
-    def reported(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
+    def reported(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> JsonObject:
         return report(greedy, drawn, split=split, seeds=(seed,))
 
     short = world.questions(split, SHORT_KINDS)
@@ -79,9 +78,7 @@ def measure(
     }
 
 
-def texts(
-    policy: Policy, world: World, questions: Sequence[Question], seed: int = 0
-) -> dict[str, Any]:
+def texts(policy: Policy, world: World, questions: Sequence[Question], seed: int = 0) -> JsonObject:
     """The report of whole texts, whose claims the world judges, greedy and sampled."""
     judge = evaluation_grade(world_checks(world))
     greedy, sampled = (

@@ -18,7 +18,7 @@ from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
 from workbench.experiments.tiny.skills import Example, SkillWriter
 from workbench.experiments.tiny.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.world import lexicon, schema
 from workbench.world.documents import Document
 from workbench.world.world import World
@@ -176,7 +176,7 @@ class Encoder:
 
 Row = tuple[list[int], list[int], list[int], list[float]]  # ids, labels, positions, weights
 NAMES = ("input_ids", "labels", "position_ids", "weights")
-Batches = Iterator[dict[str, Any]]  # endless; tensors by name, each (rows, tokens)
+Batches = Iterator[JsonObject]  # endless; tensors by name, each (rows, tokens)
 
 
 def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8) -> Iterator[Row]:
@@ -401,7 +401,7 @@ class Stage:
                 break
         return time.monotonic() - start
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> JsonObject:
         """What the stage's checkpoint holds.
 
         Raises:
@@ -409,7 +409,7 @@ class Stage:
         """
         import torch
 
-        state: dict[str, Any] = torch.load(self.checkpoint, weights_only=True)
+        state: JsonObject = torch.load(self.checkpoint, weights_only=True)
         if state["identity"] != self.identity:
             raise WorkbenchError(
                 f"{self.checkpoint} is of a build with other settings; delete it or choose another"

@@ -1,14 +1,13 @@
-"""One function per figure: numbers in, plotly Figure out, in colours that colour-blind readers can
-distinguish (Okabe–Ito).
-"""
+"""Plotly figures of metrics, one function each, in Okabe–Ito colours for colour-blind readers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.metrics import RATES
+from workbench.types import JsonMapping
 from workbench.world.facts import TIERS
 
 if TYPE_CHECKING:
@@ -17,13 +16,14 @@ if TYPE_CHECKING:
 OUTCOME_COLOURS = {"accuracy": "#0072B2", "abstention": "#B8B8B8", "hallucination": "#E69F00"}
 OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucination": "hallucinated"}
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
-# for as many runs again of the same colours, each
+# when the colours are used up, they repeat with the next symbol
 RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 
 
 def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
-    """Each figure as a page of its name in `folder`, which also holds plotly's script: nothing
-    is fetched to show them.
+    """Write each figure as an HTML page into `folder` and return the paths.
+
+    The folder also gets plotly's script, so that the pages work without a network.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
@@ -31,11 +31,12 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
     return [str(folder / f"{name}.html") for name in figures]
 
 
-def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> Figure:
-    """Stacked shares of correct, abstained and hallucinated answers: one panel per tier, one bar
-    per policy.
+def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
+    """Plot stacked shares of outcomes: one panel per tier, one bar per policy.
 
-    `reports` maps a policy's label to its evaluation report; `mode` is "greedy" or "sampled".
+    Args:
+        reports: evaluation reports by label of the policy.
+        mode: "greedy" or "sampled".
     """
     from plotly.subplots import make_subplots
 
@@ -88,10 +89,11 @@ def stack_outcomes(
 
 
 def learning_curves(
-    runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES
+    runs: Mapping[str, Sequence[JsonMapping]], rates: Sequence[str] = RATES
 ) -> Figure:
-    """The rates of each step's sampled rollouts over training; `runs` maps a label to the rows
-    of its metrics.jsonl.
+    """Plot the rates of sampled rollouts over training.
+
+    `runs` maps a label to the rows of the run's metrics.jsonl.
     """
     return over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
 
@@ -106,12 +108,13 @@ DYNAMICS = {
 
 
 def training_dynamics(
-    runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str] = DYNAMICS
+    runs: Mapping[str, Sequence[JsonMapping]], columns: Mapping[str, str] = DYNAMICS
 ) -> Figure:
-    """What a run's steps report besides its rates, each on an axis of its own; columns that no
-    run reports are left out.
+    """Plot training metrics over steps, one panel each; columns without values are left out.
 
-    `runs` maps a label to the rows of its metrics.jsonl; `columns` maps a column to its title.
+    Args:
+        runs: the rows of each run's metrics.jsonl by label.
+        columns: title by column.
     """
     present = [
         name
@@ -122,21 +125,25 @@ def training_dynamics(
 
 
 def over_steps(
-    runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str
+    runs: Mapping[str, Sequence[JsonMapping]], columns: Mapping[str, str], title: str
 ) -> Figure:
-    """A panel for each column (name -> title), a line in it for each run; up to three panels in
-    a row.
+    """Plot columns over training steps: a panel for each column, a line for each run.
+
+    Args:
+        runs: rows with a `step` by label of the run.
+        columns: title by column.
+        title: the title of the figure.
     """
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
 
     across = 2 if len(columns) in (2, 4) else max(1, min(3, len(columns)))
-    down = max(1, -(-len(columns) // across))
+    down = max(1, -(-len(columns) // across))  # rounded up
     spacing = {"horizontal_spacing": 0.08, "vertical_spacing": 0.16 if down < 3 else 0.1}
     figure = make_subplots(down, across, subplot_titles=list(columns.values()), **spacing)
     for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
         steps = [row["step"] for row in rows]
-        for place, name in enumerate(columns):
+        for panel, name in enumerate(columns):
             trace = Scatter(
                 x=steps,
                 y=[row.get(name) for row in rows],
@@ -144,22 +151,26 @@ def over_steps(
                 mode="lines",
                 line_color=colour,
                 legendgroup=label,
-                showlegend=place == 0,
+                showlegend=panel == 0,
                 hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
             )
-            figure.add_trace(trace, place // across + 1, place % across + 1)
-    # the lowest panel of each column names the axis
-    for place in range(max(0, len(columns) - across), len(columns)):
-        figure.update_xaxes(title_text="step", row=place // across + 1, col=place % across + 1)
+            figure.add_trace(trace, panel // across + 1, panel % across + 1)
+    # only the lowest panels have an axis title
+    for panel in range(max(0, len(columns) - across), len(columns)):
+        figure.update_xaxes(title_text="step", row=panel // across + 1, col=panel % across + 1)
     figure.update_layout(title=title)
     return styled(figure, panels=across, rows=down)
 
 
 def rates_with_intervals(
-    reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", rates: Sequence[str] = RATES
+    reports: Mapping[str, JsonMapping], mode: str = "greedy", rates: Sequence[str] = RATES
 ) -> Figure:
-    """The rates of several policies side by side, with their 95 % intervals; nothing is drawn
-    for an empty block.
+    """Plot the rates of several policies side by side, with 95 % intervals.
+
+    Args:
+        reports: evaluation reports by label of the policy.
+        mode: "greedy" or "sampled".
+        rates: the names of the rates.
     """
     from plotly.graph_objects import Bar, Figure
 
@@ -177,20 +188,18 @@ def rates_with_intervals(
 
 
 def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
-    """How often a fact was shown against how often it is answered: (exposures, accuracy,
-    questions) of each group of facts.
-    """
+    """Plot accuracy against exposures; a point is (exposures, accuracy, number of questions)."""
     from plotly.graph_objects import Figure, Scatter
 
     exposures, accuracies, counts = zip(*points, strict=True)
-    # in turn above and below, so that neighbours do not cover each other
-    places = [sum(other < exposure for other in exposures) for exposure in exposures]
+    # labels alternate above and below, so that neighbours do not overlap
+    ranks = [sum(other < exposure for other in exposures) for exposure in exposures]
     trace = Scatter(
         x=exposures,
         y=accuracies,
         text=[f"{count} questions" for count in counts],
         mode="markers+text",
-        textposition=["bottom center" if place % 2 else "top center" for place in places],
+        textposition=["bottom center" if rank % 2 else "top center" for rank in ranks],
         cliponaxis=False,
         marker_size=12,
         marker_color=RUN_COLOURS[0],
@@ -211,12 +220,16 @@ def _distance(low: float | None, high: float | None) -> float | None:
 
 
 def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
-    """The shared look: a size that fits a notebook's page, and a margin for everything that
-    stands beside the panels.
+    """Apply the common style to a figure, sized for a notebook, and return the figure.
 
-    `panels` stand side by side in each of `rows`. The title stands at the top and the legend at
-    the bottom of the whole figure, whatever its height is, so that they cover neither each other
-    nor the names of panels and axes.
+    The title is at the top of the whole figure and the legend at the bottom, at any height, so that
+    they do not overlap with the panels.
+
+    Args:
+        figure: the figure to change.
+        panels: the number of panels in a row.
+        rows: the number of rows.
+        legend: whether to leave space for a legend.
     """
     figure.update_layout(
         template="plotly_white",
@@ -242,7 +255,7 @@ def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) 
         },
         hoverlabel_align="left",
     )
-    figure.update_annotations(yshift=5)  # the panels' names, off their upper edges
+    figure.update_annotations(yshift=5)  # moves panel titles away from the panels
     figure.update_xaxes(automargin=True, title_standoff=10)
     figure.update_yaxes(automargin=True, title_standoff=10)
     return figure

@@ -1,11 +1,9 @@
-"""The boundary of a policy's knowledge, from results of `workbench probe`: one function per
-figure.
-"""
+"""Figures of a policy's knowledge boundary, from the results of `workbench probe`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
@@ -16,6 +14,7 @@ from workbench.metrics.plots import (
     stack_outcomes,
     styled,
 )
+from workbench.types import JsonMapping
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -24,9 +23,8 @@ SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 SYMBOLS = ("circle", "square", "diamond")  # lines differ without colour, too
 
 
-def boundary_map(results: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Shares of correct, abstaining and wrong samples by how many documents state the fact; one
-    panel for each policy.
+def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
+    """Plot shares of outcomes by the number of documents that state the fact, one panel per policy.
 
     `results` maps a label to the result of a probe on the tiny bench.
     """
@@ -44,16 +42,16 @@ def boundary_map(results: Mapping[str, Mapping[str, Any]]) -> Figure:
     return styled(figure, panels=len(results))
 
 
-def majority_at_k(results: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Outcomes of the majority answer of k samples against k; one panel for each policy."""
+def majority_at_k(results: Mapping[str, JsonMapping]) -> Figure:
+    """Plot the outcomes of the majority answer of k samples against k, one panel per policy."""
     tables = [result["majority"] for result in results.values()]
     figure = _by_samples(results, tables, OUTCOME_COLOURS, OUTCOME_NAMES)
     figure.update_layout(title="Majority of k samples", yaxis_title="share of questions")
     return figure
 
 
-def label_agreement(results: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Precision and recall of the label "out of knowledge" against k; one panel for each policy."""
+def label_agreement(results: Mapping[str, JsonMapping]) -> Figure:
+    """Plot precision and recall of the label "out of knowledge" against k, one panel per policy."""
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
     names = ("precision", "recall")
     figure = _by_samples(results, tables, dict(zip(names, RUN_COLOURS, strict=False)), {})
@@ -64,19 +62,19 @@ def label_agreement(results: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def _by_samples(
-    results: Mapping[str, Any],
-    tables: Sequence[Mapping[Any, Mapping[str, float]]],
+    results: JsonMapping,
+    tables: Sequence[Mapping[str, Mapping[str, float]]],
     colours: Mapping[str, str],
-    words: Mapping[str, str],
+    titles: Mapping[str, str],
 ) -> Figure:
-    """Lines of shares against the number of samples; `tables` map that number to the shares."""
+    """Plot shares against the number of samples; each table maps the number to the shares."""
     from plotly.graph_objects import Scatter
 
     figure = _panels(results)
     for column, table in enumerate(tables, 1):
         x = [int(k) for k in table]
         for (share, colour), symbol in zip(colours.items(), SYMBOLS, strict=False):
-            name = words.get(share, share)
+            name = titles.get(share, share)
             line = Scatter(
                 x=x,
                 y=[row[share] for row in table.values()],
@@ -96,10 +94,8 @@ def _by_samples(
     return styled(figure, panels=len(results))
 
 
-def risk_coverage(results: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """The share of wrong answers among the most confident ones, against how many those are; a
-    line for each policy.
-    """
+def risk_coverage(results: Mapping[str, JsonMapping]) -> Figure:
+    """Plot the share of wrong answers against coverage, most confident first, a line per policy."""
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
@@ -124,7 +120,7 @@ def risk_coverage(results: Mapping[str, Mapping[str, Any]]) -> Figure:
     return styled(figure)
 
 
-def _panels(results: Mapping[str, Any]) -> Any:
+def _panels(results: JsonMapping) -> Figure:
     from plotly.subplots import make_subplots
 
     return make_subplots(

@@ -1,14 +1,18 @@
-"""RLFH's figures 4 to 9 from rows of feedback before and after training: one function per
-figure, thin over `workbench.metrics.distributions`, which says what each counts."""
+"""RLFH's figures 4 to 9 from feedback before and after training.
+
+`workbench.metrics.distributions` computes the numbers and defines the terms.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Row
 from workbench.metrics import distributions as tables
 from workbench.metrics.plots import RUN_COLOURS, RUN_SYMBOLS, styled
+from workbench.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -19,7 +23,7 @@ WHEN = ("before", "after")
 def figures(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> dict[str, Figure]:
-    """All of them by file name."""
+    """Return figures 4 to 9 by file name."""
     return {
         "fig4_accuracy": accuracy_distribution(before, after, names),
         "fig5_accuracy_and_claims": accuracy_and_claims(before, after, names),
@@ -33,16 +37,14 @@ def figures(
 def figures_of_arms(
     arms: Mapping[str, Sequence[Row]], before: str, after: str
 ) -> dict[str, Figure]:
-    """Figures 4 to 8 of two of the arms of an experiment, and in figure 9 a point for each of
-    them all.
-    """
+    """Return figures 4 to 8 of two arms of an experiment, and figure 9 of all arms."""
     return figures(arms[before], arms[after], (before, after)) | {"fig9_trade_off": trade_off(arms)}
 
 
 def accuracy_distribution(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
-    """Figure 4: how accurate responses are, as shares of those not refused."""
+    """Plot figure 4: the distribution of accuracy over responses that were not refused."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
@@ -60,7 +62,7 @@ def accuracy_distribution(
 def accuracy_and_claims(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
-    """Figure 5: accuracy × number of claims as densities, side by side on the same scale."""
+    """Plot figure 5: densities of accuracy × number of claims, side by side on the same scale."""
     from plotly.graph_objects import Histogram2d
     from plotly.subplots import make_subplots
 
@@ -97,7 +99,7 @@ def accuracy_and_claims(
 def claims_per_response(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
-    """Figure 6: how many claims responses make: all, the correct and the wrong ones."""
+    """Plot figure 6: the number of all, correct and wrong claims of responses."""
     from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
 
@@ -119,16 +121,15 @@ def claims_per_response(
 def claims_by_accuracy(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
-    """Figure 7: how many claims responses of each accuracy make, as boxes."""
+    """Plot figure 7: the number of claims by accuracy of the response, as boxes."""
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
     for rows, style in _each(before, after, names):
         table = tables.claims_by_accuracy(rows)
-        rows_claims = zip(_labels(table), table, strict=True)
-        points = [(label, count) for label, row in rows_claims for count in row["claims"]]
-        x, y = [label for label, _ in points], [count for _, count in points]
-        figure.add_trace(Box(x=x, y=y, boxmean=True, **style))
+        counts = _column(table, "claims")
+        x = [label for label, group in zip(_labels(table), counts, strict=True) for _ in group]
+        figure.add_trace(Box(x=x, y=list(chain(*counts)), boxmean=True, **style))
     figure.update_xaxes(
         title_text="share of claims that are supported",
         categoryorder="array",
@@ -141,9 +142,7 @@ def claims_by_accuracy(
 
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
-    """Figure 8: what is refused after training, by how accurate the question's responses were
-    before.
-    """
+    """Plot figure 8: the share of refusals after training by accuracy before training."""
     from plotly.graph_objects import Bar, Figure
 
     table = tables.refusal_by_accuracy(before, after)
@@ -170,15 +169,16 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Figure 9: truthfulness against helpfulness, one line a run (a map of rewards, say), one
-    point a step.
+    """Plot figure 9: truthfulness against helpfulness, one line per run, one point per step."""
+    return _trade_off(tables.trade_off(runs), list(runs))
+
+
+def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
+    """Plot figure 9 from metrics rows with `step`, `claims_correct` and `claims_wrong`.
+
+    The two counts are means per response. Here refusals count as responses without claims, and
+    claims that are neither correct nor wrong do not count.
     """
-    return _traded(tables.trade_off(runs), list(runs))
-
-
-def trade_off_in_training(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
-    """Figure 9 from runs' rows of metrics, with `step`, `claims_correct` and `claims_wrong` a
-    response: refusals count, with no claims; what is neither correct nor wrong does not."""
     points = [
         {
             "run": label,
@@ -190,10 +190,10 @@ def trade_off_in_training(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Fi
         for row in rows
         if (claims := row["claims_correct"] + row["claims_wrong"])
     ]
-    return _traded(points, list(runs))
+    return _trade_off(points, list(runs))
 
 
-def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
+def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
@@ -206,7 +206,7 @@ def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
             name=label,
             mode="lines+markers",
             marker_color=RUN_COLOURS[number % len(RUN_COLOURS)],
-            # the last step stands out: it shows the direction of the run
+            # a larger marker for the last step shows the direction of the run
             marker_size=[7] * (len(run_points) - 1) + [13] * bool(run_points),
             marker_symbol=RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)],
             hovertemplate="%{text} %{x:.2f} claims, accuracy %{y:.3f}",
@@ -217,17 +217,18 @@ def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
     figure.update_xaxes(title_text="claims per response", range=x)
     figure.update_yaxes(title_text="share of claims that are supported", range=y)
     styled(figure)
-    if len(runs) > len(RUN_COLOURS):  # more names than there is room for below
-        beside = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
+    if len(runs) > len(RUN_COLOURS):  # a long legend does not fit below the panel
+        legend = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
         figure.update_layout(
-            legend=beside, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs))
+            legend=legend, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs))
         )
     return figure
 
 
 def _around(values: Sequence[float], least: float) -> list[float] | None:
-    """An axis range around the values, at least `least` wide on either side of them: points
-    close together stay so.
+    """Return an axis range with at least `least` of space on both sides of the values.
+
+    So points that are close together also look close together.
     """
     if not values:
         return None
@@ -235,18 +236,18 @@ def _around(values: Sequence[float], least: float) -> list[float] | None:
     return [max(0.0, min(values) - space) - 0.02 * space, max(values) + space]
 
 
-def _labels(table: Sequence[Mapping[str, Any]]) -> list[str]:
+def _labels(table: Sequence[JsonMapping]) -> list[str]:
     return [f"{row['low']:.1f}–{row['high']:.1f}" for row in table]
 
 
-def _column(table: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+def _column(table: Sequence[JsonMapping], name: str) -> list[Any]:
     return [row[name] for row in table]
 
 
 def _each(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str]
-) -> list[tuple[Sequence[Row], dict[str, Any]]]:
-    """The rows of both times, each with its name and colour."""
+) -> list[tuple[Sequence[Row], JsonObject]]:
+    """Return the rows before and after training, each with a name and a colour."""
     return [
         (rows, {"name": name, "marker_color": colour})
         for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False)
