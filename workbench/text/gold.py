@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from workbench.text.kept import kept
 from workbench.text.names import DEMONYM, TITLES, lines, person_end
 from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
 
@@ -82,7 +82,7 @@ class Gold(NamedTuple):
         return (), i + 1
 
 
-@kept
+@lru_cache(maxsize=1024)
 def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
     read = [tokenise(form) for form in gold]
     forms = {tuple(words_of(tokens)) for tokens in read} - {()}

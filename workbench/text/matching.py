@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from workbench.text.abstention import commitment, declines, invalid_clauses, plainly
+from workbench.text.abstention import commitment, declines, invalid_clauses, without_courtesies
 from workbench.text.gold import (
     AND,
     APART,
@@ -128,7 +128,7 @@ def probability(
 def _plain(text: str) -> str:
     """A text without emphasis, struck words and courtesies, in one writing of "&" and "°C"."""
     text = _EMPHASIS.sub("", _STRUCK.sub(" ", text)).replace("\u00ad", "").replace(" & ", " and ")
-    return plainly(_DEGREES.sub(r"°\1", text))
+    return without_courtesies(_DEGREES.sub(r"°\1", text))
 
 
 def _single(answer: str, asked: Gold, known: str) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
-from workbench.text.kept import kept
 from workbench.text.normal_form import CJK, normalise
 from workbench.text.outline import uncited
 from workbench.text.sections import unmarked
@@ -25,7 +25,7 @@ _JOINED = re.compile(r"\A\s*(?:(?:and|but|so|yet)(?!\S)\s*)+")  # where a senten
 _SIGN = re.compile(rf"[{CJK}]")
 
 
-@kept
+@lru_cache(maxsize=1024)
 def wording(text: str) -> tuple[str, ...]:
     """The words of a text in their order, as `normalise` writes them; without citations, tags,
     and what nobody sees.
@@ -35,7 +35,7 @@ def wording(text: str) -> tuple[str, ...]:
     return tuple(normalise(uncited(unmarked(text))).split())
 
 
-@kept
+@lru_cache(maxsize=1024)
 def gist(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """The words of a text, each once and in no order; then its Chinese, Japanese and Korean
     characters, and its numbers, each once, both in theirs. A few English words that say nothing
