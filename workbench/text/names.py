@@ -58,16 +58,16 @@ def person_end(form: Sequence[str], words: Sequence[str]) -> int:
     at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
     if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:
         return 0
-    gold, found = _given(form[:-1]), _given(words[:at])
-    pairs = list(zip(gold, found, strict=False))
+    gold, names = _split_initials(form[:-1]), _split_initials(words[:at])
+    pairs = list(zip(gold, names, strict=False))
     certain = len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)
-    if len(gold) != len(found):
-        added = max(found[len(gold) :], key=len, default="")
+    if len(gold) != len(names):
+        added = max(names[len(gold) :], key=len, default="")
         certain = len(pairs) == 1 and certain and len(added) < 2
     return (at + 1) * (certain and all(agree(*pair) for pair in pairs))
 
 
-def _given(names: Sequence[str]) -> list[str]:
+def _split_initials(names: Sequence[str]) -> list[str]:
     """Split joined initials in given names: "jrr" is three names."""
     initials = (len(name) < 4 and not re.search("[aeiou]", name) for name in names)
     return [
@@ -97,7 +97,7 @@ def _places() -> tuple[dict[str, set[str]], set[str]]:
 
 
 @cache
-def _placed() -> re.Pattern[str]:
+def _place_in_region() -> re.Pattern[str]:
     names = "|".join(map(re.escape, sorted(_places()[1], key=len, reverse=True)))
     return re.compile(
         rf"(?P<inner>[^,.;:()\n]{{1,60}})(?P<link>, | \(|,? (?:\w+ed )?in |\. It is (?:\w+ed )?in )"
@@ -111,14 +111,14 @@ def located(text: str) -> str:
     A place next to a region that does not contain it is another candidate.
     """
     for _ in range(3):  # "Chicago, Illinois, USA"
-        text = _placed().sub(_relation, text)
+        text = _place_in_region().sub(_relation, text)
     return text
 
 
 def _relation(match: re.Match[str]) -> str:
     inner, outer, known = match["inner"].split(), match["outer"], _places()[0]
     around = (known.get(normalise(" ".join(inner[start:]))) for start in range(len(inner)))
-    found = next((one for one in around if one is not None), {outer})
-    if outer in found:
+    regions = next((one for one in around if one is not None), {outer})
+    if outer in regions:
         return f"{match['inner']} in {outer}"
-    return f"{match['inner']} or {outer}" if found and "in " in match["link"] else match[0]
+    return f"{match['inner']} or {outer}" if regions and "in " in match["link"] else match[0]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Sequence
 from math import fsum
 from typing import Literal, NamedTuple
 
-from workbench.methods.forag.repeats import gist, wording
 from workbench.methods.lookup import (
     Table,
     by_sentence,
@@ -24,6 +23,7 @@ from workbench.methods.lookup import (
 )
 from workbench.text import answer_sections, in_answer, sections
 from workbench.text.outline import MOST_POINTS
+from workbench.text.repeats import gist, wording
 from workbench.text.sections import unfinished
 from workbench.types import SUBJECTS, Claim, Event, Feedback, Reward, RewardFn, WorkbenchError
 
