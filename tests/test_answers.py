@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from benchmarks.human.answers import examples
 from workbench.text import DOUBT, final_answer, is_abstention, matches, normalise, probability
-from workbench.text.kept import COUNT, LONGEST, kept
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -184,20 +183,3 @@ def test_case_and_punctuation_change_nothing(
 )
 def test_an_abstention_is_never_right(answer: str, gold: str, kind: str) -> None:
     assert not (is_abstention(answer) and matches(final_answer(answer) or "", [gold], kind))
-
-
-def test_readings_are_cached_within_bounds() -> None:
-    read: list[str] = []
-
-    @kept
-    def size(text: str, more: int = 0) -> int:
-        read.append(text)
-        return len(text) + more
-
-    assert [size("Vetra"), size("Vetra"), size("Vetra", more=1)] == [5, 5, 6] and len(read) == 2
-    long = "a" * (LONGEST + 1)
-    assert size(long) == size(long) and read.count(long) == 2  # too long to keep
-    for number in range(COUNT):
-        size(str(number))
-    size("Vetra")
-    assert read.count("Vetra") == 3  # the oldest had to go

@@ -1,17 +1,17 @@
-"""Gold answers as words: their forms, and what an answer's tokens are compared with."""
+"""Parse gold answers into word forms, and find these forms in the tokens of an answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from workbench.text.kept import kept
 from workbench.text.names import DEMONYM, TITLES, lines, person_end
 from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
 
 Form = tuple[str, ...]  # the words of a gold answer
-SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `probability`
+SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `matching.probability`
 MENTION = "\0"  # stands for a gold answer; no answer has this character
 
 (
@@ -42,36 +42,36 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The gold answers to a question, as `read_gold` reads them."""
+    """The gold answers to a question and the properties of the question; see `read_gold`."""
 
     forms: tuple[Form, ...]
-    others: tuple[Form, ...]  # other names of the same
-    question: frozenset[str]  # its words
-    given: frozenset[str]  # those that an answer may repeat
-    named: bool  # some form has a capital
+    others: tuple[Form, ...]  # derived forms, such as acronyms and plurals
+    question: frozenset[str]  # the words of the question
+    known: frozenset[str]  # words of the question that an answer may repeat
+    named: bool  # a form has a capital
     number: bool  # all forms are numbers or dates
     counted: bool  # the question asks how many, how far, …
-    person: bool
+    person: bool  # the question asks who
     placed: bool  # a form has a comma, as "Paris, Texas"
-    people: bool  # a form is a people or language
+    people: bool  # a form is a nationality or language
     kind: str  # "river" of "Which river …?"
 
     def named_in(self, text: str) -> bool:
         return any(map(is_mention, self.mask(tokenise(text))))
 
     def mask(self, sentence: Sequence[Token]) -> list[Token]:
-        """The sentence with each form replaced by one token that says which form it was."""
+        """Replace each gold form in a sentence with one `MENTION` token that holds the form."""
         masked: list[Token] = []
         i = 0
         while i < len(sentence):
-            form, end = self._found(sentence, i)
+            form, end = self._form_at(sentence, i)
             name = (self.named or i > 0) and any(token.name for token in sentence[i:end])
             mention = Token(MENTION + " ".join(form), name, sentence[i].article)
             masked.append(mention if form else sentence[i])
             i = end
         return masked
 
-    def _found(self, sentence: Sequence[Token], i: int) -> tuple[Form, int]:
+    def _form_at(self, sentence: Sequence[Token], i: int) -> tuple[Form, int]:
         for form in (*self.forms, *self.others):
             if end := _mention_end(sentence, i, form):
                 return form, end
@@ -82,8 +82,9 @@ class Gold(NamedTuple):
         return (), i + 1
 
 
-@kept
+@lru_cache(maxsize=1024)
 def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
+    """Parse the gold answers to a question."""
     read = [tokenise(form) for form in gold]
     forms = {tuple(words_of(tokens)) for tokens in read} - {()}
     named = any(token.name and not token.text[0].isdigit() for tokens in read for token in tokens)
@@ -118,8 +119,11 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
 def _other_forms(
     form: Form, named: bool, person: bool, counted: bool, year: bool
 ) -> Iterator[Form]:
-    """Other names of a gold answer: without its title or preposition, its acronym, the year of a
-    date, its number alone, its plural."""
+    """Yield derived forms of a gold answer.
+
+    These are the form without its title or preposition, the acronym, the year of a date, the
+    number without its unit, and the plural.
+    """
     rest = form[form[0] in PREPOSITIONS :]
     while rest and rest[0] in TITLES:
         rest = rest[1:]
@@ -140,7 +144,7 @@ def _other_forms(
 
 
 def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
-    """Where a form ends that begins at `start`; 0 if there is none."""
+    """Return the end of a form that begins at `start`; 0 if no form begins there."""
     i = start
     for word in form:
         while start < i < len(sentence) and sentence[i].text == ",":
@@ -152,13 +156,14 @@ def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
 
 
 def _same(form: str, word: str) -> bool:
-    """Whether two words are the same, two names of a unit, or a year and a date in it."""
+    """Whether two words are equal, two names of a unit, or a year and a date in this year."""
     if form == word or UNITS.get(form, form) == UNITS.get(word, word):
         return True
     return bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-")
 
 
 def equal(form: Form, words: Sequence[str]) -> bool:
+    """Whether `words` are a gold form, even if a name is written in two words."""
     joined = "".join(form)
     apart = len(joined) > 5 and joined.isalpha() and joined == "".join(words)  # "Di Caprio"
     return apart or (len(form) == len(words) and all(map(_same, form, words)))
@@ -181,6 +186,7 @@ def short(tokens: Sequence[Token]) -> list[str]:
 
 
 def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
+    """Split tokens at separator words; drop empty parts."""
     parts: list[list[Token]] = [[]]
     for token in tokens:
         if token.text in separators and not is_letter(token):
@@ -191,5 +197,5 @@ def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
 
 
 def is_letter(token: Token) -> bool:
-    """Whether a word of one letter is a name ("Vitamin E"), not a word of grammar."""
+    """Whether a token is a capital letter in a name ("Vitamin E"), not a function word."""
     return token.name and len(token.text) == 1 and token.text not in "ai"

@@ -1,19 +1,18 @@
-"""Whether a sentence is put forward with reserve, which makes its claims "hedged" (RLFH, arXiv
-2406.12221, table 9).
+"""Detect hedged sentences, whose claims get hedged labels (RLFH, arXiv 2406.12221, table 9).
 
-A hedge is about the statement, in the words of whoever makes it: "he may have won", "I think",
-"reportedly". Names, months and nouns of the same spelling are none ("May 1912", "might and
-magic", "the Maybe Man"), nor is what stands in quotation marks, nor what somebody else thinks
-("She thinks that…"). Limits: a permission ("you may enter") counts as a hedge, and so does
-somebody else's possibility ("He said he might run"). The list of cues is ours, by language; "l2"
-is the closed world's invented one.
+A hedge is the author's own doubt about the statement: "he may have won", "I think",
+"reportedly". Not hedges are: names, months and nouns with the same spelling ("May 1912", "might
+and magic", "the Maybe Man"), quotations, and the beliefs of other people ("She thinks that…").
+
+Limits: a permission ("you may enter") counts as a hedge, and so does a reported possibility ("He
+said he might run"). The lists of cues are ours; "l2" is the closed world's invented language.
 """
 
 from __future__ import annotations
 
 import re
 
-# Patterns with "|" between them.
+# Regular expressions, by language.
 CUES: dict[str, str] = {
     "en": (
         "maybe|perhaps|probably|possibly|presumably|supposedly|allegedly|reportedly|apparently|seemingly|arguably|purportedly|conceivably|(?<!the"
@@ -62,8 +61,7 @@ CUES: dict[str, str] = {
     ),
     "l2": "forse|pove",
 }
-# before its verb: "may be", "might have won", "may well not know"; not "with might and main", "5
-# may"
+# "may be", "might have won", "may well not know"; but not "with might and main" or "5 may"
 _MODAL = re.compile(
     r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d"
     r" )(?<!military )(?<!\bin )"
@@ -78,26 +76,22 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」
 
 
 def hedge(sentence: str) -> str | None:
-    """The first cue by which a sentence is hedged, as it is written there; None if it is put
-    forward plainly.
-    """
+    """The first hedge of a sentence, as written there; None if the sentence is not hedged."""
     plain = re.sub("[‘’ʼ`´]", "'", sentence).strip()
     if plain.isupper():
         plain = plain.lower()
-    if not _QUOTED.fullmatch(plain.rstrip(".!")):  # a title, or the words of somebody else
+    if not _QUOTED.fullmatch(plain.rstrip(".!")):  # quotations are titles, or other people's words
         plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), plain)
-    found = [
+    cues = [
         *_MODAL.finditer(plain),
         *_CHINESE.finditer(plain),
-        *(m for m in _SPACED.finditer(plain) if not _is_name(plain, m)),
+        *(cue for cue in _SPACED.finditer(plain) if not _is_name(plain, cue)),
     ]
-    return min((match.start(), match[0]) for match in found)[1] if found else None
+    return min((match.start(), match[0]) for match in cues)[1] if cues else None
 
 
 def _is_name(text: str, cue: re.Match[str]) -> bool:
-    """Whether a cue of one word has a capital that no beginning of a sentence gives it ("the
-    Maybe Man").
-    """
+    """Whether a one-word cue is capitalised within a sentence ("the Maybe Man")."""
     word, before = cue[0], text[: cue.start()].rstrip(" '\"“(*_")
     return (
         " " not in word
@@ -108,5 +102,5 @@ def _is_name(text: str, cue: re.Match[str]) -> bool:
 
 
 def is_hedged(sentence: str) -> bool:
-    """Whether a sentence says what it says with reserve (see the module)."""
+    """Whether a sentence is hedged."""
     return hedge(sentence) is not None

@@ -1,7 +1,7 @@
-"""Whether an answer agrees with the gold answers, by rules.
+"""Decide by rules whether an answer agrees with the gold answers.
 
-The first sentence that names a gold answer has to state it, and no sentence before it may name
-another candidate. So a list of guesses is worth no more than its first item, whatever joins it.
+The first sentence that names a gold answer must state it, and no earlier sentence may name another
+candidate. So a list of guesses is worth no more than its first item.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from workbench.text.abstention import commitment, declines, invalid_clauses, plainly
+from workbench.text.abstention import commitment, declines, invalid_clauses, without_courtesies
 from workbench.text.gold import (
     AND,
     APART,
@@ -43,8 +43,8 @@ from workbench.text.statements import candidates, states
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
-LONGEST = 1500  # characters of an answer
-DOUBT = (0.1, 0.9)  # between these the rules cannot tell
+LONGEST = 1500  # characters of an answer; the rules do not parse a longer one
+DOUBT = (0.1, 0.9)  # the rules are uncertain between these probabilities
 _OFFERS = re.compile(  # several answers
     r"\b(?:second|third|another|other|next|alternative|first) (?:guess|answer|option|choice"
     r"|possibility|candidate)|\bif not\b|\balternatively\b|\b(?:any|one|either) of\b.*[,:]"
@@ -61,7 +61,7 @@ _SAYS_WRONG = re.compile(
     r"|\b(?!9\d|100)\d+% (?:sure|certain|confident)\b",
     re.I,
 )
-_CONCEDED = re.compile(  # what others think, or what is granted before the answer
+_CONCEDED = re.compile(  # beliefs of other people, and concessions before the answer
     r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely|mistakenly)"
     r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
@@ -75,95 +75,102 @@ _STRUCK = re.compile(r"~~.*?~~", re.S)
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
-_ASKED = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
+_QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Whether a final answer is right, by rules: whether `probability` is above `DOUBT`."""
+    """Whether a final answer is right: its `probability` is above `DOUBT`."""
     return probability(answer, gold, kind, question) > DOUBT[1]
 
 
 def probability(
     answer: str, gold: Sequence[str], kind: str = "single", question: str = ""
 ) -> float:
-    """How probable it is that people would call a final answer right, as far as rules can tell.
+    """Estimate the probability that people would judge a final answer right.
 
-    `gold` holds the accepted forms, or the items of a `kind="list"`.
+    Args:
+        gold: the accepted forms of the answer, or the items if `kind` is "list".
+        kind: how the answer is compared with the gold answers:
 
-    * any kind: an abstention is never right; "invalid question" is right if that is the gold
-      answer, and only then.
-    * `single`, `numeric` (and every kind not named here): equal to a form after `normalise` and
-      without a lead-in ("It is"), or stated by the first sentence that names one.
-    * `yes_no`: begins with yes or no, and does not say both.
-    * `list`: every item named, and nothing else that `question` does not give.
+            * any kind: an abstention is never right; "invalid question" is right only if it is the
+              gold answer.
+            * `single`, `numeric` and all other kinds: the answer equals a form after `normalise`
+              and without a lead-in ("It is"), or its first sentence with a form states this form.
+            * `yes_no`: the answer begins with yes or no, and does not contain both.
+            * `list`: the answer names every item and no other candidate.
 
-    The values are few, and each stands for a finding (`docs/numbers.md` says how often answers
-    with it are right): `SURE` for an answer that is a form, `STATED` for one that states it,
-    `NAMED` for one that names a form and may not state it, `SHARED` for one that shares a word
-    with a form, `APART` for one that shares none, declines or says the opposite.
+    Returns:
+        One of five values (`docs/numbers.md` gives how often answers with each value are right):
+        `SURE` if the answer is a form, `STATED` if it states a form, `NAMED` if it names a form
+        and may not state it, `SHARED` if it shares a word with a form, and `APART` if it shares
+        no word, declines or states the opposite.
     """
     answer = _plain(answer.replace(MENTION, " "))
     if not gold or declines(answer):
         return APART
     invalid = invalid_clauses(answer)
-    if any(found for found, _ in invalid):
+    if any(match for match, _ in invalid):
         wanted = kind == "false_premise" or any(
-            found for form in gold for found, _ in invalid_clauses(form)
+            match for form in gold for match, _ in invalid_clauses(form)
         )
-        reasons = [{*words_of(tokenise(clause))} for found, clause in invalid if not found]
+        reasons = [{*words_of(tokenise(clause))} for match, clause in invalid if not match]
         denies = all(not words.isdisjoint(NEGATIONS) for words in reasons)
         return (SURE if denies else NAMED) if wanted else APART
-    asked = read_gold(question, tuple(map(_plain, gold)))
+    parsed = read_gold(question, tuple(map(_plain, gold)))
     if len(answer) > LONGEST:
-        return _nearness(tokenise(answer), asked.forms, named=False)
+        return _nearness(tokenise(answer), parsed.forms, named=False)
     if kind == "list":
-        found = STATED * _lists(answer, asked)
-    elif kind == "yes_no" and any(" ".join(form) in YES | NO for form in asked.forms):
-        return _yes_or_no(answer, asked)
+        value = STATED * _lists(answer, parsed)
+    elif kind == "yes_no" and any(" ".join(form) in YES | NO for form in parsed.forms):
+        return _yes_or_no(answer, parsed)
     else:
-        found = _single(answer, asked, " ".join((*gold, question)).lower())
-    return found or _nearness(tokenise(answer), asked.forms, named=kind == "yes_no")
+        value = _single(answer, parsed, " ".join((*gold, question)).lower())
+    return value or _nearness(tokenise(answer), parsed.forms, named=kind == "yes_no")
 
 
 def _plain(text: str) -> str:
-    """A text without emphasis, struck words and courtesies, in one writing of "&" and "°C"."""
+    """Remove emphasis, struck-out words and courtesies; unify "&" and "°C"."""
     text = _EMPHASIS.sub("", _STRUCK.sub(" ", text)).replace("\u00ad", "").replace(" & ", " and ")
-    return plainly(_DEGREES.sub(r"°\1", text))
+    return without_courtesies(_DEGREES.sub(r"°\1", text))
 
 
-def _single(answer: str, asked: Gold, known: str) -> float:
-    """`SURE` where an answer is a form, `STATED` where it states one; 0 where it does neither.
-    `known` is the text of the question and of the gold answers."""
+def _single(answer: str, gold: Gold, known: str) -> float:
+    """Return `SURE` if an answer is a gold form, `STATED` if it states one, else 0.
+
+    `known` is the text of the question and of the gold answers.
+    """
     answer = _SPACED.sub(",", commitment(answer))
     tokens = tokenise(answer)
-    if asked.number and _SIGNS.search(answer) and not _SIGNS.search(known):
+    if gold.number and _SIGNS.search(answer) and not _SIGNS.search(known):
         return 0.0
-    asks = any(map(asked.named_in, _ASKED.findall(answer)))
-    said = [words_of(tokens)] if asks else [words_of(tokens), short(tokens)]
-    if any(equal(form, words) for form in asked.forms for words in said):
+    asks = any(map(gold.named_in, _QUESTIONS.findall(answer)))
+    readings = [words_of(tokens)] if asks else [words_of(tokens), short(tokens)]
+    if any(equal(form, words) for form in gold.forms for words in readings):
         return SURE
     says_wrong = any(match[0].lower() not in known for match in _SAYS_WRONG.finditer(answer))
     offers = _OFFERS.search(answer) and not _OFFERS.search(known)
     if says_wrong or offers or asks:
         return 0.0
     answer = _CONCEDED.sub("", answer)
-    tokens = tokenise(answer if asked.placed else located(answer))
-    return STATED * (not _is_list(tokens, asked) and states(tokens, asked))
+    tokens = tokenise(answer if gold.placed else located(answer))
+    return STATED * (not _is_list(tokens, gold) and states(tokens, gold))
 
 
-def _is_list(tokens: Sequence[Token], asked: Gold) -> bool:
-    """Whether a bare gold answer stands among two or more other bare phrases, whatever parts them:
-    "1985… Vetra… Lomar"."""
-    said = GRAMMAR - PREPOSITIONS
+def _is_list(tokens: Sequence[Token], gold: Gold) -> bool:
+    """Whether an answer lists the gold answer with two or more other bare phrases.
+
+    Any separator counts: "1985… Vetra… Lomar".
+    """
+    ignored = GRAMMAR - PREPOSITIONS
     parts = [
-        [token for token in asked.mask(part) if token.text not in said]
+        [token for token in gold.mask(part) if token.text not in ignored]
         for part in split(tokens, ".", ",", *AND, *OR, *HEDGES, "then", "but")
     ]
     run: list[list[Token]] = []
     for part in [*parts, [Token("is")]]:
         texts = {token.text for token in part}
         verbs = any(VERB.fullmatch(token.text) and not token.name for token in part)
-        if texts.isdisjoint(asked.given | {"is"}) and not verbs and len(part) < 6:
+        if texts.isdisjoint(gold.known | {"is"}) and not verbs and len(part) < 6:
             run += [part] if part else []
         elif len(run) > 2 and any(len(one) == 1 and is_mention(one[0]) for one in run):
             initials = "".join(token.text[0] for one in run for token in one)
@@ -174,7 +181,7 @@ def _is_list(tokens: Sequence[Token], asked: Gold) -> bool:
 
 
 def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
-    """How probable it is that an answer is right that the rules do not find to be right."""
+    """Return the probability of an answer that the rules do not accept."""
     words = {token.text for token in tokens}
     if named or any(words.issuperset(form) for form in forms):
         return NAMED
@@ -183,17 +190,19 @@ def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> fl
     return SHARED if words & content or years & {word[:4] for word in words} else APART
 
 
-def _yes_or_no(answer: str, asked: Gold) -> float:
-    """How probable it is that an answer says the one that is right of yes and no; in doubt are
-    those that begin with neither, or say both."""
-    gold = {" ".join(form) for form in asked.forms}
-    wanted, other = (YES, NO) if gold & YES else (NO, YES)
+def _yes_or_no(answer: str, gold: Gold) -> float:
+    """Return the probability that a yes/no answer is right.
+
+    It is `NAMED` if the answer begins with neither yes nor no, or contains both.
+    """
+    wordings = {" ".join(form) for form in gold.forms}
+    wanted, other = (YES, NO) if wordings & YES else (NO, YES)
     doubtful = wanted is YES and _SAYS_WRONG.search(answer)
-    if _is_question(answer) or doubtful or (gold & YES and gold & NO):
+    if _is_question(answer) or doubtful or (wordings & YES and wordings & NO):
         return NAMED
-    if _says(answer, wanted, other, asked.given):
+    if _says(answer, wanted, other, gold.known):
         return STATED
-    return APART if _says(answer, other, wanted, asked.given) else NAMED
+    return APART if _says(answer, other, wanted, gold.known) else NAMED
 
 
 def _is_question(answer: str) -> bool:
@@ -201,23 +210,27 @@ def _is_question(answer: str) -> bool:
 
 
 def _says(
-    answer: str, wanted: frozenset[str], other: frozenset[str], given: frozenset[str]
+    answer: str, wanted: frozenset[str], other: frozenset[str], known: frozenset[str]
 ) -> bool:
-    """Whether an answer begins with `wanted`, yes or no, and says the other nowhere, be it as
-    "It is false" or "he was not"."""
+    """Whether an answer begins with a word of `wanted`, and nothing in it means the opposite.
+
+    "It is false" and "he was not" mean the opposite of "yes".
+    """
     tokens = tokenise(commitment(answer))
     begins = {" ".join(words[:n]) for words in (words_of(tokens), short(tokens)) for n in (1, 2)}
     joiners = {*AND, *OR, *HEDGES, *JOINERS, "if", "as"} - {"not"}
     segments = [words_of(segment) for segment in split(tokens, ",", ".", ":", *joiners)]
     return not begins.isdisjoint(wanted) and not any(
-        _says_also(segment, other) or _truth(segment, given) is (wanted is NO)
+        _says_also(segment, other) or _truth(segment, known) is (wanted is NO)
         for segment in segments
     )
 
 
 def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
-    """Whether a part of an answer also says the other one of yes and no. The "no" in "he had no
-    children" or "there is no doubt" does not count."""
+    """Whether a part of an answer contains the opposite word.
+
+    The "no" in "he had no children" or "there is no doubt" does not count.
+    """
     for i, word in enumerate(segment):
         noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in GRAMMAR | YES | NO
         noun = noun and i > 0 and segment[i - 1] in BE | AUXILIARY | {"with"}
@@ -226,39 +239,43 @@ def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
     return " ".join(segment) in other
 
 
-def _truth(segment: Sequence[str], given: frozenset[str]) -> bool | None:
-    """Whether a part of an answer says that what was asked is so ("It is true", "he was", "maybe
-    not", or the question again); None if neither."""
+def _truth(segment: Sequence[str], known: frozenset[str]) -> bool | None:
+    """Whether a part of an answer affirms or denies the question; None if it does neither.
+
+    Examples: "It is true", "he was", "maybe not", or a repetition of the question.
+    """
     words = [word for word in segment if word not in YES | NO]
     denies = not NEGATIONS.isdisjoint(words)
     for word, after in zip(words, [*words[1:], "it"], strict=False):
         true = word in ("true", "correct", "right")
         judges = true or word in ("false", "untrue", "incorrect", "wrong")
-        if judges and word not in given and after in GRAMMAR:
+        if judges and word not in known and after in GRAMMAR:
             return true != denies
     if words[-1:] == ["not"] or (len(words) == len(segment) == 2 and words[1] in BE):
         return not denies
-    content, about = {*words} - GRAMMAR - NEGATIONS, given - GRAMMAR
-    return not denies if content and content <= given and (denies or about <= content) else None
+    content, about = {*words} - GRAMMAR - NEGATIONS, known - GRAMMAR
+    return not denies if content and content <= known and (denies or about <= content) else None
 
 
-def _lists(answer: str, asked: Gold) -> bool:
+def _lists(answer: str, gold: Gold) -> bool:
     """Whether an answer names all items of a list and nothing else."""
     bulleted = re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer))
-    sentences = [asked.mask(sentence) for sentence in split(tokenise(bulleted), ".")]
+    sentences = [gold.mask(sentence) for sentence in split(tokenise(bulleted), ".")]
     stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
     named = {token.text for sentence in stating for token in sentence if is_mention(token)}
     return (
         not _is_question(answer)
-        and named == {MENTION + " ".join(form) for form in asked.forms}
-        and all(_lists_only(sentence, asked) for sentence in stating)
-        and not any(candidates(one, asked) for one in sentences if one not in stating)
+        and named == {MENTION + " ".join(form) for form in gold.forms}
+        and all(_lists_only(sentence, gold) for sentence in stating)
+        and not any(candidates(one, gold) for one in sentences if one not in stating)
     )
 
 
-def _lists_only(sentence: Sequence[Token], asked: Gold) -> bool:
-    """Whether a sentence lists items, with words of another kind only before the first and after
-    the last: "His children are Ana and Belu.", but not "Alpha Gamma Beta"."""
+def _lists_only(sentence: Sequence[Token], gold: Gold) -> bool:
+    """Whether a sentence lists items, with other words only before the first and after the last.
+
+    "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
+    """
     texts = [token.text for token in sentence]
     places = [i for i, token in enumerate(sentence) if is_mention(token)]
     before, inside, after = (
@@ -266,7 +283,7 @@ def _lists_only(sentence: Sequence[Token], asked: Gold) -> bool:
         texts[places[0] : places[-1]],
         texts[places[-1] + 1 :],
     )
-    known = asked.given | GRAMMAR - OR
+    known = gold.known | GRAMMAR - OR
     determined = sentence[0].article or texts[0] in DETERMINERS
     framed = known.issuperset(before) or (determined and before[-1] in BE | {":", "by"})
     joined = all(

@@ -1,4 +1,4 @@
-"""Names: titles, short given names, peoples, and which country or region a place lies in."""
+"""Data on names: titles, short given names, demonyms, and the regions in which places lie."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ DEMONYM = re.compile(
     r"[a-z]+(?:ish|ese|ian|ean|ican|can)|german|french|dutch|greek|swiss|scots|scottish|welsh|czech"
     r"|thai|iraqi|israeli|american"
 )
-# Families in which two people share a given name and a surname; words inside a name.
+# Surnames that relatives with the same given name share; particles inside a name.
 _NAMESAKES = frozenset("adams bush bach strauss of the de da la du des der von van".split())
 
 
 def lines(file: str) -> Iterator[str]:
-    """The lines of a data file of this package that are not comments."""
+    """The lines of a data file of this package, without comments."""
     text = (Path(__file__).parent / file).read_text(encoding="utf-8")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 
 @cache
 def _given_names() -> dict[str, set[str]]:
-    """For each given name, the names that it is short for, itself included."""
+    """For each given name, the names that it may be short for, including itself."""
     names: dict[str, set[str]] = defaultdict(set)
     for line in lines("nicknames.txt"):
         name, shorts = line.split(": ")
@@ -42,7 +42,7 @@ def _given_names() -> dict[str, set[str]]:
 
 
 def agree(a: str, b: str) -> bool:
-    """Whether two given names may be one person's: the same, an initial, or short for the other."""
+    """Whether two given names may belong to one person: equal, an initial, or a short form."""
     if 1 in (len(a), len(b)):
         return a[:1] == b[:1] and a.isalpha() and b.isalpha()
     names = _given_names()
@@ -50,22 +50,25 @@ def agree(a: str, b: str) -> bool:
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """How many of `words` name the person of `form`: the same surname, and given names that agree;
-    0 if they name another. "John Stuart Lennon" may be another person than "John Lennon"."""
+    """Return how many of `words` name the person of `form`; 0 if they name another person.
+
+    The surnames have to be equal and the given names have to agree. "John Stuart Lennon" may be
+    another person than "John Lennon".
+    """
     at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
     if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:
         return 0
-    gold, found = _given(form[:-1]), _given(words[:at])
-    pairs = list(zip(gold, found, strict=False))
-    told = len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)
-    if len(gold) != len(found):
-        added = max(found[len(gold) :], key=len, default="")
-        told = len(pairs) == 1 and told and len(added) < 2
-    return (at + 1) * (told and all(agree(*pair) for pair in pairs))
+    gold, names = _split_initials(form[:-1]), _split_initials(words[:at])
+    pairs = list(zip(gold, names, strict=False))
+    certain = len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)
+    if len(gold) != len(names):
+        added = max(names[len(gold) :], key=len, default="")
+        certain = len(pairs) == 1 and certain and len(added) < 2
+    return (at + 1) * (certain and all(agree(*pair) for pair in pairs))
 
 
-def _given(names: Sequence[str]) -> list[str]:
-    """Given names, with the letters of "jrr" as three."""
+def _split_initials(names: Sequence[str]) -> list[str]:
+    """Split joined initials in given names: "jrr" is three names."""
     initials = (len(name) < 4 and not re.search("[aeiou]", name) for name in names)
     return [
         part
@@ -76,7 +79,7 @@ def _given(names: Sequence[str]) -> list[str]:
 
 @cache
 def _places() -> tuple[dict[str, set[str]], set[str]]:
-    """For each place the larger ones around it; the names of countries and regions."""
+    """For each place the regions that contain it; and the names of all regions."""
     around: dict[str, set[str]] = defaultdict(set)
     areas: set[str] = set()
     for line in lines("places.txt"):
@@ -85,7 +88,7 @@ def _places() -> tuple[dict[str, set[str]], set[str]]:
         areas |= heads | (parts if sign == "=" else set())
         for name in heads | parts:
             around[name] |= heads if name in parts else set()
-    for _ in range(2):  # a town of England lies in Britain too
+    for _ in range(2):  # a town in England lies in Britain too
         around = {
             name: wholes.union(*(around[whole] for whole in wholes)) - {name}
             for name, wholes in around.items()
@@ -93,14 +96,9 @@ def _places() -> tuple[dict[str, set[str]], set[str]]:
     return {normalise(name): wholes for name, wholes in around.items()}, areas
 
 
-def regions() -> set[str]:
-    """The names of countries and of their parts."""
-    return _places()[1]
-
-
 @cache
-def _placed() -> re.Pattern[str]:
-    names = "|".join(map(re.escape, sorted(regions(), key=len, reverse=True)))
+def _place_in_region() -> re.Pattern[str]:
+    names = "|".join(map(re.escape, sorted(_places()[1], key=len, reverse=True)))
     return re.compile(
         rf"(?P<inner>[^,.;:()\n]{{1,60}})(?P<link>, | \(|,? (?:\w+ed )?in |\. It is (?:\w+ed )?in )"
         rf"(?P<outer>{names})(?![\w’'-])"
@@ -108,17 +106,19 @@ def _placed() -> re.Pattern[str]:
 
 
 def located(text: str) -> str:
-    """The text with "Paris in France" for "Paris, France", and with "Paris, Lyon" and "Paris or
-    Texas" for what is put beside or inside a place where it does not lie."""
+    """Replace "Paris, France" with "Paris in France", and "Paris in Texas" with "Paris or Texas".
+
+    A place next to a region that does not contain it is another candidate.
+    """
     for _ in range(3):  # "Chicago, Illinois, USA"
-        text = _placed().sub(_in, text)
+        text = _place_in_region().sub(_relation, text)
     return text
 
 
-def _in(match: re.Match[str]) -> str:
+def _relation(match: re.Match[str]) -> str:
     inner, outer, known = match["inner"].split(), match["outer"], _places()[0]
     around = (known.get(normalise(" ".join(inner[start:]))) for start in range(len(inner)))
-    found = next((one for one in around if one is not None), {outer})
-    if outer in found:
+    regions = next((one for one in around if one is not None), {outer})
+    if outer in regions:
         return f"{match['inner']} in {outer}"
-    return f"{match['inner']} or {outer}" if found and "in " in match["link"] else match[0]
+    return f"{match['inner']} or {outer}" if regions and "in " in match["link"] else match[0]

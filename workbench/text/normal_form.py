@@ -1,4 +1,4 @@
-"""From an answer to canonical tokens."""
+"""Normalise a text into canonical tokens, as SQuAD's exact match does, and for more forms."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
-
-from workbench.text.kept import kept
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965"
@@ -24,7 +22,7 @@ MONTHS = (
 )
 _MONTH = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _DAY, _YEAR = r"\b(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b", r"\b([1-9]\d{3})\b"
-_DATES = (  # pattern, and which groups are year, month and day (0: none)
+_DATES = (  # pattern, and its groups for year, month and day (0: none)
     (re.compile(rf"{_DAY}(?: of)? {_MONTH},?(?: of)? {_YEAR}", re.I), (3, 2, 1)),
     (re.compile(rf"\b{_MONTH} {_DAY},? {_YEAR}", re.I), (3, 1, 2)),
     (re.compile(rf"(?<![\w-]){_YEAR}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])(?![\w-])"), (1, 2, 3)),
@@ -81,21 +79,25 @@ _CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every cont
 
 
 class Token(NamedTuple):
-    text: str  # canonical word, or "," "." for a separator; ":" is kept as a boundary
-    name: bool = False  # begins with a capital or a digit
-    article: bool = False  # stands behind "the", "a" or "an"
+    text: str  # a canonical word, or one of the separators "," "." ":"
+    name: bool = False  # starts with a capital or a digit
+    article: bool = False  # follows "the", "a" or "an"
 
 
 def normalise(text: str) -> str:
-    """One form for answers that differ only in writing: case, width, diacritics, punctuation,
-    articles, contractions, "1,200" and "two thousand", "U.S." and "US", "12 March 1921" and
-    "1921-03-12". Chinese, Japanese and Korean are split into characters."""
+    """Return one form for answers that differ only in spelling.
+
+    It unifies case, width, diacritics, punctuation, articles, contractions, numbers ("1,200",
+    "two thousand"), initials ("U.S.", "US") and dates ("12 March 1921", "1921-03-12"). It splits
+    Chinese, Japanese and Korean into characters.
+    """
     return " ".join(words_of(tokenise(text)))
 
 
 def _fold(text: str) -> str:
-    """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other
-    scripts are letters).
+    """Unify compatibility forms; drop Latin, Greek and Cyrillic diacritics.
+
+    The marks of other scripts are letters.
     """
     if text.isascii():
         return text
@@ -105,14 +107,14 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
-    """The text in one writing, with case and punctuation still there."""
+    """Unify the spelling of a text, but keep case and punctuation."""
     text = re.sub(
         r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'"))
     )
     while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
         text = unwrapped
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
-    # "don 't" of tokenised texts
+    # join "don 't" of tokenised texts
     text = re.sub(r"(?<=[^\W\d_]) '(?=(?:t|s|re|ve|ll|d|m)\b)", "'", text)
     for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
@@ -120,13 +122,14 @@ def canonical(text: str) -> str:
     text = re.sub(
         r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text
     )
-    # The initials of "U.S." and of "J. K. Rowling" are one word.
+    # the initials of "U.S." and of "J. K. Rowling" become one word
     text = re.sub(
         r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text
     )
-    dated = re.search("[0-9]", text)
-    text = _ERA.sub(lambda match: " BC" if match["before"] else "", text) if dated else text
-    for pattern, groups in _DATES if dated else ():
+    if not re.search("[0-9]", text):
+        return text
+    text = _ERA.sub(lambda match: " BC" if match["before"] else "", text)
+    for pattern, groups in _DATES:
         text = pattern.sub(lambda match, groups=groups: _date(match, *groups), text)  # type: ignore[misc]
     return text
 
@@ -143,7 +146,7 @@ def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
     return f"{match[year]}-{number:02}" + (f"-{int(match[day]):02}" if day else "")
 
 
-@kept
+@lru_cache(maxsize=1024)
 def tokenise(text: str) -> tuple[Token, ...]:
     tokens = []
     for match in _TOKEN.finditer(canonical(text)):
@@ -171,7 +174,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
 
 
 def _article(word: str, after: str) -> bool:
-    """Whether a word is an article, as it is not in "Vitamin A", "A and B"."""
+    """Whether a word is an article; it is not in "Vitamin A" and "A and B"."""
     return word in ("the", "a", "an") and after not in ("", ",", ".", ":", "and", "or", "is", "was")
 
 
@@ -185,8 +188,9 @@ def _join_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def read_number(words: list[str]) -> tuple[Decimal, int]:
-    """The number that `words` begin with, in words or as digits before a scale ("2.5 million"),
-    and its length.
+    """Return the number at the start of `words`, and how many words it takes (0: no number).
+
+    Numbers are in words, or digits before a scale ("2.5 million").
     """
     current, i = _small(words)
     if not i and words[0] in SCALES:
@@ -200,7 +204,7 @@ def read_number(words: list[str]) -> tuple[Decimal, int]:
         if words[i] == "hundred":
             current *= 100
         else:
-            # of what came since the last scale, or of all ("two thousand million")
+            # a scale multiplies the number since the last scale ("two thousand million": all)
             scale = SCALES[words[i]]
             total, current = (total + current * scale if current else total * scale), Decimal(0)
         i += 1
@@ -211,7 +215,7 @@ def read_number(words: list[str]) -> tuple[Decimal, int]:
 
 
 def _small(words: list[str]) -> tuple[Decimal, int]:
-    """A number word below one hundred at the start of `words`, and how many words it takes."""
+    """Return the number word below 100 at the start of `words`, and how many words it takes."""
     if not words or words[0] not in _TENS:
         return (Decimal(_SMALL[words[0]]), 1) if words and words[0] in _SMALL else (Decimal(0), 0)
     unit = _SMALL.get(words[1], 0) if len(words) > 1 else 0

@@ -1,17 +1,19 @@
-r"""What of a response is thinking, plan and answer: the one place that says so, for its form,
-its claims and its outcome.
+r"""Divide a response into thinking, plan and answer, and find its final answer.
 
-A tag is read in any case; one that is never closed goes on to the end (the policy was cut off,
-or the closing tag is a stop string); one that is closed without having been opened was opened by
-the prompt, and holds all since the last `</think>` (for `</answer>`: since the last tag); opened
-again inside itself, it changes nothing, so that `<think>a<think>b</think>c</think>` is thought
-from beginning to end. Inside `<think>` there is no answer. In an outlined answer (FoRAG, arXiv
-2406.13779, section 3.1) `[Answer]` begins the answer; what follows `[Structure]` and `[Outline]`
-is a plan: it states nothing and is in no section. What a `\boxed{…}` whose braces balance holds
-is an answer *(all ours)*.
+Rules for the markers:
 
-`prefill` is the end of the prompt that the response continues, such as "<think>\n" where the
-chat template opens the thinking. Positions are always those of the response's own text.
+* Tags match in any case. An unclosed tag extends to the end: the response was cut off, or the
+  closing tag is a stop string.
+* A closing tag without an opening tag was opened by the prompt. It covers the text since the last
+  `</think>`, or for `</answer>` since the last tag.
+* A tag inside itself has no effect: `<think>a<think>b</think>c</think>` is all thinking. There is
+  no answer inside `<think>`.
+* In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1), `[Answer]` starts the answer. The
+  text after `[Structure]` and `[Outline]` is a plan, which is in no section.
+* A `\boxed{…}` with balanced braces holds an answer *(all ours)*.
+
+`prefill` is the end of the prompt that the response continues, such as "<think>\n" where the chat
+template opens the thinking. Positions always refer to the response's own text.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
-from workbench.text.kept import kept
 from workbench.types import Claim, Response
 
-# "think", "answer" or "body", and the half-open range of its characters
+# "think", "answer" or "body", and the half-open character range
 Section = tuple[str, int, int]
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
@@ -33,44 +35,40 @@ _MARKER = re.compile(
 )
 
 
-@kept
+@lru_cache(maxsize=1024)
 def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
-    """The sections of `text` in order, disjoint; the markers stand between them, and white space
-    alone is none.
-    """
-    divided = (
+    """The non-empty sections of `text`: ordered, disjoint, without the markers between them."""
+    return tuple(
         part
         for piece in _pieces(text, prefill)[0]
         if piece[0] != _PLAN
-        for part in _boxed(text, *piece)
+        for part in _split_boxes(text, *piece)
+        if text[part[1] : part[2]].strip()
     )
-    return tuple(part for part in divided if text[part[1] : part[2]].strip())
 
 
 def section_at(found: Sequence[Section], position: int) -> str | None:
-    """The section, of those that `sections` found, that holds the character at `position`; None
-    in a marker or a plan.
+    """The section at a character position; None in a marker or a plan.
+
+    Args:
+        found: the result of `sections`.
     """
     number = bisect_right(found, position, key=lambda section: section[1]) - 1
     return found[number][0] if number >= 0 and position < found[number][2] else None
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """The sections that form the answer: "answer" if `[Answer]` or an answer tag marks one, else
-    everything except the thinking.
+    """The sections that form the answer: "answer" if marked, else all but the thinking.
 
-    The mark must follow the thinking *(ours)*. A tag inside the thinking is ignored; a tag that
-    opens an empty answer counts. A box alone is not a mark, because the sentence around it is part
-    of the answer.
+    The answer is marked by `[Answer]` or an answer tag after the last thinking *(ours)*, even if
+    it is empty. A box does not mark it: the sentence around a box is part of the answer.
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")
 
 
 def answer_text(text: str, prefill: str = "") -> str:
-    """What a response says as its answer: the text of its `answer_sections`, without thinking
-    and plan.
-    """
+    """The text of the `answer_sections`, without thinking and plan."""
     wanted = answer_sections(text, prefill)
     parts: Sequence[Section] = (
         _pieces(text, prefill)[0] if "body" in wanted else sections(text, prefill)
@@ -79,9 +77,11 @@ def answer_text(text: str, prefill: str = "") -> str:
 
 
 def in_answer(response: Response) -> Callable[[Claim], bool]:
-    """Whether the answer of a response makes a claim. One that was found nowhere in it, and is
-    not said to be thought, is taken for the answer's *(ours)*: nothing is left unjudged because
-    it could not be placed."""
+    """Return a predicate: whether a claim belongs to the response's answer.
+
+    A claim that was not found in the response counts as the answer's unless it is marked as
+    thinking *(ours)*, so that it is still judged.
+    """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
         claim.section in wanted or (claim.section == "body" and claim.sentence is None)
@@ -89,44 +89,36 @@ def in_answer(response: Response) -> Callable[[Claim], bool]:
 
 
 def thinking(text: str, prefill: str = "") -> str:
-    """What a response says in its think sections."""
+    """The text of the think sections."""
     return _joined(text, [part for part in sections(text, prefill) if part[0] == "think"])
 
 
-@kept
+@lru_cache(maxsize=1024)
 def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str | None:
-    r"""What a response puts forward as its answer: the last balanced `\boxed{…}` after the
-    reasoning, else the last `<answer>…</answer>` or `[Answer]`, else all that follows
-    `</think>`.
+    r"""The final answer of a response; None if it has none.
 
-    None if there is none: reasoning that is not closed, nothing written, or no box where
-    `require_box` asks for one.
+    That is the last balanced `\boxed{…}` after the thinking, else the last `<answer>…</answer>`
+    or `[Answer]`, else the text after `</think>`. There is none if the thinking is not closed, if
+    nothing follows it, or if `require_box` is set and there is no box.
     """
     pieces, state = _pieces(text, prefill)
     if state == "think":
         return None
-    said = [piece for piece in _after_thinking(pieces) if piece[0] != _PLAN]
-    box = next(
-        (
-            box
-            for _, start, end in reversed(said)
-            if (box := _last_box(text[start:end])) is not None
-        ),
-        None,
-    )
-    if box is not None or require_box:
-        return (box or "").strip() or None
-    marked = [piece for piece in said if piece[0] == "answer"]
-    return _joined(text, marked[-1:] or said) or None
+    answer = [piece for piece in _after_thinking(pieces) if piece[0] != _PLAN]
+    for _, start, end in reversed(answer):
+        if box := max(boxes(text[start:end]), default=None):
+            return text[start + box[1] : start + box[2]].strip() or None
+    if require_box:
+        return None
+    marked = [piece for piece in answer if piece[0] == "answer"]
+    return _joined(text, marked[-1:] or answer) or None
 
 
 def well_formed(text: str, prefill: str = "") -> bool:
-    """One `<think>…</think>` and then one `<answer>…</answer>`, in small letters, and nothing
-    else but white space.
+    """Whether a response is one `<think>…</think>` and one `<answer>…</answer>`, in lower case.
 
-    The tag rule of KnowRL's code; KLCF's format reward takes the same *(ours)*. Tags that the
-    prompt opened count; what it says inside them does not: neither part may be empty in the
-    response's own text *(ours)*.
+    This is the tag rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. Tags that
+    the prompt opened count, but neither part may be empty in the response's own text *(ours)*.
     """
     tags = [
         marker[0]
@@ -139,91 +131,87 @@ def well_formed(text: str, prefill: str = "") -> bool:
 
 
 def outlined(text: str) -> bool:
-    """One `[Structure]`, then one `[Outline]`, then one `[Answer]`, each with something behind
-    it, nothing before them, and no tag: the form of FoRAG's answers, whatever an outline looks
-    like. `outline.read_outline` rests on this, and asks for numbered points as well."""
+    """Whether a text is one `[Structure]`, `[Outline]` and `[Answer]`, each with content.
+
+    This is the form of FoRAG's answers: nothing before the first marker, and no tags. See
+    `outline.read_outline` for the numbered points.
+    """
     markers = list(_MARKER.finditer(text))
-    if [marker["part"] for marker in markers] != ["Structure", "Outline", "Answer"] or text[
-        : markers[0].start()
-    ].strip():
+    parts = [marker["part"] for marker in markers]
+    if parts != ["Structure", "Outline", "Answer"] or text[: markers[0].start()].strip():
         return False
     ends = [*(marker.start() for marker in markers[1:]), len(text)]
     return all(text[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True))
 
 
 def planned(text: str) -> bool:
-    """Whether any part of such an answer is marked."""
+    """Whether a text has at least one marker of an outlined answer."""
     return any(marker["part"] for marker in _MARKER.finditer(text))
 
 
 def unmarked(text: str) -> str:
-    """The text with a space in the place of every tag and marker."""
+    """Replace every tag and marker with a space."""
     return _MARKER.sub(" ", text)
 
 
 def unfinished(text: str, prefill: str = "") -> bool:
-    """Whether an answer is planned, and then none is given: there is no `[Answer]`, or nothing
-    in it.
-    """
+    """Whether a response has a plan but no `[Answer]`, or an empty one."""
     pieces = _after_thinking(_pieces(text, prefill)[0])
-    states, said = (
-        {state for state, *_ in pieces},
-        {state for state, start, end in pieces if text[start:end].strip()},
-    )
-    return _PLAN in states and "answer" not in said
+    states = {state for state, *_ in pieces}
+    filled = {state for state, start, end in pieces if text[start:end].strip()}
+    return _PLAN in states and "answer" not in filled
 
 
 def opened(prompt: str) -> str:
-    """What the end of a prompt leaves open for the response, from its tag on: "<think>\\n"; ""
-    if nothing is open there.
-    """
+    r"""The end of a prompt from its open tag on, such as "<think>\n"; "" if no tag is open."""
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
-        if not marker["close"]:
-            start = marker.start() if state != "think" else start
-        state = _after(state, marker)
+        if not marker["close"] and state != "think":
+            start = marker.start()
+        state = _next_state(state, marker)
     return prompt[start:] if state != "body" else ""
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:
-    r"""Every `\boxed{…}` whose braces balance: where it begins, and where its content begins and
-    ends. An escaped brace is a character."""
-    # where each open brace's box and content begin; None if it is not a box's
-    opened: list[tuple[int, int] | None] = []
+    r"""The start of every balanced `\boxed{…}`, and the start and end of its content.
+
+    An escaped brace is a literal character.
+    """
+    # for each open brace, where its box and content start; None if it is not a box's
+    open_braces: list[tuple[int, int] | None] = []
     found = []
     for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
         if match[0] == "}":
-            if opened and (begun := opened.pop()):
-                found.append((*begun, match.start()))
+            if open_braces and (box := open_braces.pop()):
+                found.append((*box, match.start()))
         elif match[0] == "{" or match[0].startswith(r"\boxed"):
-            opened.append(None if match[0] == "{" else (match.start(), match.end()))
+            open_braces.append(None if match[0] == "{" else match.span())
     return found
 
 
 def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
-    """The text between the markers, plans and white space too, each with the state it stands in;
-    and the state at the end.
+    """The pieces between the markers, with their states, and the state at the end.
+
+    Plans and white space are included.
     """
     state, start = "body", 0
     for marker in _MARKER.finditer(prefill):
-        state = _after(state, marker)
+        state = _next_state(state, marker)
     pieces: list[Section] = []
     for marker in _MARKER.finditer(text):
         pieces.append((state, start, marker.start()))
         if marker["close"]:
-            _claim(pieces, marker["tag"].lower())
-        state, start = _after(state, marker), marker.end()
+            _open_before(pieces, marker["tag"].lower())
+        state, start = _next_state(state, marker), marker.end()
     return [*pieces, (state, start, len(text))], state
 
 
 def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
-    last = max(
-        (number for number, (state, *_) in enumerate(pieces) if state == "think"), default=-1
-    )
-    return pieces[last + 1 :]
+    states = [state for state, *_ in pieces]
+    return pieces[len(states) - states[::-1].index("think") :] if "think" in states else pieces
 
 
-def _after(state: str, marker: re.Match[str]) -> str:
+def _next_state(state: str, marker: re.Match[str]) -> str:
     if marker["part"]:
         return state if state == "think" else "answer" if marker["part"] == "Answer" else _PLAN
     tag = marker["tag"].lower()
@@ -232,10 +220,8 @@ def _after(state: str, marker: re.Match[str]) -> str:
     return "body" if marker["close"] else tag
 
 
-def _claim(pieces: list[Section], tag: str) -> None:
-    """Give a closing tag that nothing opened the pieces before it, back to the last tag that it
-    may not cross.
-    """
+def _open_before(pieces: list[Section], tag: str) -> None:
+    """Assign the pieces before an unopened closing tag to it."""
     if pieces[-1][0] in ("think", tag):
         return
     first = len(pieces)
@@ -248,8 +234,8 @@ def _claim(pieces: list[Section], tag: str) -> None:
     pieces[first:] = [(tag, start, end) for _, start, end in pieces[first:]]
 
 
-def _boxed(text: str, section: str, start: int, end: int) -> Iterator[Section]:
-    r"""A piece divided at each outermost `\boxed{` and its brace."""
+def _split_boxes(text: str, section: str, start: int, end: int) -> Iterator[Section]:
+    r"""Split a piece at each outermost `\boxed{` and its closing brace."""
     at = start
     for opening, begin, finish in sorted(boxes(text[start:end])):
         if start + opening >= at:
@@ -259,11 +245,6 @@ def _boxed(text: str, section: str, start: int, end: int) -> Iterator[Section]:
     yield section, at, end
 
 
-def _last_box(text: str) -> str | None:
-    r"""What is in the `\boxed{…}` that begins last of those whose braces balance."""
-    last = max(boxes(text), default=None)
-    return None if last is None else text[last[1] : last[2]]
-
-
 def _joined(text: str, parts: Sequence[Section]) -> str:
-    return "\n".join(said for _, start, end in parts if (said := text[start:end].strip()))
+    stripped = (text[start:end].strip() for _, start, end in parts)
+    return "\n".join(filter(None, stripped))

@@ -1,16 +1,16 @@
-"""Sentences, exact to the character: every one is a span of the text, and what lies between two
-is layout.
+"""Split a text into sentences, as exact character spans.
 
-Layout is white space, the markers of sections, what plans an answer (see
-`workbench.text.sections`), bullets, list numbers, the signs of headings and quotations, and
-whatever has no letter or digit. A line of a heading, list or table, and a fence of code as a
-whole, is a sentence of its own; a line that goes on in small letters belongs to the one before
-it.
+The text between two spans is layout: white space, section markers and plans (see
+`workbench.text.sections`), bullets, list numbers, heading and quotation signs, and anything
+without a letter or digit. A line of a heading, list or table is a sentence, and so is a whole code
+fence. A line that continues in lower case belongs to the line before it.
 
-Limits: an abbreviation that is not listed here ends a sentence where a capital follows; one that
-also ends sentences ("Inc.", "U.S.", a single letter) does so only before a word that often
-begins one ("He", "In"); a quotation that ends in "?" or "!" and is followed by a name ends its
-sentence ('"Why?" Anna asked.').
+Limits:
+
+* An unlisted abbreviation ends a sentence if a capital follows.
+* An abbreviation that may end a sentence ("Inc.", "U.S.", a single letter) ends one only before a
+  word that often starts a sentence ("He", "In").
+* A quotation that ends in "?" or "!" ends its sentence if a name follows ('"Why?" Anna asked.').
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAYOUT = re.compile(
 )
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _CODE = re.compile(r"`[^`\n]+`")
-_STRONG = "。！？；｡．।॥؟۔"  # these end a sentence whatever follows
+_STRONG = "。！？；｡．।॥؟۔"  # these always end a sentence
 _CLOSERS = "\"'”’»›)\\]}*_`」』）】》〉"
 _END = re.compile(
     rf"(?:[{_STRONG}]+|(?P<weak>[.!?…]+))(?:\[\d{{1,3}}\])*(?P<closed>[{_CLOSERS}]*)(?:\[\d{{1,3}}\])*(?P<space>\s+|$)?"
@@ -41,7 +41,7 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?
 _FULL_WORD, _CAPITALISED = re.compile(r"[A-Za-z][a-z]{2,}|\d{4}"), re.compile(r"[A-Z][a-z]*[ ,]")
 _FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 
-_NEVER = frozenset(  # followed by what they belong to
+_NEVER = frozenset(  # never end a sentence: a name or an explanation follows
     "Dr Drs Mr Mrs Ms Mx Prof Gen Col Capt Cpt Lt Sgt Maj Cmdr Rev Hon Sen Rep Gov Pres Mt Ft Mme"
     " Mlle Hr Fr Sra Dra Msgr Dipl e.g i.e viz cf al eg ie vs v ca approx z.B d.h bzw z u.a p.ej"
     " resp incl esp abbr née né lit".split()
@@ -49,7 +49,7 @@ _NEVER = frozenset(  # followed by what they belong to
 _NUMBERED = frozenset(
     "no nos nr nº vol vols fig figs eq eqs sec sect ch chap pp p art op par cat ref tab str".split()
 )
-_MAYBE = frozenset(  # these end a sentence where a word follows that often begins one
+_MAYBE = frozenset(  # end a sentence only before one of `_STARTERS`
     "Inc Ltd Co Corp Bros Jr Sr Esq St Ste Ave Blvd Rd Hwy Sq etc usw Univ Dept Assn Bldg Ed Eds ed"
     " eds Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Ala Ariz Ark Calif Colo Conn Del Fla Ga"
     " Ill Ind Kan Ky La Mass Md Mich Minn Miss Mo Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt Wash"
@@ -70,32 +70,30 @@ _MONTHS = frozenset(
 
 
 def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
-    """The sentences of `text` as half-open character spans: ordered, disjoint, with no white
-    space at either end, and each with a letter or a digit. `prefill` is what the prompt left
-    open (see `sections`). Takes time linear in the text."""
-    small = _writes_small(text)
-    found = (
+    """Return the sentences of `text` as half-open character spans.
+
+    The spans are ordered and disjoint. Each has a letter or digit, and no white space at either
+    end. Runs in linear time.
+
+    Args:
+        prefill: the open end of the prompt (see `sections`).
+    """
+    lower_starts = re.findall(r"[^\W\d_]{3}[.!?] (?=[a-z])", text)
+    other_starts = re.findall(r"[^\W\d_]{3}[.!?] (?=[^\Wa-z])", text)
+    lower = len(lower_starts) > len(other_starts)  # the text starts sentences in lower case
+    spans = (
         span
         for _, start, end in sections(text, prefill)
         for begin, finish, code in _blocks(text, start, end)
-        for span in ([(begin, finish)] if code else _split(text, begin, finish, small))
+        for span in ([(begin, finish)] if code else _split(text, begin, finish, lower))
     )
-    return tuple((begin, end) for begin, end in found if any(map(str.isalnum, text[begin:end])))
-
-
-def _writes_small(text: str) -> bool:
-    """Whether the sentences of a text mostly begin with a small letter."""
-    return len(re.findall(r"[^\W\d_]{3}[.!?] (?=[a-z])", text)) > len(
-        re.findall(r"[^\W\d_]{3}[.!?] (?=[^\Wa-z])", text)
-    )
+    return tuple((begin, end) for begin, end in spans if any(map(str.isalnum, text[begin:end])))
 
 
 def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
-    """The paragraphs, lines of lists and (True) fences of code from `start` to `end`, without
-    layout at their begin.
-    """
+    """Yield the paragraphs, list lines and code fences (True), without layout at their start."""
     block: Span | None = None
-    fence: tuple[str, int] | None = None  # its sign, and where its line begins
+    fence: tuple[str, int] | None = None  # the fence characters, and the start of their line
     for line in _LINE.finditer(text, start, end):
         if not line[0].strip():
             continue
@@ -112,7 +110,7 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
             continue
         layout = _LAYOUT.match(line[0])
         begin = line.start() + (layout.end() if layout else 0)
-        if block and begin < line.end() and _goes_on(text, block, line.start(), begin):
+        if block and begin < line.end() and _continues(text, block, line.start(), begin):
             block = block[0], line.end()
             continue
         if block:
@@ -124,10 +122,8 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
         yield *_strip(text, fence[1], end), True
 
 
-def _goes_on(text: str, block: Span, line: int, begin: int) -> bool:
-    """Whether a line only goes on with the paragraph before it: it begins with a small letter,
-    or a comma came before it.
-    """
+def _continues(text: str, block: Span, line: int, begin: int) -> bool:
+    """Whether a line continues its paragraph: in lower case, or after a comma."""
     between = text[block[1] : line]
     if (
         between.count("\n") > 1
@@ -140,8 +136,8 @@ def _goes_on(text: str, block: Span, line: int, begin: int) -> bool:
     return last not in ".!?:;…" + _STRONG and (text[begin].islower() or last == ",")
 
 
-def _split(text: str, start: int, end: int, small: bool) -> Iterator[Span]:
-    """The sentences of one paragraph."""
+def _split(text: str, start: int, end: int, lower: bool) -> Iterator[Span]:
+    """Yield the sentences of one paragraph."""
     codes = deque(code.span() for code in _CODE.finditer(text, start, end))
     number = _list_number(text, start)
     for match in _END.finditer(text, start, end):
@@ -149,7 +145,8 @@ def _split(text: str, start: int, end: int, small: bool) -> Iterator[Span]:
             codes.popleft()
         if match.start() < start or (codes and codes[0][0] < match.start()):
             continue
-        word = _before(text, start, match.start())
+        before = _WORD_BEFORE.search(text[max(start, match.start() - 24) : match.start()])
+        word = before[0] if before else ""
         if (
             word == str(number + 1)
             and match["space"]
@@ -157,7 +154,7 @@ def _split(text: str, start: int, end: int, small: bool) -> Iterator[Span]:
         ):
             yield _strip(text, start, match.start() - len(word))  # "1. Ana 2. Belu"
             number += 1
-        elif match["weak"] is None or _ends(text, word, match, end, small):
+        elif match["weak"] is None or _ends(text, word, match, end, lower):
             yield _strip(text, start, match.end())
         else:
             continue
@@ -176,25 +173,21 @@ def _strip(text: str, start: int, end: int) -> Span:
 
 
 def _list_number(text: str, start: int) -> int:
-    found = re.search(r"(?<!\d)(\d{1,2})[.)、]\s*$", text[max(0, start - 6) : start])
-    return int(found[1]) if found else 0
+    number = re.search(r"(?<!\d)(\d{1,2})[.)、]\s*$", text[max(0, start - 6) : start])
+    return int(number[1]) if number else 0
 
 
 def _is_item(text: str, start: int, at: int, number: int) -> bool:
-    """Whether the number at `at` is a list's inside a line: it follows white space, the first
-    one a colon too.
+    """Whether the number at `at` is a list number inside a line ("Items: 1. Ana 2. Belu").
+
+    It follows white space; the first number also follows a colon.
     """
     before = text[max(start, at - 3) : at]
     return before[-1:].isspace() and (number > 0 or before.rstrip().endswith(":"))
 
 
-def _before(text: str, start: int, end: int) -> str:
-    found = _WORD_BEFORE.search(text[max(start, end - 24) : end])
-    return found[0] if found else ""
-
-
-def _ends(text: str, word: str, match: re.Match[str], end: int, small: bool) -> bool:
-    """Whether a full stop, "!", "?" or an ellipsis after `word` ends its sentence."""
+def _ends(text: str, word: str, match: re.Match[str], end: int, lower: bool) -> bool:
+    """Whether ".", "!", "?" or an ellipsis after `word` ends a sentence."""
     if match.end() == end:
         return True
     if match["space"] is None:
@@ -205,7 +198,7 @@ def _ends(text: str, word: str, match: re.Match[str], end: int, small: bool) -> 
         return bool(begins and _FULL_WORD.fullmatch(word) and len(match[0]) == 1)
     following = _FOLLOWING.match(text, match.end(), end)
     after = following[1] if following else ""
-    if after[:1].islower() and not after[1:2].isupper() and (not small or match["closed"]):
+    if after[:1].islower() and not after[1:2].isupper() and (not lower or match["closed"]):
         return False
     return (
         match["weak"] != "."

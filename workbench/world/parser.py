@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from workbench.text import is_abstention, sections
-from workbench.text.kept import kept
 from workbench.world import lexicon, schema
 from workbench.world.facts import value_forms
 from workbench.world.world import World
@@ -120,7 +119,7 @@ class Parser:
                     self.names.setdefault(alias.casefold(), name)
         self.forms = [_compile(template) for template in schema.templates()]
         # a claim is read for its fact, for a checklist and for the next response's
-        self._parse = kept(self._parse_anew)
+        self._parse = lru_cache(maxsize=4096)(self._parse_anew)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
         """All facts that `text` states. `topic` is the entity that a pronoun means before any
