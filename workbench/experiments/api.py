@@ -10,6 +10,7 @@ from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.live import Live, start_live
 from workbench.experiments.queue import Entry
 from workbench.experiments.queue.runs import plan_run, train_run
+from workbench.types import JsonObject
 
 
 def train(
@@ -27,7 +28,7 @@ def train(
     store: str | None = None,
     threads: int | None = None,
     live: bool = False,
-) -> dict[str, Any] | Live:
+) -> JsonObject | Live:
     """Evaluate a policy, train it with a method, evaluate it again; return the run's summary.
 
     The same call continues an unfinished `out` and returns the stored summary of a finished one.
@@ -69,7 +70,7 @@ def train(
 
 def evaluate(
     policy: Path | str, split: str = "validation", bench: str = "tiny", **options: Any
-) -> dict[str, Any]:
+) -> JsonObject:
     """Evaluate a policy on a split of a bench: rates with intervals, by tier and kind.
 
     Args:

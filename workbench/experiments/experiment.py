@@ -18,7 +18,7 @@ from typing import Any
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.methods import TRAINED, trained
 from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, bench, check_policy
-from workbench.methods.method import Method, Prompts, check_evidence, check_prompts
+from workbench.methods.method import Method, MethodConfig, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
 from workbench.runs.shared import Shared
@@ -83,7 +83,7 @@ def configured(
 
 def run_experiment(
     method: Method,
-    config: Any,
+    config: MethodConfig,
     bench: Bench,
     out: Path,
     *,
@@ -142,7 +142,7 @@ def check_one_process() -> None:
         )
 
 
-def initial_bench(method: Method, config: Any, bench: Bench) -> Bench:
+def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
     """The bench with the method's initial checkpoint, unless a policy is named."""
     return (
         bench.with_policy(method.training(config).start)
@@ -151,7 +151,7 @@ def initial_bench(method: Method, config: Any, bench: Bench) -> Bench:
     )
 
 
-def max_failed(method: Method, config: Any) -> float:
+def max_failed(method: Method, config: MethodConfig) -> float:
     """The share of ungraded answers that the trainer allows, else the largest of other parts."""
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -166,7 +166,7 @@ def max_failed(method: Method, config: Any) -> float:
 
 def identity_of(
     method: Method,
-    config: Any,
+    config: MethodConfig,
     bench: Bench,
     *,
     seed: int,
@@ -203,7 +203,7 @@ def identity_of(
     }
 
 
-def _restored(stored: JsonObject, default: Any, out: Path) -> JsonObject:
+def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
     """A stored identity with its config in the current form; newer fields have their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
@@ -213,7 +213,7 @@ def _restored(stored: JsonObject, default: Any, out: Path) -> JsonObject:
     return {**stored, "config": asdict(restore(default, config))}
 
 
-def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[Stage]:
+def stages_of(method: Method, config: MethodConfig, bench: Bench, seed: int) -> Sequence[Stage]:
     """The method's stages, ready to run.
 
     Raises:

@@ -14,7 +14,7 @@ from workbench.experiments.doctor import memory_here
 from workbench.experiments.shape import GPUS, Shape, shape_of
 from workbench.methods import trained
 from workbench.methods.bench import NAMES, SCALES
-from workbench.methods.method import Method
+from workbench.methods.method import Method, MethodConfig
 from workbench.policies.hf import default_rows
 from workbench.training import grpo_config, offline, ppo, reward_model
 from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
@@ -170,7 +170,7 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
     return extraction + facts + checklist + once
 
 
-def judged_checks(checks: Sequence[str], config: Any) -> list[str]:
+def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
     """The checks of a rollout; a run's own reward model replaces the judge's facts."""
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
@@ -191,7 +191,9 @@ def remedy(training: Training, sampled: bool) -> str:
     return f"change {fields} by --set, or take {larger}"
 
 
-def read_trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
+def read_trainings(
+    method: Method, config: MethodConfig, prompt: int, shape: Shape
+) -> list[Training]:
     """Check and convert the trainer configs: earlier stages, used or not, then the policy's.
 
     Raises:

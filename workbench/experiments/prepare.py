@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from workbench.methods.bench import Bench
 from workbench.methods.bench import bench as bench_of
+from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.method import METHOD
 from workbench.methods.klcf.prepare import check_checks, prepare
 from workbench.methods.klcf.prepared import compared, read_values, source_of
@@ -94,7 +94,7 @@ def _restored(stored: JsonObject) -> JsonObject:
     return {**stored, "prepare": read_values(stored.get("prepare"))}
 
 
-def _check_used(default: Any, config: Any, policy: str | None) -> None:
+def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:
     """Raise a WorkbenchError for a changed setting that no preparation uses."""
     kinds = replace(default.prompts, kinds=config.prompts.kinds)
     prepare = replace(config.prepare, folder=default.prepare.folder)

@@ -7,12 +7,15 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.policies import weights
 from workbench.policies.load import check_policy_name
 from workbench.types import WorkbenchError
 from workbench.util.hub import from_disk_or_hub
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 # GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
 GPUS, MODELS = json.loads(Path(__file__).with_name("plan.json").read_text()).values()
@@ -24,7 +27,7 @@ class Shape:
     """A dense decoder: its config and parameter count, the weights of its linear layers with the
     sum of their inputs and outputs, and the total width of queries and of keys."""
 
-    config: Any
+    config: PretrainedConfig
     parameters: int
     matrices: int
     sides: int

@@ -11,7 +11,7 @@ from workbench.methods.baselines import BASELINES
 from workbench.methods.forag import METHOD as FORAG
 from workbench.methods.klcf import METHOD as KLCF
 from workbench.methods.knowrl import METHOD as KNOWRL
-from workbench.methods.method import Method
+from workbench.methods.method import Configs, Method, MethodConfig
 from workbench.methods.rlfh import METHOD as RLFH
 from workbench.methods.truthrl import METHOD as TRUTHRL
 from workbench.types import RewardFn, WorkbenchError
@@ -74,7 +74,7 @@ def title(name: str) -> str:
     return TRAINED[name].title if name in TRAINED else name
 
 
-def configure_method(recipe: Any) -> tuple[str, Any]:
+def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
     """A method's name and config, given either: a name has the paper's settings."""
     if isinstance(recipe, str):
         return recipe, method(recipe).configure()
@@ -109,7 +109,7 @@ def method_configs(
     return {name: entry.configure(settings=by_name[name]) for name, entry in chosen.items()}
 
 
-def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
+def reward_fns(configs: Configs) -> dict[str, RewardFn]:
     """Return the reward function of each method, for `grade` or `rescore`.
 
     Raises:
@@ -118,12 +118,12 @@ def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
     return {name: method(name).reward(config) for name, config in configs.items()}
 
 
-def checks_needed(configs: Mapping[str, Any]) -> tuple[str, ...]:
+def checks_needed(configs: Configs) -> tuple[str, ...]:
     """Return the names of the checks that the methods need, without duplicates."""
     needed = (check for name, config in configs.items() for check in method(name).checks(config))
     return tuple(dict.fromkeys(needed))
 
 
-def sections_read(configs: Mapping[str, Any]) -> frozenset[str]:
+def sections_read(configs: Configs) -> frozenset[str]:
     """Return the sections of a response whose claims at least one method rewards."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -6,19 +6,40 @@ Each paper's folder (`workbench/methods/NAME/`) defines one; `workbench.methods.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import Field, asdict, dataclass, field, fields
+from typing import Any, ClassVar, Literal, Protocol
 
 from workbench.data import check_trainable
 from workbench.methods.bench import Bench
 from workbench.pipeline import SAID, assemble
 from workbench.training.stage import Stage
-from workbench.types import TWO_FACETS, Checks, Grade, Question, RewardFn, WorkbenchError
+from workbench.types import (
+    TWO_FACETS,
+    Checks,
+    Grade,
+    JsonMapping,
+    JsonObject,
+    Question,
+    RewardFn,
+    WorkbenchError,
+)
 from workbench.util.config import check_values, find, get, leaves, override, parts, scaled, setting
 from workbench.util.config import settings as settings_of
 from workbench.world.questions import KINDS
 
 __all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
+
+
+class MethodConfig(Protocol):
+    """The settings of a method: a frozen dataclass with a part for each trainer."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+    @property
+    def prompts(self) -> Prompts: ...
+
+
+Configs = Mapping[str, MethodConfig]  # by the method's name
 
 
 @dataclass(frozen=True)
@@ -72,11 +93,11 @@ class Method:
     sections: Callable[[Any], frozenset[str]] = lambda config: SAID
     stages: Callable[[Any, Bench], Sequence[Stage]] | None = None
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    scales: Mapping[str, Any] = field(default_factory=dict)
+    scales: JsonMapping = field(default_factory=dict)
     training: Callable[[Any], Training] = lambda config: Training()
     input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
-    def with_steps(self, config: Any, steps: int) -> list[str]:
+    def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
         """Return the settings that make the last stage train for `steps` steps, not epochs."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
@@ -112,7 +133,7 @@ class Method:
                 )
         return config
 
-    def grader(self, config: Any, checks: Checks) -> Grade:
+    def grader(self, config: MethodConfig, checks: Checks) -> Grade:
         """Responses -> feedback with the verdicts that the method reads and the reward under its
         name.
         """
@@ -152,7 +173,7 @@ class Prompts:
         return _listed(self.eval_kinds)
 
 
-def reward_settings(config: Any) -> dict[str, Any]:
+def reward_settings(config: MethodConfig) -> JsonObject:
     """The fields of a method's config that can change what a row is paid: not those of its
     parts, nor those that only train.
     """
@@ -209,7 +230,7 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
     chosen_questions(bench, prompts.eval_split, prompts.evaluated())
 
 
-def check_evidence(method: Method, config: Any, bench: Bench) -> None:
+def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
     """Raise a WorkbenchError if a language model must verify claims without passages."""
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(
@@ -220,7 +241,7 @@ def check_evidence(method: Method, config: Any, bench: Bench) -> None:
 
 EVERY_KIND = (*KINDS, TWO_FACETS)
 # A tiny model's pass: the whole batch, and all that its backward pass needs is kept.
-AT_ONCE: dict[str, Any] = {"micro_batch": None, "gradient_checkpointing": False}
+AT_ONCE: JsonObject = {"micro_batch": None, "gradient_checkpointing": False}
 
 
 def _listed(text: str) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workbench.data.files import open_rows
 from workbench.metrics.rows import file_of
 from workbench.scoring.rows import Malformed, Reader
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Feedback, JsonObject, WorkbenchError
 from workbench.util.failures import judged
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
@@ -26,7 +26,7 @@ LEFT_OUT = (
 )
 
 
-def agreement(first: Path, second: Path) -> dict[str, Any]:
+def agreement(first: Path, second: Path) -> JsonObject:
     """Return accuracy, Cohen's κ and per-label scores for claims and outcomes, and for checklist
     items and reasoning if there are any.
 
@@ -82,7 +82,7 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
     return {"rows": compared, **scores, "excluded": dict(excluded)}
 
 
-def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
+def compare(pairs: Sequence[Pair]) -> JsonObject:
     """Return n, accuracy, Cohen's κ, and precision, recall and F1 by label; the first is the
     reference.
 

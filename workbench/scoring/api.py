@@ -12,7 +12,7 @@ from workbench.data.record import question_of
 from workbench.methods import method_configs, reward_fns
 from workbench.pipeline import rescore as rescore_with
 from workbench.scoring.plan import local_or_world_checks, method_names, plan
-from workbench.types import Checks, Feedback, Question, Response, WorkbenchError
+from workbench.types import Checks, Feedback, JsonObject, Question, Response, WorkbenchError
 from workbench.verdicts.llm_judge import llm_judge
 
 
@@ -104,7 +104,7 @@ def rescore(
 
 
 def _responses(
-    response: str | Response | Iterable[Response], question: str | Question, about: dict[str, Any]
+    response: str | Response | Iterable[Response], question: str | Question, about: JsonObject
 ) -> list[Response]:
     if isinstance(response, str):
         if isinstance(question, str):

@@ -7,14 +7,13 @@ import itertools
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 from workbench.claims import rules
 from workbench.judge import elements
 from workbench.metrics.pairs import Pairs
 from workbench.scoring.options import Options, check
 from workbench.scoring.run import prepare
-from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
+from workbench.types import Claims, Extract, Failure, JsonObject, Prompt, Reply, Response, Verdict
 
 SAMPLE = 200  # rows whose prompts are rendered; larger files are extrapolated
 CHARACTERS = 4  # per token, roughly
@@ -54,7 +53,7 @@ def _reply_tokens(prompt: Prompt) -> float:
     return SHORT + PER_LABEL * listed if prompt.task in ("inform", "checklist") else SHORT
 
 
-def estimate_file(options: Options) -> dict[str, Any]:
+def estimate_file(options: Options) -> JsonObject:
     """Estimate the calls and tokens of scoring a file. Nothing is sent or written.
 
     Claims are estimated by rules, tokens by characters. Cached replies are counted too.
@@ -88,7 +87,7 @@ def estimate_file(options: Options) -> dict[str, Any]:
     }
 
 
-def estimate_pairs(paired: Pairs) -> dict[str, Any]:
+def estimate_pairs(paired: Pairs) -> JsonObject:
     """Estimate calls and tokens of comparing pairs of answers. Cached replies count too."""
     counter = Counter()
     counter([prompt for pair in paired.pairs for prompt in pair.prompts])

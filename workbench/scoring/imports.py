@@ -19,7 +19,17 @@ from workbench.data.files import Row, open_rows
 from workbench.runs.rows import finite
 from workbench.runs.store import Store
 from workbench.scoring.rows import Malformed
-from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
+from workbench.types import (
+    Event,
+    Failure,
+    Feedback,
+    JsonMapping,
+    JsonObject,
+    Question,
+    Response,
+    Reward,
+    WorkbenchError,
+)
 
 BATCH = 500
 SUFFIXES = (".jsonl", ".parquet")
@@ -43,7 +53,7 @@ _PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")
 DERIVED = ("advantage", "advantages", "returns")
 
 
-def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
+def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     """Convert logged completions to feedback rows without verdicts; return counts.
 
     * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, and
@@ -72,7 +82,7 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
         raise WorkbenchError(
             f"'{out}' exists, or is not a .jsonl file: name a new one with --out FILE"
         )
-    problems: list[dict[str, Any]] = []
+    problems: list[JsonObject] = []
     files = _files(path)
     rows = _feedback(kind, files, _numbers(kind, files), problems)
     if (first := next(rows, None)) is None:
@@ -121,7 +131,7 @@ def _rows(files: Sequence[Path]) -> Iterator[Row]:
 
 
 def _feedback(
-    kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]
+    kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[JsonObject]
 ) -> Iterator[Feedback]:
     counts: Counter[tuple[Any, str]] = Counter()
     for number, (line, row) in enumerate(_rows(files), start=1):
@@ -145,7 +155,7 @@ def _feedback(
         yield Feedback(response, rewards=rewards)
 
 
-def _response(kind: str, row: Mapping[str, Any]) -> Response:
+def _response(kind: str, row: JsonMapping) -> Response:
     """Convert one row to a response without id and group.
 
     Raises:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from workbench.methods import METHODS
 from workbench.methods.method import reward_settings
 from workbench.runs.folder import differences, read_json
 from workbench.scoring.rows import checksum
-from workbench.types import LACKING, UNPARSED, Cost, WorkbenchError
+from workbench.types import LACKING, UNPARSED, Cost, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.failures import failed, failures, lacking, unjudged
 from workbench.util.jsonl import encode, iter_rows, repair, replace_rows, write_json
 
@@ -25,7 +24,7 @@ def settings_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}.settings.json")
 
 
-def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
+def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
     """Store the settings of a scoring for its output, or check those that are stored.
 
     Raises:
@@ -48,7 +47,7 @@ def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> No
         write_json(path, current)
 
 
-def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences of two settings, such as "rlfh.alpha is 1.0, not 2.0".
 
     A field that the stored settings lack had its default. A field that only the stored settings
@@ -87,12 +86,12 @@ class Tally:
     unjudged: Counter[str] = field(default_factory=Counter)  # claims without evidence, by reason
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
-    def is_unscored(self, row: Mapping[str, Any]) -> bool:
+    def is_unscored(self, row: JsonMapping) -> bool:
         """Return whether every reward of `methods` is missing."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
-    def add(self, row: Mapping[str, Any], judged: bool = True) -> None:
+    def add(self, row: JsonMapping, judged: bool = True) -> None:
         """Count a row. Its cost counts only if this run `judged` it."""
         self.rows += 1
         self.claims += len(row["claims"])
@@ -118,7 +117,7 @@ class Tally:
         if judged:
             self.cost.update(row["cost"])
 
-    def _add_failures(self, row: Mapping[str, Any]) -> None:
+    def _add_failures(self, row: JsonMapping) -> None:
         errors = failures(row)
         self.failed += bool(errors)
         self.unscored += not errors and self.is_unscored(row)
@@ -134,7 +133,7 @@ class Tally:
             self.failures[kind] += 1
             self.reasons.setdefault(kind, error["message"])
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Return the totals as the JSON summary has them."""
         rewards = {}
         for name in self.methods:

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from workbench.credit.tokens import Offsets, encode
 from workbench.data.files import open_rows
 from workbench.data.record import passage
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
+from workbench.methods.method import Configs, MethodConfig
 from workbench.pipeline import SECTIONS, assemble, rescore
 from workbench.retrieval import Search, from_passages, open_index
 from workbench.runs.store import passage_key, stored_passages
@@ -79,7 +79,7 @@ class Plan:
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 
-def configs_of(options: Options) -> dict[str, Any]:
+def configs_of(options: Options) -> dict[str, MethodConfig]:
     """Return the configs of the methods whose rewards are computed: one, all or none."""
     if options.method == "none":
         if options.overrides:
@@ -109,7 +109,7 @@ def local_or_world_checks(
     return world_checks(load_world()) if judge == "world" else local_checks(search, verifier)
 
 
-def plan(configs: Mapping[str, Any], checks: Checks, optional: bool) -> tuple[dict[str, Any], Plan]:
+def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
     """Return the configs of the methods that the judge can serve, and how rows are scored.
 
     Args:

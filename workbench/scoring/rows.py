@@ -39,6 +39,8 @@ from workbench.types import (
     Event,
     Failure,
     Feedback,
+    JsonMapping,
+    JsonObject,
     Question,
     Response,
     Reward,
@@ -47,7 +49,6 @@ from workbench.types import (
 from workbench.util.failures import judged
 
 T = TypeVar("T")
-Row = Mapping[str, Any]
 Spans = tuple[tuple[int, int], ...]
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 
@@ -106,7 +107,7 @@ class Reader:
         folder = self.path.parent
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
-    def item(self, row: Row | str, split: bool = True) -> Item:
+    def item(self, row: JsonMapping | str, split: bool = True) -> Item:
         """Parse one row. With `split=False` it gets no tokens, which is faster.
 
         Raises:
@@ -172,7 +173,7 @@ def checksum(text: str) -> int:
 
 
 def parse(
-    row: Row,
+    row: JsonMapping,
     columns: Mapping[str, str],
     questions: Mapping[str, Question],
     tokenize: Tokenize | None = None,
@@ -210,7 +211,7 @@ def parse(
     return Item(read(row, response, split), replay=True)
 
 
-def _response(row: Row, questions: Mapping[str, Question]) -> Response:
+def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
     identity, text, finish = row_id(row), row.get("response"), row.get("finish", "stop")
     question, raw = questions.get(str(row.get("question_id"))), row.get("question")
     if raw is not None or question is None:
@@ -240,7 +241,7 @@ def _response(row: Row, questions: Mapping[str, Question]) -> Response:
     )
 
 
-def row_id(row: Row) -> str:
+def row_id(row: JsonMapping) -> str:
     raw = _integer(row.get("id"))
     if isinstance(raw, bool) or not isinstance(raw, (str, int)) or raw == "":
         raise Malformed(
@@ -254,24 +255,26 @@ def _integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _missing(row: Row, name: str) -> str:
+def _missing(row: JsonMapping, name: str) -> str:
     return f'no "{name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
 
 
-def _text(row: Row, name: str) -> str:
+def _text(row: JsonMapping, name: str) -> str:
     value = row.get(name, "")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise Malformed(f'"{name}" is not a text')
     return str(value)
 
 
-def _with_tokens(response: Response, row: Row, tokenize: Tokenize | None, split: bool) -> Response:
+def _with_tokens(
+    response: Response, row: JsonMapping, tokenize: Tokenize | None, split: bool
+) -> Response:
     own = row.get("tokens")
     if tokenize is None and isinstance(own, Mapping) and own.get("offsets"):
         try:
             offsets = _spans(own["offsets"], response)
             ids = tuple(own.get("ids") or ())
-            numbers: dict[str, Any] = {name: tuple(own.get(name) or ()) for name in BY_TOKEN}
+            numbers: JsonObject = {name: tuple(own.get(name) or ()) for name in BY_TOKEN}
             if not all(map(_are_numbers, (ids, *numbers.values()))):
                 raise ValueError(own)
         except (TypeError, ValueError) as error:
@@ -358,7 +361,7 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
     """
     if not _is_object(raw):
         raise Malformed(f"{what} is not an object")
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for name, expected, is_valid in _CHECKS[kind]:
         if (value := raw.get(name)) is not None:
             if not is_valid(value):
@@ -375,7 +378,7 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
         raise Malformed(f"{what} is incomplete: {names}") from error
 
 
-def _stored(row: Row, response: Response, split: bool) -> Feedback:
+def _stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
     """Read a row with `verdicts`, complete or with only the fields that rewards need."""
     spans, claims = _located(row, response, split)
     verdicts = tuple(map(_verdict, _list(row, "verdicts")))
@@ -400,7 +403,7 @@ def _stored(row: Row, response: Response, split: bool) -> Feedback:
     return Feedback(response, spans, claims, verdicts, _rewards(row), error or None, cost)
 
 
-def _with_labels(row: Row, response: Response, split: bool) -> Feedback:
+def _with_labels(row: JsonMapping, response: Response, split: bool) -> Feedback:
     """Read a row whose claims have labels, as an annotator or another program writes it."""
     raw_claims = _list(row, "claims")
     for claim in raw_claims:
@@ -417,14 +420,14 @@ def _with_labels(row: Row, response: Response, split: bool) -> Feedback:
     return Feedback(response, spans, claims, tuple(map(_verdict, raw_verdicts)), _rewards(row))
 
 
-def _list(row: Row, name: str) -> Sequence[Any]:
+def _list(row: JsonMapping, name: str) -> Sequence[Any]:
     value = row.get(name) or ()
     if not _is_list(value):
         raise Malformed(f'"{name}" is not a list')
     return value
 
 
-def _located(row: Row, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
+def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
     """Return the sentences and the claims with their spans, from the row or by matching."""
     claims = []
     for number, raw in enumerate(_list(row, "claims")):
@@ -481,7 +484,7 @@ def _verdict(raw: Any) -> Verdict:
     return verdict
 
 
-def _rewards(row: Row) -> dict[str, Reward]:
+def _rewards(row: JsonMapping) -> dict[str, Reward]:
     """Read the rewards that a row brings; those of the chosen methods are computed again."""
     by_method = row.get("rewards") or {}
     if not _is_object(by_method):

@@ -11,17 +11,17 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from workbench.judge import BatchJudge, Totals, endpoint
 from workbench.judge.address import key_of
 from workbench.methods import reward_fns
-from workbench.methods.method import reward_settings
+from workbench.methods.method import Configs, reward_settings
 from workbench.runs.folder import lock
 from workbench.runs.store import Store, stored_questions
 from workbench.scoring.options import Options, check
@@ -37,7 +37,7 @@ from workbench.scoring.plan import (
     tokenizer,
 )
 from workbench.scoring.rows import Reader, Survey
-from workbench.types import Judge, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, Judge, WorkbenchError
 from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
@@ -60,12 +60,12 @@ class Job:
     reader: Reader
     survey: Survey
     plan: Plan
-    settings: Mapping[str, Any]
+    settings: JsonMapping
     judge: BatchJudge | None = None
     search: Evidence | None = None
 
 
-def score_file(options: Options, watch: Watch = lambda *_: None) -> dict[str, Any]:
+def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     """Score the rows of a file and return the summary that `workbench score --json` prints.
 
     Rows that `out` already has are kept if they were scored with the same settings. Failed rows
@@ -212,9 +212,9 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
     return judge
 
 
-def _settings(options: Options, configs: Mapping[str, Any], judged: bool) -> dict[str, Any]:
+def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
     """Return what the output depends on besides its input; a change refuses to continue it."""
-    settings: dict[str, Any] = {
+    settings: JsonObject = {
         "method": options.method,
         "config": {name: reward_settings(config) for name, config in configs.items()},
         "tokenizer": options.tokenizer,

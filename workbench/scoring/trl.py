@@ -6,27 +6,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.credit.tokens import words
 from workbench.data.record import question_of
 from workbench.methods import METHODS, configure_method
 from workbench.methods.bench import Bench
 from workbench.methods.bench import bench as bench_of
+from workbench.methods.method import MethodConfig
 from workbench.policies.generate import as_response
 from workbench.runs.store import append_feedback
 from workbench.text.sections import opened
 from workbench.training.recorder import reason, reward_of
 from workbench.training.sampling import grouped, named
-from workbench.types import Checks, Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import Checks, Feedback, Grade, JsonMapping, Question, Response, WorkbenchError
 from workbench.util.config import override
 from workbench.util.failures import TooManyFailures, too_many
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Text = str | Sequence[JsonMapping]  # a text, or the messages of a conversation
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Grader:
 
 
 def grader(
-    recipe: Any, judge: str | Bench | Checks = "tiny", settings: Sequence[str] = ()
+    recipe: str | MethodConfig, judge: str | Bench | Checks = "tiny", settings: Sequence[str] = ()
 ) -> Grader:
     """Return the grader of a method.
 
@@ -64,7 +70,7 @@ def grader(
     )
 
 
-def question_from_row(prompt: Any, row: Mapping[str, Any]) -> Question:
+def question_from_row(prompt: Text, row: JsonMapping) -> Question:
     """Return the question of a data set's row.
 
     Without a `question` column it is the last user message of the prompt, or the whole prompt.
@@ -89,7 +95,7 @@ def question_from_row(prompt: Any, row: Mapping[str, Any]) -> Question:
         ) from error
 
 
-def last_message(messages: Sequence[Mapping[str, Any]], role: str) -> str:
+def last_message(messages: Sequence[JsonMapping], role: str) -> str:
     """Return the text of the last message of a role, or ""."""
     contents = [
         message["content"]
@@ -120,11 +126,11 @@ def stop_at(max_failed: float, reasons: Sequence[str], graded: int) -> None:
 
 
 def trl_reward(
-    recipe: Any,
+    recipe: str | MethodConfig,
     bench: str | Bench | Checks = "tiny",
     *,
     settings: Sequence[str] = (),
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     out: Path | str | None = None,
     max_failed: float = 0.2,
 ) -> Callable[..., list[float | None]]:
@@ -155,7 +161,7 @@ def trl_reward(
     name = made.name
 
     def reward(
-        prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
+        prompts: Sequence[Text], completions: Sequence[Text], **columns: Any
     ) -> list[float | None]:
         questions = [made.recognise(question) for question in _questions(prompts, columns)]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
@@ -178,7 +184,7 @@ def trl_reward(
     return reward
 
 
-def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
+def _questions(prompts: Sequence[Text], columns: JsonMapping) -> list[Question]:
     present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
     return [
         question_from_row(prompt, {name: present[name][number] for name in present})
@@ -188,10 +194,10 @@ def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Quest
 
 def _responses(
     questions: Sequence[Question],
-    prompts: Sequence[Any],
-    completions: Sequence[Any],
+    prompts: Sequence[Text],
+    completions: Sequence[Text],
     ids: Sequence[Sequence[int]] | None,
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase | None,
     step: int | None,
 ) -> list[Response]:
     """Return the responses in order; those to one question in one step form a group.
@@ -216,7 +222,7 @@ def _responses(
     return responses
 
 
-def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:
+def _log(name: str, feedbacks: Sequence[Feedback], columns: JsonMapping) -> None:
     """Log metrics with TRL's own functions, if it passes them.
 
     Every call logs the same names, because TRL averages over processes.

@@ -9,20 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
+from transformers import PreTrainedTokenizerBase
 from verl import DataProto
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput
 from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
+from verl.protocol import DataProtoItem
 from verl.trainer.ppo.core_algos import register_adv_est
 
 from workbench.methods.bench import Bench
+from workbench.methods.method import MethodConfig
 from workbench.policies.generate import as_response
 from workbench.scoring.trl import Grader, grader
 from workbench.scoring.verl_rows import (
@@ -35,7 +37,7 @@ from workbench.scoring.verl_rows import (
     reward_info,
     token_rewards,
 )
-from workbench.types import Checks, Feedback, Response, WorkbenchError
+from workbench.types import Checks, Feedback, JsonMapping, JsonObject, Response, WorkbenchError
 
 AGENT = "workbench"  # the agent loop's name in a config
 
@@ -51,7 +53,13 @@ class RewardManager(RewardManagerBase):
 
     made: Grader | None = None
 
-    def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_: Any) -> None:
+    def __init__(
+        self,
+        config: DictConfig,
+        tokenizer: PreTrainedTokenizerBase,
+        compute_score: object = None,
+        **_: object,
+    ) -> None:
         super().__init__(config, tokenizer, compute_score)
         self.ours = str(config.algorithm.adv_estimator).startswith(PREFIX)
         check_config(config)
@@ -62,7 +70,7 @@ class RewardManager(RewardManagerBase):
         self.waiting: list[tuple[Response, asyncio.Future[Feedback]]] = []
         self.lock = asyncio.Lock()
 
-    async def run_single(self, data: DataProto) -> dict[str, Any]:
+    async def run_single(self, data: DataProto) -> JsonObject:
         response = self._response(data[-1])
         value, info = reward_info(await self._graded(response), self.grader.name)
         if value is None:
@@ -74,7 +82,7 @@ class RewardManager(RewardManagerBase):
             logging.getLogger(__name__).warning(why)
         return {"reward_score": math.nan if value is None else value, "reward_extra_info": info}
 
-    def _response(self, item: Any) -> Response:
+    def _response(self, item: DataProtoItem) -> Response:
         """Read the sampled ids. Prompts may be padded on the left, responses on the right."""
         row, batch = item.non_tensor_batch, item.batch
         width, mask = len(batch["prompts"]), batch["attention_mask"].bool()
@@ -108,7 +116,7 @@ class RewardManager(RewardManagerBase):
 
 
 def reward_manager(
-    recipe: Any, judge: str | Bench | Checks, *, settings: Sequence[str] = ()
+    recipe: str | MethodConfig, judge: str | Bench | Checks, *, settings: Sequence[str] = ()
 ) -> type[RewardManager]:
     """Return a class of reward managers with a judge made in Python; arguments as for `trl_reward`.
 
@@ -117,7 +125,7 @@ def reward_manager(
     return type("Manager", (RewardManager,), {"made": grader(recipe, judge, settings)})
 
 
-def check_config(config: Any) -> None:
+def check_config(config: DictConfig) -> None:
     """Check that an estimator per token gets rewards per token.
 
     verl's own agent loop puts the whole reward on the last token.
@@ -148,7 +156,7 @@ class TokenRewardOutput(AgentLoopOutput):
     nothing is learned from it.
     """
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         output = super().as_dict()
         tokens = token_rewards(
             self.extra_fields.get("reward_extra_info") or {}, len(self.response_ids)
@@ -163,7 +171,7 @@ class TokenRewardOutput(AgentLoopOutput):
 class AgentLoop(SingleTurnAgentLoop):
     """verl's agent loop for one turn, with rewards per token."""
 
-    async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> TokenRewardOutput:
+    async def run(self, sampling_params: JsonObject, **kwargs: object) -> TokenRewardOutput:
         output = await super().run(sampling_params, **kwargs)
         return TokenRewardOutput.model_construct(output.model_fields_set, **dict(output))
 
@@ -172,9 +180,9 @@ def _advantages(
     name: str,
     token_level_rewards: torch.Tensor,
     response_mask: torch.Tensor,
-    index: Any = None,
-    config: Any = None,
-    **_: Any,
+    index: Sequence[Hashable] = (),
+    config: JsonMapping | None = None,
+    **_: object,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     advantages_BT = estimate(name, token_level_rewards, response_mask, index, config)
     return advantages_BT, advantages_BT

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import as_tensor
 from workbench.scoring.trl import COLUMNS, Grader, grader, question_from_row, stop_at
 from workbench.training.recorder import reason, reward_of
-from workbench.types import Checks, Feedback, Question, WorkbenchError
+from workbench.types import Checks, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.verdicts.checks import local_checks, rule_checks
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -32,7 +32,7 @@ SETTINGS = ("recipe", "judge", "settings")
 JUDGES = ("world", "rules", "local")
 
 
-def row_of(question: Question, split: str = "train") -> dict[str, Any]:
+def row_of(question: Question, split: str = "train") -> JsonObject:
     """Return a question as a row of verl's data sets; `question_of` reads it back."""
     known = {name: value for name in COLUMNS if (value := getattr(question, name, None))}
     passages = [{"title": passage.title, "text": passage.text} for passage in question.passages]
@@ -51,7 +51,7 @@ def row_of(question: Question, split: str = "train") -> dict[str, Any]:
     }
 
 
-def question_of(row: Mapping[str, Any]) -> Question:
+def question_of(row: JsonMapping) -> Question:
     """Return the question of a row that verl passes to a reward manager.
 
     `extra_info` has the columns of a question. Gold answers may also be in
@@ -78,7 +78,7 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def grader_of(kwargs: Mapping[str, Any]) -> Grader:
+def grader_of(kwargs: JsonMapping) -> Grader:
     """Return the grader that `reward.reward_kwargs` of verl's config describes.
 
     Args:
@@ -101,7 +101,7 @@ def grader_of(kwargs: Mapping[str, Any]) -> Grader:
     return grader(kwargs["recipe"], _judge(kwargs["judge"]), list(kwargs.get("settings") or ()))
 
 
-def _judge(judge: Any) -> str | Checks:
+def _judge(judge: object) -> str | Checks:
     if isinstance(judge, Mapping):
         options = {name: judge.get(name) for name in ("url", "model", "store", "cache")}
         if unknown := [name for name in judge if name not in options]:
@@ -121,7 +121,7 @@ def _judge(judge: Any) -> str | Checks:
     )
 
 
-def reward_info(feedback: Feedback, name: str) -> tuple[float | None, dict[str, Any]]:
+def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject]:
     """Return the value and the extra info that a reward manager returns for a response.
 
     The value is None if the response could not be scored. The info has the same names for every
@@ -140,7 +140,7 @@ def reward_info(feedback: Feedback, name: str) -> tuple[float | None, dict[str, 
     }
 
 
-def token_rewards(info: Mapping[str, Any], count: int) -> list[float] | None:
+def token_rewards(info: JsonMapping, count: int) -> list[float] | None:
     """Return the rewards of a response's `count` tokens, all NaN if it was not scored; None if the
     info is not from our reward manager.
     """
@@ -155,8 +155,8 @@ def estimate(
     name: str,
     rewards_BT: torch.Tensor,
     mask_BT: torch.Tensor,
-    index: Sequence[Any],
-    config: Mapping[str, Any] | None,
+    index: Sequence[Hashable],
+    config: JsonMapping | None,
 ) -> torch.Tensor:
     """Return the advantages of verl's batch, (B, T), by one of the library's estimators.
 
@@ -183,7 +183,7 @@ def estimate(
     scored = sum(row.rewards is not None for row in rows)
     why = ["their workbench_error says why"] * failed
     stop_at(config.get("max_failed", 0.2), why, failed + scored)
-    groups: dict[Any, list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for place, group in enumerate(index):
         groups.setdefault(group, []).append(place)
     estimated = ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()])

@@ -23,6 +23,7 @@ from workbench.util.config import leaves, settings
 from workbench.util.disk import cache_folder
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from peft import PeftModel
     from transformers import BitsAndBytesConfig, PreTrainedTokenizerBase
 
@@ -265,7 +266,7 @@ def save_merged(trainee: Trainee, out: Path) -> None:
         save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)
 
 
-def check_four_bits(config: object, idle: Collection[str] = ()) -> None:
+def check_four_bits(config: DataclassInstance, idle: Collection[str] = ()) -> None:
     """Raise a WorkbenchError if a part of a config requires a base in 4 bits and this machine
     cannot hold one.
 

@@ -14,6 +14,7 @@ from workbench.experiments.experiment import configured, identity_of, run_experi
 from workbench.experiments.queue.entries import Entry, checked, read_entries
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
+from workbench.methods.method import MethodConfig
 from workbench.runs.folder import differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.verdicts.llm_judge import llm_judge
@@ -38,7 +39,7 @@ class Run:
     identity: JsonObject
     folder: Path
     steps: int | None
-    config: Any = field(repr=False)
+    config: MethodConfig = field(repr=False)
     bench: Bench = field(repr=False)
 
     @property
