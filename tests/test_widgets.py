@@ -68,7 +68,7 @@ def test_an_invalid_setting_is_an_error():
     for control in controls.children:
         control.value = 0.0
     assert (
-        "one must be above" in told.value
+        "at least one above 0" in told.value
         and json.loads(view.data)["methods"]["klcf"]["value"] is not None
     )
     assert len(controls.children) == 2 and before

@@ -1,6 +1,4 @@
-"""Read the input rows of `workbench score`, the first step of a scoring.
-
-A row is one of these:
+"""Read the input rows of `workbench score`. A row is one of these:
 
 * a response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`
 * a stored feedback row, whose rewards are computed again
@@ -291,9 +289,6 @@ def _with_tokens(
 
 def split_words(text: str) -> tuple[tuple[int, ...], Offsets, str]:
     return (), words(text), "words"
-
-
-# Replay: the verdicts and rewards that a row brings.
 
 
 def _is_number(value: Any) -> bool:
