@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.runs.folder import finished, versions
@@ -24,7 +25,7 @@ class Shared:
         run = {key: value for key, value in identity.items() if key not in OWN}
         self.root, self.common = root, [run, versions()]
 
-    def folder(self, stages: list[tuple[str, object]]) -> Path:
+    def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
         """Return the folder of the last of these stages, given as (name, cache key)."""
         key = json.dumps([*self.common, stages], sort_keys=True)
         return self.root / hashlib.sha256(key.encode()).hexdigest()[:HASH]
