@@ -281,7 +281,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
         # nothing names it, and it is in the way
-        with pytest.raises(WorkbenchError, match="not what a record of feedback has"):
+        with pytest.raises(WorkbenchError, match="not a file of stored feedback"):
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 

@@ -27,7 +27,7 @@ from workbench.methods.klcf.checklists import (
     truth_rows,
 )
 from workbench.metrics.rows import share
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.runs.folder import differences, file_digest, policy_hash, read_json
 from workbench.runs.store import ROLLOUTS
 from workbench.text import is_abstention
@@ -111,7 +111,7 @@ def check_checks(checks: Checks) -> Grade:
     Raises:
         WorkbenchError: they cannot tell facts.
     """
-    return assemble(checks, ["fact"], {}, SAID)
+    return assemble(checks, ["fact"], {}, ANSWER_SECTIONS)
 
 
 def prepare(
