@@ -37,7 +37,7 @@ from workbench.methods.held_out import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots import write_pages
 from workbench.metrics.plots.rlfh import figures_of_arms
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.generate import generate
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
@@ -75,7 +75,11 @@ def answers(
             one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]
         ]
         grade = assemble(
-            tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True
+            tiny.checks,
+            MEASURED,
+            {},
+            frozenset(asked.get("sections", ANSWER_SECTIONS)),
+            gold_optional=True,
         )
         how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
         graded = grade(

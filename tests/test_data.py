@@ -159,7 +159,7 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
             "q.jsonl:2: cannot be read as file: no column 'question'; found id",
         ),
         ('{"ask": "a", "gold": "b"}\n', "expected the columns question; found ask, gold"),
-        ("", "there are no records in it"),
+        ("", "it has no records"),
         ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
         ("[" * 100_000, "nested too deeply"),
         (

@@ -135,7 +135,7 @@ CARDS: dict[str, str | bytes] = {
         ("a.jsonl", '{"body": "x", "url": "y"}\n', "columns are 'body', 'url'; expected 'text'"),
         ("a.tsv", "id\tbody\n1\tx\n", "columns are 'id', 'body'; expected 'text'"),
         ("a.parquet", "no", "not a Parquet file"),
-        ("a.pdf", "x", "not a kind of file"),
+        ("a.pdf", "x", "format is not supported"),
         ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not a JSON object"),
         (
             "a.jsonl",
@@ -222,7 +222,7 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
             build_index("cut", breaking(rows, cut), words=6, root=tmp_path)
         with pytest.raises(
             WorkbenchError,
-            match=r"not finished: go on with `workbench index build .*cut --from memory --words 6`",
+            match=r"not finished: run `workbench index build .*cut --from memory --words 6`",
         ):
             open_index("cut", tmp_path)
     lost = [

@@ -1,4 +1,4 @@
-"""Extract, verify, reward and attribute as one callable: all that a trainer sees."""
+"""Assemble extraction, verification, rewards and token credit into one function, `Grade`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from workbench.types import (
     Checked,
     Checks,
     Claims,
-    Cost,
     Extract,
     Failure,
     Feedback,
@@ -25,33 +24,44 @@ from workbench.types import (
     WorkbenchError,
 )
 
-# where a response speaks to its reader, and to itself
-SAID, THOUGHT = frozenset({"answer", "body"}), frozenset({"think"})
-SECTIONS = SAID | THOUGHT
+# the sections that the reader gets, and the model's thoughts
+ANSWER_SECTIONS, THINK_SECTIONS = frozenset({"answer", "body"}), frozenset({"think"})
+SECTIONS = ANSWER_SECTIONS | THINK_SECTIONS
 
 
 def grade(
     verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Extract | None = None
 ) -> Grade:
-    """Extract and check a batch of responses, each stage in one call, and pay each method's
-    reward in the order given.
+    """Return a function that extracts, checks and rewards a batch of responses.
 
-    Without `extract` the verifiers get no claims. What could not be checked is a failed verdict
-    and spoils the rewards of its own row alone; a failed extraction is the row's error, and the
-    verifiers see that row without claims. An exception in a reward function is a mistake in that
-    function and is raised. A verdict whose p is not finite is a failed one.
+    Each stage is called once per batch, in the order given. A failed check, or a verdict whose p is
+    not finite, is a failed verdict: only the rewards of its own row are missing. A failed
+    extraction is the row's error, and the checks get that row without claims. Exceptions of reward
+    functions are raised.
+
+    Args:
+        verify: checks of the responses and their claims.
+        rewards: reward functions by method.
+        extract: finds the claims; None skips extraction.
     """
 
     def run(responses: Sequence[Response]) -> list[Feedback]:
         extractions = extract(responses) if extract else [Claims()] * len(responses)
         assert len(extractions) == len(responses), (len(extractions), len(responses))
         if extract:
-            extractions = [
-                _read(response, claims)
-                for response, claims in zip(responses, extractions, strict=True)
-            ]
+            extractions = list(map(_with_sentence, responses, extractions))
         batch = list(zip(responses, extractions, strict=True))
-        rows = [_begin(response, claims) for response, claims in batch]
+        rows = [
+            Feedback(
+                response,
+                claims.sentences,
+                claims.claims,
+                _finite(claims.verdicts),
+                error=claims.error,
+                cost=claims.cost,
+            )
+            for response, claims in batch
+        ]
         for check in verify:
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
@@ -75,38 +85,39 @@ def assemble(
     rewards: Mapping[str, RewardFn],
     sections: AbstractSet[str] = SECTIONS,
     *,
-    where_given: bool = False,
+    gold_optional: bool = False,
 ) -> Grade:
-    """The `needed` checks, by name, of those that a judge can do, as one `Grade`; claims of
-    other sections are not asked about.
+    """Return a `Grade` that runs the needed checks of a judge.
 
-    Claims are read only where a check looks at them. With `where_given`, a question without gold
-    answers has no outcome, which is otherwise a failure.
+    Claims are extracted only if a check needs them.
+
+    Args:
+        needed: names of the checks.
+        sections: claims of other sections are dropped before they are checked.
+        gold_optional: give no outcome to questions without gold answers. By default, their outcome
+            is a failure.
 
     Raises:
-        WorkbenchError: the judge cannot do one of the checks.
+        WorkbenchError: the judge does not have one of the checks.
     """
     names = [name for name in needed if name != "single_pass"]
     extract = checks.extract
     if "single_pass" in needed:
         if checks.single_pass is None:
             raise WorkbenchError(
-                "the judge at hand reads claims only one step at a time: set rlfh.mode=pipeline"
+                "this judge cannot extract and label claims in one call: set rlfh.mode=pipeline"
             )
         extract = checks.single_pass
     if missing := [name for name in names if name not in checks.verify]:
         known = ", ".join(sorted(checks.verify))
         raise WorkbenchError(
-            f"the judge at hand has no check {', '.join(missing)}: it has {known}; name a language "
-            "model as the judge with --judge URL, or choose another method"
+            f"this judge has no check {', '.join(missing)}: it has {known}; name a language model"
+            " as the judge with --judge URL, or choose another method"
         )
     verify = [
-        (
-            _with_gold(checks.verify[name])
-            if where_given and name == "outcome"
-            else checks.verify[name]
-        )
+        _with_gold(check) if gold_optional and name == "outcome" else check
         for name in names
+        for check in [checks.verify[name]]
     ]
     return grade(
         verify, rewards, _of_sections(extract, sections) if OF_CLAIMS.intersection(needed) else None
@@ -114,24 +125,21 @@ def assemble(
 
 
 def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
-    """`extract`, but for the claims of other sections: they are not asked about. Those that are
-    kept keep their ids.
-    """
+    """Return `extract` limited to claims of `sections`, which keep their ids."""
 
-    def only(read: Claims) -> Claims:
-        kept = tuple(claim for claim in read.claims if claim.section in sections)
-        left_out = {f"claim:{claim.id}" for claim in read.claims if claim.section not in sections}
-        return replace(
-            read, claims=kept, verdicts=tuple(v for v in read.verdicts if v.target not in left_out)
-        )
+    def only(extraction: Claims) -> Claims:
+        claims = tuple(claim for claim in extraction.claims if claim.section in sections)
+        dropped = {f"claim:{c.id}" for c in extraction.claims if c.section not in sections}
+        verdicts = tuple(v for v in extraction.verdicts if v.target not in dropped)
+        return replace(extraction, claims=claims, verdicts=verdicts)
 
     if sections >= SECTIONS:
         return extract
-    return lambda responses: [only(read) for read in extract(responses)]
+    return lambda responses: list(map(only, extract(responses)))
 
 
 def _with_gold(outcome: Verify) -> Verify:
-    """`outcome` for the questions that have gold answers; the others get no verdict."""
+    """Return `outcome` limited to questions with gold answers; the others get no verdict."""
 
     def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         with_gold = [bool(response.question.answers) for response, _ in batch]
@@ -144,18 +152,15 @@ def _with_gold(outcome: Verify) -> Verify:
 
 
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
-    """Pay the given methods anew from the row alone, without asking anyone; the rewards of other
-    methods stay.
-    """
-    paid = {
-        method: assign_token_rewards(feedback, pay(feedback)) for method, pay in rewards.items()
-    }
-    return replace(feedback, rewards={**feedback.rewards, **paid})
+    """Compute the given rewards again from the row alone, without a judge; other rewards stay."""
+    new = {name: assign_token_rewards(feedback, score(feedback)) for name, score in rewards.items()}
+    return replace(feedback, rewards={**feedback.rewards, **new})
 
 
-def _read(response: Response, extraction: Claims) -> Claims:
-    """A response in which no sentence was found is one sentence, so that a row without sentences
-    is one that nobody read.
+def _with_sentence(response: Response, extraction: Claims) -> Claims:
+    """Make the whole response one sentence if no sentence was found.
+
+    So a row without sentences is a row that was not read for claims.
     """
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():
@@ -163,29 +168,15 @@ def _read(response: Response, extraction: Claims) -> Claims:
     return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 
 
-def _begin(response: Response, extraction: Claims) -> Feedback:
-    verdicts = _finite(extraction.verdicts)
-    return Feedback(
-        response,
-        extraction.sentences,
-        extraction.claims,
-        verdicts,
-        error=extraction.error,
-        cost=Cost() + extraction.cost,
-    )
-
-
 def _finite(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """The verdicts, with a failure in the place of those whose p is NaN or infinite: no reward
-    may be made of that.
-    """
+    """Replace verdicts whose p is NaN or infinite by failed ones, which rewards do not use."""
     return tuple(v if v.p is None or math.isfinite(v.p) else _failed(v) for v in verdicts)
 
 
 def _failed(verdict: Verdict) -> Verdict:
     message = (
         f"p of '{verdict.target}' ({verdict.aspect}) is {verdict.p}: the verifier '{verdict.by}'"
-        " has to give a number"
+        " must return a finite number"
     )
     failure = verdict.error or Failure("verify", "not_finite", message, str(verdict.p))
     return replace(verdict, label=None, p=None, informativeness=None, error=failure)

@@ -18,6 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+JsonObject = dict[str, Any]
+JsonMapping = Mapping[str, Any]  # a JSON object that is only read
+
 SCHEMA = 1  # version of the stored row
 
 # Labels, aspects and kinds of failure are declared only here; other modules import them.
@@ -30,7 +33,7 @@ REASONING = ("good", "poor")
 KNOWLEDGE = ("known", "unknown")
 SUBJECTS = ("asked", "other")  # a claim is about the subject of the question, or another one
 PREFERENCES = ("first", "second", "tie")
-SECTIONS = ("think", "answer", "body")
+SECTIONS = ("think", "answer", "body")  # "body": no sections are marked
 TWO_FACETS = "two_facets"  # kind of a question that compares two people, with passages
 BY_PASSAGES = "passages"  # value of meta["evidence"]: the question's own passages decide
 USELESS = 1  # lowest informativeness (1 to 5): repeated, or irrelevant to the question
@@ -99,8 +102,9 @@ class Failure:
 
 
 class WorkbenchError(ValueError):
-    """A user's mistake. The message is one line and names the remedy; the command line exits
-    with `code`.
+    """An error that the user can fix. The message is one line and names the remedy.
+
+    The command line exits with `code`.
     """
 
     code = 2
@@ -138,7 +142,7 @@ class Question:
     checklist: tuple[str, ...] = ()
     kind: str = "single"
     system: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: JsonMapping = field(default_factory=dict)
 
     def messages(self) -> list[dict[str, str]]:
         """Return the conversation that prompts a policy: the passages, then the question."""
@@ -163,9 +167,9 @@ class Response:
         token_ids: (T) sampled ids, or the ids of the encoded text; empty for words.
         offsets: (T) the span of each token's characters in `text`.
         logprobs: (T) of the sampled tokens, under the policy that sampled them.
-        ref_logprobs: (T) the same under the reference policy.
+        ref_logprobs: (T) of the sampled tokens, under the reference policy.
         values: (T) a critic's value before each token.
-        advantages: (T) as the loss was given them.
+        advantages: (T) as used in the loss.
         ratios: (T) probability in the last update divided by that at sampling.
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
@@ -222,7 +226,7 @@ class Verdict:
     label: str | None = None  # one of the aspect's labels
     p: float | None = None  # P(true), or the score of a reward model
     informativeness: int | None = None  # of a claim: 1 (`USELESS`) to 5
-    evidence: tuple[Mapping[str, Any], ...] = ()  # passage ids with spans, and remarks
+    evidence: tuple[JsonMapping, ...] = ()  # passage ids with spans, and remarks
     by: str = ""  # the judge's name, "rule", or "given" for a label of the input
     error: Failure | None = None
 
@@ -342,9 +346,10 @@ class Feedback:
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def with_reward(self, method: str, reward: Reward) -> Feedback:
+        """Return a copy with one more reward."""
         return replace(self, rewards={**self.rewards, method: reward})
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> JsonObject:
         """Return the stored form, a JSON object. The question is stored once, by its id.
 
         "prefill" is present only if the prompt left a tag open; no position counts its
@@ -380,7 +385,7 @@ class Feedback:
         }
 
     @staticmethod
-    def from_row(row: Mapping[str, Any], question: Question) -> Feedback:
+    def from_row(row: JsonMapping, question: Question) -> Feedback:
         """Read a row that `to_row` wrote; `question` is that of its `question_id`."""
         tokens = row["tokens"]
         response = Response(
@@ -417,18 +422,18 @@ class Feedback:
         )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Convert to JSON values, as `dataclasses.asdict` does but faster."""
     # leaves first: they are most of the values
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, (dict, Mapping)):
         return {key: _plain(item) for key, item in value.items()}
-    return (
-        {name: _plain(item) for name, item in vars(value).items()} if is_dataclass(value) else value
-    )
+    return value
 
 
 def _pair(span: Sequence[int] | None) -> tuple[int, int] | None:
@@ -439,11 +444,11 @@ def _pairs(spans: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple((span[0], span[1]) for span in spans)
 
 
-def _failure(row: Mapping[str, Any] | None) -> Failure | None:
+def _failure(row: JsonMapping | None) -> Failure | None:
     return None if row is None else Failure(**row)
 
 
-def _reward(row: Mapping[str, Any]) -> Reward:
+def _reward(row: JsonMapping) -> Reward:
     return Reward(
         value=row["value"],
         parts=row["parts"],
@@ -483,12 +488,7 @@ class Checks:
     write: Write | None = None
 
 
-# The checks that need claims, or the sentences that are found with them.
+# the checks that need claims or sentences
 OF_CLAIMS = frozenset(
     {"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"}
 )
-
-
-# values by name: a JSON object, and its read-only view
-JsonObject = dict[str, Any]
-JsonMapping = Mapping[str, Any]

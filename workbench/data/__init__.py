@@ -1,15 +1,14 @@
-"""Questions from the field's data sets by their public names, and from any JSONL, JSON, CSV,
-TSV, Parquet or text file.
+"""Load questions from public data sets by name, and from JSONL, JSON, CSV, TSV, Parquet or text
+files.
 
-    load("nq_open", limit=100)                                  # from the hub
-    load("SelfAware.json")                                      # a local file; its schema is
-    recognised
+    load("nq_open", limit=100)  # from the hub
+    load("SelfAware.json")  # a local file, whose schema is recognised
     load("mine.csv", mapping={"question": "prompt", "answers": "gold"})
 
-`workbench.data.sets` lists the data sets and what is special about each. All questions carry in
-`meta` their `source` and a `split` that depends on their id alone; `answerable` is there where
-the data set tells, False meaning that the right thing to do is to abstain; `evaluation_only`
-marks what must never be trained on.
+`workbench.data.sets` lists the data sets. The `meta` of each question has its `source` and its
+`split`, which depends only on the id. If the data set labels it, `answerable` says whether the
+question has an answer; if not, abstaining is correct. Questions with `evaluation_only` must not be
+used for training.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from workbench.data.files import Records, read_records
 from workbench.data.hub import read_hub
@@ -44,27 +42,23 @@ def load(
     passages: bool = True,
     training: bool = False,
 ) -> list[Question]:
-    """The questions of a data set or of a file (or of all files in a folder).
+    """Load the questions of a data set, a file, or all files of a folder.
 
     Args:
-        name_or_file: a name of `NAMES`, a path, or "hf:owner/name@config" for any other data set
-        of the hub.
-        split: of a data set on the hub, one of its own splits (by default the one that is meant
-        for evaluation, or for
-            training where there is no other); of a file, one of `SPLITS`, drawn by a hash of the
-            ids.
-        limit: only the first so many; `sample` draws some.
-        mapping: `{field: column}` for the fields `FIELDS`, where a file has names of its own;
-        "a.b" reaches inside.
-        schema: the data set whose original schema a file has, where it is not recognised.
-        passages: False leaves passages out, so that the policy has to answer from memory.
-        training: refuse what is meant for evaluation only.
+        name_or_file: a name of `NAMES`, a path, or "hf:owner/name@config" for another data set of
+            the hub.
+        split: for the hub, a split of the data set (by default its evaluation split, or "train" if
+            there is no other). For a file, one of `SPLITS`, assigned by a hash of the ids.
+        limit: maximum number of questions, from the first on; `sample` selects at random.
+        mapping: `{field: column}` for the fields `FIELDS`; "a.b" is b inside a.
+        schema: the data set whose original schema a file has, if it is not recognised.
+        passages: False drops the passages, so the policy answers from memory.
+        training: refuse questions that are only for evaluation.
 
     Raises:
-        WorkbenchError: no such name or file, no network, a schema that does not fit (the columns
-        found and expected are
-            named), a row that cannot be read (it is named), an id that occurs twice, or
-            `training` on an evaluation set.
+        WorkbenchError: the name or file does not exist, the hub cannot be reached, the columns do
+            not fit, a row cannot be read, an id occurs twice, or `training` is set for an
+            evaluation set.
     """
     path = Path(name_or_file)
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
@@ -75,7 +69,7 @@ def load(
     name = str(name_or_file)
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
     if not records:
-        raise WorkbenchError(f"{name}: there are no records in it")
+        raise WorkbenchError(f"{name}: it has no records")
     chosen = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
     for where, record in records:
@@ -88,7 +82,7 @@ def load(
     result = list(questions.values())[:limit]
     if not result:
         raise WorkbenchError(
-            f"{name}: no questions in it" + (f" in split '{split}'" if split else "")
+            f"{name}: it has no questions" + (f" in split '{split}'" if split else "")
         )
     if training:
         check_trainable(result)
@@ -124,10 +118,8 @@ def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Questio
     """
     if n < 1:
         raise WorkbenchError(f"a sample of {n} questions: it must be at least 1")
-    places = sorted(
-        range(len(questions)), key=lambda place: digest(f"{seed}:{questions[place].id}")
-    )[:n]
-    return [questions[place] for place in sorted(places)]
+    order = sorted(range(len(questions)), key=lambda i: digest(f"{seed}:{questions[i].id}"))
+    return [questions[i] for i in sorted(order[:n])]
 
 
 def data_set(name: str) -> DataSet:
@@ -140,7 +132,7 @@ def data_set(name: str) -> DataSet:
         return re.sub(r"[^a-z0-9]", "", text.lower())
 
     by_key = {key(known): known for known in SETS}
-    if (found := by_key.get(key(name))) is None:
+    if (match := by_key.get(key(name))) is None:
         near = [by_key[close] for close in get_close_matches(key(name), by_key)]
         hint = (
             f"did you mean {' or '.join(near)}?"
@@ -148,7 +140,7 @@ def data_set(name: str) -> DataSet:
             else f"choose one of {', '.join(NAMES)}, or name a file"
         )
         raise WorkbenchError(f"no data set and no file '{name}': {hint}")
-    return SETS[found]
+    return SETS[match]
 
 
 def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records, str | None]:
@@ -163,7 +155,7 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
     known = data_set(name)
     if not known.hub:
         raise WorkbenchError(
-            f"{known.name} has no copy on the hub to rely on: get it from {known.home} and name"
+            f"{known.name} has no reliable copy on the hub: download it from {known.home} and pass"
             " the file"
         )
     wanted = split or known.split
@@ -197,7 +189,7 @@ def _fitting(
         known = "" if chosen is PLAIN else f" of {chosen.name}"
         raise WorkbenchError(
             f"{where}: not in the schema{known}: expected the columns {expected}; found"
-            f" {_columns(record)}. Map yours, as in question=…,answers=…"
+            f" {_columns(record)}. Map your columns, as in question=…,answers=…"
         )
     return chosen
 
@@ -223,11 +215,11 @@ def _read(
         ) from error
 
 
-def _reach(record: JsonMapping, column: str, where: str) -> Any:
+def _reach(record: JsonMapping, column: str, where: str) -> object:
     """Return a column's value; "a.b" is b inside a, unless a column has that exact name."""
     if column in record:
         return record[column]
-    value: Any = record
+    value: object = record
     for part in column.split("."):
         if not isinstance(value, Mapping) or part not in value:
             raise WorkbenchError(f"{where}: no column '{column}'; there are {_columns(record)}")

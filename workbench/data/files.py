@@ -12,16 +12,19 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import check_text, unique_keys
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
 Records = list[tuple[str, JsonObject]]
-# the number of a line, row or record, from 1; what it holds, or, as a text, why it holds nothing
+# number of a line, row or record, from 1; its content, or the problem as text
 Row = tuple[int, JsonObject | str]
 
 WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
@@ -66,14 +69,14 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
     Raises WorkbenchError if it cannot be read, the archive is broken, or it is not UTF-8 text.
     """
-    openers: JsonObject = {".gz": gzip.open, ".bz2": bz2.open}
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
         with openers.get(path.suffix.lower(), open)(path, "rb") as file:
             check_text(path, file.peek(8)[:8], "unpack it, or let its name end in .gz or .bz2")
             yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise WorkbenchError(f"{path}: the archive is broken ({error}): get it again") from None
-    except OSError as error:  # bzip2's own complaints are of this kind, too
+    except OSError as error:  # also raised by bz2 for a broken archive
         raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}") from error
 
 
@@ -107,7 +110,7 @@ def _whole(path: Path) -> list[JsonObject] | None:
     except RecursionError as error:
         raise WorkbenchError(f"{path}: nested too deeply to be data") from error
     except ValueError as error:
-        # JSONL whose first line is bad has an object in its next line; a broken list has not
+        # a JSONL file with a bad first line has objects in its other lines; a broken list does not
         lines = (line for line in content.splitlines() if line.strip())
         first = next((line for line in lines if not line.lstrip().startswith(b"[")), b"")
         if content.lstrip().startswith(b"[") and isinstance(_object(first), str):
@@ -123,13 +126,13 @@ def _whole(path: Path) -> list[JsonObject] | None:
     return whole
 
 
-def _is_records(value: Any) -> bool:
+def _is_records(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _lines(path: Path, skip: int) -> Iterator[Row]:
     with open_bytes(path) as file:
-        # at no other end of line than "\n": JSON strings may hold U+2028, …
+        # split only at "\n", because JSON strings may contain U+2028 and other line separators
         for number, line in enumerate(file, start=1):
             if number > skip and line.strip():
                 yield number, _object(line)
@@ -181,6 +184,7 @@ def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
 
 
 def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
+    """Return the row of a table as an object, or its problem as text."""
     if len(values) != len(columns):
         return f"{len(values)} columns where the header has {len(columns)}"
     try:
@@ -191,14 +195,18 @@ def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
 
 
 def _unquoted(value: str) -> str:
+    """Remove quotes that enclose a whole value."""
     inner = value[1:-1].replace('""', "")
     if len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner:
         return value[1:-1].replace('""', '"')
     return value
 
 
-def parquet_file(path: Path) -> Any:
-    import pyarrow
+def parquet_file(path: Path) -> ParquetFile:
+    """Open a Parquet file.
+
+    Raises WorkbenchError if it is not one.
+    """
     import pyarrow.parquet
 
     try:
@@ -215,9 +223,9 @@ def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
     for batch in file.iter_batches(batch_size=1024, columns=chosen):
         start, number = number, number + len(batch)
         if number > skip:
-            for place, row in enumerate(batch.to_pylist(), start=start + 1):
-                if place > skip:
-                    yield place, row
+            for position, row in enumerate(batch.to_pylist(), start=start + 1):
+                if position > skip:
+                    yield position, row
 
 
 def _texts(path: Path) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Readers of long-form data sets: no gold answers, at best a reference in `meta`."""
+"""Readers of long-form data sets, which have no gold answers but may have a reference answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Record = JsonMapping
 
 
 def factscore_bios(record: Record) -> Iterator[Question]:
-    """FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a
+    """Read FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a
     text file of names.
     """
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
@@ -24,15 +24,13 @@ def factscore_bios(record: Record) -> Iterator[Question]:
 
 
 def longfact(record: Record) -> Iterator[Question]:
-    """LongFact (arXiv 2403.18802). Its canary asks to keep it out of training:
-    `evaluation_only`.
-    """
+    """Read LongFact (arXiv 2403.18802). Its canary forbids training: `evaluation_only`."""
     yield Question("", str(record["prompt"]).strip(), kind="long_form")
 
 
 def eli5(record: Record) -> Iterator[Question]:
-    """ELI5 (arXiv 1907.09190): the title with its text as the question, the answer with the
-    highest score as reference.
+    """Read ELI5 (arXiv 1907.09190). The question is the title with its text; the reference is the
+    answer with the highest score.
     """
     answers = record["answers"]
     texts, scores = (
@@ -47,14 +45,13 @@ def eli5(record: Record) -> Iterator[Question]:
 
 
 def webglm_qa(record: Record) -> Iterator[Question]:
-    """WebGLM-QA (arXiv 2306.07906): a question, the references to be shown, and an answer that
-    cites them.
+    """Read WebGLM-QA (arXiv 2306.07906): question, references as passages, and a reference answer
+    that cites them.
     """
-    shown = passages(list(strings(record["references"])))
     yield Question(
         "",
         str(record["question"]).strip(),
-        passages=shown,
+        passages=passages(list(strings(record["references"]))),
         kind="long_form",
         meta={"reference": record["answer"]},
     )

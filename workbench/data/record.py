@@ -6,37 +6,35 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from workbench.types import JsonMapping, Passage, Question
 
 YES_NO = ("yes", "no")
 
 
-def strings(value: Any) -> tuple[str, ...]:
-    """Return texts from a list, a single value, or a list written as text; without empty ones and
-    duplicates.
+def strings(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, a single value, or a list written as text.
 
-    From an object (SQuAD's answers on the hub), the texts under "text" are returned.
+    Empty texts and duplicates are dropped. For an object (SQuAD's answers on the hub), the texts
+    under "text" are returned.
+
+    Raises ValueError if an item is an object or a list.
     """
     if isinstance(value, Mapping):
         value = value.get("text")
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or (isinstance(value, float) and value != value):  # NaN: an empty cell
         return ()
     if isinstance(value, str):
         value = _listed(value.strip(), str, int, float)
     items = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    if any(isinstance(item, Mapping | list) for item in items):
-        raise ValueError(
-            "expected texts, found"
-            f" {type(next(i for i in items if isinstance(i, Mapping | list))).__name__}"
-        )
+    if nested := [item for item in items if isinstance(item, Mapping | list)]:
+        raise ValueError(f"expected texts, found {type(nested[0]).__name__}")
     return tuple(
         dict.fromkeys(text for item in items if item is not None and (text := str(item).strip()))
     )
 
 
-def _listed(text: str, *kinds: type) -> Any:
+def _listed(text: str, *kinds: type) -> object:
     """Parse a list of `kinds` that is written as text; return the text if it is not one."""
     if not (text.startswith("[") and text.endswith("]")):
         return text
@@ -51,9 +49,7 @@ def _listed(text: str, *kinds: type) -> Any:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 in hexadecimal; lone surrogates, which JSON allows, are encoded as they
-    are.
-    """
+    """Return the SHA-256 of a text in hexadecimal; lone surrogates are allowed, as in JSON."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -62,21 +58,23 @@ def passage_id(title: str, text: str) -> str:
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
-def passage(given: Any, title: str = "") -> Passage:
+def passage(value: object, title: str = "") -> Passage:
     """Convert a text or an object `{title?, text}` (or `content`) to a passage.
 
-    Its id is derived from the content, because the ids of different rows often collide (0, 1,
-    2).
+    Its id is derived from the content, because the ids of different rows often collide (0, 1, 2).
+
+    Raises ValueError for another form.
     """
-    if isinstance(given, Mapping):
-        given, title = given.get("text", given.get("content")), given.get("title") or ""
-    if not isinstance(given, str) or not isinstance(title, str | int):
+    if isinstance(value, Mapping):
+        title = value.get("title") or ""
+        value = value.get("text", value.get("content"))
+    if not isinstance(value, str) or not isinstance(title, str | int):
         raise ValueError('a passage is neither a text nor {"title", "text"}')
-    title, text = str(title).strip(), given.strip()
+    title, text = str(title).strip(), value.strip()
     return Passage(passage_id(title, text), title, text)
 
 
-def passages(value: Any) -> tuple[Passage, ...]:
+def passages(value: object) -> tuple[Passage, ...]:
     """Convert a list (also as text) or a single passage; drop duplicates."""
     if value is None or value == "":
         return ()
@@ -89,7 +87,7 @@ def passages(value: Any) -> tuple[Passage, ...]:
     return tuple({p.id: p for p in map(passage, value)}.values())
 
 
-def question_of(record: JsonMapping, identity: str, text: Any) -> Question:
+def question_of(record: JsonMapping, identity: str, text: object) -> Question:
     """Convert a row in the workbench's schema: `{answers?, title?, passages?, checklist?, kind?}`.
 
     `answer` is an alias of `answers`, a text works as a list, titles are joined by ";", and
@@ -112,29 +110,31 @@ def question_of(record: JsonMapping, identity: str, text: Any) -> Question:
 
 
 def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
+    """Return the texts of a field; raise a ValueError if a list has only empty ones."""
     value = record.get(name)
     try:
         texts = strings(value)
     except ValueError as error:
         raise ValueError(f'"{name}": {error}') from error
     if isinstance(value, (list, tuple)) and value and not texts:
-        raise ValueError(f'"{name}" has only empty texts: leave out "{name}" where there are none')
+        raise ValueError(f'"{name}" has only empty texts: leave "{name}" out if there are none')
     return texts
 
 
-def answered(
+def short_question(
     text: str,
     answers: tuple[str, ...],
     *,
-    identity: Any = "",
+    identity: object = "",
     title: str = "",
-    shown: tuple[Passage, ...] = (),
+    materials: tuple[Passage, ...] = (),
     kind: str = "single",
     answerable: bool | None = None,
     meta: JsonMapping | None = None,
 ) -> Question:
-    """Build a short question by the rules of `workbench.data.sets`; `meta` values of None are
-    dropped.
+    """Build a question with short answers by the rules of `workbench.data.sets`.
+
+    Values of None in `meta` are dropped.
     """
     if answerable is False:
         kind, answers = "unanswerable", ()
@@ -143,10 +143,10 @@ def answered(
     flags = {} if answerable is None else {"answerable": answerable}
     known = {**flags, **{key: value for key, value in (meta or {}).items() if value is not None}}
     name = "" if identity is None else str(identity)
-    return Question(name, str(text).strip(), answers, title, shown, kind=kind, meta=known)
+    return Question(name, str(text).strip(), answers, title, materials, kind=kind, meta=known)
 
 
 def plain(record: JsonMapping) -> list[Question]:
-    """Read the workbench's own schema: `{question, id?, …}`, see `question_of`."""
-    name = record.get("id")
-    return [question_of(record, "" if name is None else str(name), record["question"])]
+    """Read the workbench's own schema `{question, id?, …}`; see `question_of`."""
+    identity = record.get("id")
+    return [question_of(record, "" if identity is None else str(identity), record["question"])]

@@ -1,17 +1,15 @@
-"""The data sets by name: which columns each has, where it comes from, and the small function
-that reads a record.
+"""The data sets by name, with their columns, their sources and the functions that read a record.
 
-A reader takes one record of the original schema (the authors' file or the hub's copy) and gives
-its questions. An id is left empty where the data set has none. Rules that hold for all:
+A reader converts one record of the original schema (the authors' file or the hub's copy) to
+questions. An id is empty if the data set has none. Rules for all data sets:
 
-* `answers` are accepted forms of one answer. NQ-open and WebQuestions list several right
-  answers: naming one is enough.
-* The `kind` is `yes_no` where the gold answer is yes or no, `false_premise` and `list` where the
+* `answers` are accepted forms of one answer. NQ-open and WebQuestions list several correct answers,
+  and one of them is enough.
+* The `kind` is `yes_no` if the gold answer is yes or no, and `false_premise` or `list` if the
   schema says so.
-* A question without an answer has `kind="unanswerable"`, no answers, and `answerable: False` in
-  its `meta`.
-* A long-form question has no answers: a reference answer, where there is one, is
-  `meta["reference"]`.
+* A question without an answer has `kind="unanswerable"`, no answers, and `answerable: False` in its
+  `meta`.
+* A long-form question has no answers. `meta["reference"]` is a reference answer, if there is one.
 """
 
 from __future__ import annotations
@@ -28,8 +26,16 @@ Reader = Callable[[JsonMapping], Iterable[Question]]
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set. `columns` lists alternatives, each enough to read a record; `own` those unique to
-    the data set.
+    """A data set and its schema.
+
+    Attributes:
+        columns: alternative sets of columns, each enough to read a record.
+        own: alternative sets of columns that no other data set has, to recognise a file.
+        hub: repository on the hub, or "".
+        split: default split on the hub.
+        file: the file in a hub repository with several files.
+        home: where to download the file if there is no hub copy.
+        evaluation_only: whether the authors forbid training on it.
     """
 
     name: str
@@ -38,8 +44,8 @@ class DataSet:
     own: tuple[tuple[str, ...], ...] = ()
     hub: str = ""
     config: str | None = None
-    split: str = "test"  # on the hub, the default
-    file: str | None = None  # on the hub, where a repository has several
+    split: str = "test"
+    file: str | None = None
     home: str = ""
     evaluation_only: bool = False
 
@@ -192,4 +198,4 @@ _ALL = (
         split="train",
     ),
 )
-SETS: dict[str, DataSet] = {found.name: found for found in _ALL}
+SETS = {data_set.name: data_set for data_set in _ALL}

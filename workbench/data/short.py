@@ -1,4 +1,4 @@
-"""Readers of data sets with short answers; see `workbench.data.sets` for their common rules."""
+"""Readers of data sets with short answers; see `workbench.data.sets` for the common rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.data.record import answered, passage, passages, strings
+from workbench.data.record import passage, passages, short_question, strings
 from workbench.text import INVALID_QUESTION
 from workbench.types import JsonMapping, Passage, Question
 
@@ -17,17 +17,20 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
 
 def hotpotqa(record: Record) -> Iterator[Question]:
-    """HotpotQA (arXiv 1809.09600): the authors' file (`_id`, context as pairs), the hub's copy
-    (`id`, context as columns), or a file of questions, answers and types alone. The titles are
-    those of the supporting facts."""
+    """Read HotpotQA (arXiv 1809.09600).
+
+    The record is of the authors' file (`_id`, context as pairs), of the hub's copy (`id`, context
+    as columns), or has only question, answer and type. The title joins those of the supporting
+    facts.
+    """
     facts = record.get("supporting_facts") or ()
     titles = facts["title"] if isinstance(facts, Mapping) else [fact[0] for fact in facts]
-    yield answered(
+    yield short_question(
         record["question"],
         strings(record["answer"]),
         identity=record.get("_id", record.get("id")),
         title=";".join(dict.fromkeys(titles)),
-        shown=_context(record.get("context") or ()),
+        materials=_context(record.get("context") or ()),
         meta={key: record.get(key) for key in ("type", "level")},
     )
 
@@ -43,12 +46,12 @@ def _context(context: Any) -> tuple[Passage, ...]:
 
 
 def musique(record: Record) -> Iterator[Question]:
-    """MuSiQue (arXiv 2108.00573). In its full version a contrast question lacks a supporting
-    paragraph: `answerable`.
+    """Read MuSiQue (arXiv 2108.00573). In the full version, `answerable` is False for contrast
+    questions, which lack a supporting paragraph.
     """
     paragraphs = record["paragraphs"]
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
-    yield answered(
+    yield short_question(
         record["question"],
         (
             *strings(record["answer"]),
@@ -56,7 +59,7 @@ def musique(record: Record) -> Iterator[Question]:
         ),
         identity=record.get("id"),
         title=";".join(dict.fromkeys(supporting)),
-        shown=passages(
+        materials=passages(
             [{"title": item["title"], "text": item["paragraph_text"]} for item in paragraphs]
         ),
         answerable=record.get("answerable"),
@@ -65,9 +68,11 @@ def musique(record: Record) -> Iterator[Question]:
 
 
 def squad(record: Record) -> Iterator[Question]:
-    """SQuAD 1.1, 2.0 (arXiv 1806.03822) and XQuAD (1910.11856): the authors' articles with their
-    paragraphs, or the hub's copy with a row a question. Only 2.0 has questions that its
-    paragraph does not answer."""
+    """Read SQuAD 1.1, SQuAD 2.0 (arXiv 1806.03822) and XQuAD (arXiv 1910.11856).
+
+    The record is an article with its paragraphs (the authors' file) or one question (the hub's
+    copy). Only SQuAD 2.0 has questions that their paragraph does not answer.
+    """
     if "paragraphs" not in record:
         yield _squad(record, record["context"], record.get("title") or "")
         return
@@ -82,50 +87,59 @@ def _squad(item: Record, context: str, title: str) -> Question:
         answers if isinstance(answers, Mapping) else [answer["text"] for answer in answers]
     )
     title = title.replace("_", " ")
-    shown, answerable = (passage(context, title),), bool(texts)
-    return answered(
+    return short_question(
         item["question"],
         texts,
         identity=item.get("id"),
         title=title,
-        shown=shown,
-        answerable=answerable,
+        materials=(passage(context, title),),
+        answerable=bool(texts),
     )
 
 
 def nq_open(record: Record) -> Iterator[Question]:
-    """NQ-open (arXiv 1906.00300) and EfficientQA: `question` and the list `answer`."""
-    yield answered(record["question"], strings(record["answer"]))
+    """Read NQ-open (arXiv 1906.00300) and EfficientQA: `question` and the list `answer`."""
+    yield short_question(record["question"], strings(record["answer"]))
 
 
 def webquestions(record: Record) -> Iterator[Question]:
-    """WebQuestions (Berant et al. 2013): a list of `{qId, qText, answers}`, the hub's copy
-    `{url, question, answers}`, or the first release `{utterance, targetValue}`, whose answers
-    are written as (list (description …))."""
+    """Read WebQuestions (Berant et al. 2013).
+
+    The record is `{qId, qText, answers}`, the hub's `{url, question, answers}`, or the first
+    release's `{utterance, targetValue}` with answers written as (list (description …)).
+    """
     if "utterance" in record:
         target = re.findall(r'\(description (?:"([^"]*)"|([^()"]+))\)', record["targetValue"])
-        yield answered(record["utterance"], strings([quoted or bare for quoted, bare in target]))
+        yield short_question(
+            record["utterance"], strings([quoted or bare for quoted, bare in target])
+        )
     else:
         text = record["qText"] if "qText" in record else record["question"]
-        yield answered(text, strings(record["answers"]), identity=record.get("qId"))
+        yield short_question(text, strings(record["answers"]), identity=record.get("qId"))
 
 
 def crag(record: Record) -> Iterator[Question]:
-    """CRAG (arXiv 2406.04744), tasks 1 and 2. The gold answer to a false premise is "invalid
-    question"; a "set" question's answer is taken apart at commas and semicolons where it has no
-    alternatives *(ours)*; pages are shown as snippets."""
+    """Read CRAG (arXiv 2406.04744), tasks 1 and 2.
+
+    The gold answer to a false premise is "invalid question". The answer to a "set" question without
+    alternatives is split at commas and semicolons *(ours)*. The passages are the pages' snippets.
+    """
     type_, answer = record.get("question_type"), str(record["answer"]).strip()
     alternatives = strings(record.get("alt_ans"))
     false_premise = type_ == "false_premise" or answer.lower() == INVALID_QUESTION
     items = tuple(part.strip() for part in re.split(r"[;,]\s+(?:and\s+)?", answer) if part.strip())
     listed = type_ == "set" and not alternatives and len(items) > 1
     forms = (INVALID_QUESTION,) if false_premise else items if listed else (answer, *alternatives)
-    results = [r for r in record.get("search_results") or () if r.get("page_snippet")]
-    yield answered(
+    snippets = [
+        {"title": result.get("page_name"), "text": result["page_snippet"]}
+        for result in record.get("search_results") or ()
+        if result.get("page_snippet")
+    ]
+    yield short_question(
         record["query"],
         strings(forms),
         identity=record.get("interaction_id"),
-        shown=passages([{"title": r.get("page_name"), "text": r["page_snippet"]} for r in results]),
+        materials=passages(snippets),
         kind="false_premise" if false_premise else "list" if listed else "single",
         meta={
             key: record.get(key)
@@ -135,9 +149,11 @@ def crag(record: Record) -> Iterator[Question]:
 
 
 def simpleqa(record: Record) -> Iterator[Question]:
-    """SimpleQA (arXiv 2411.04368): `metadata` is a Python or JSON object written as text;
-    SimpleQA Verified has its fields as columns. A number is `numeric` where the gold answer is
-    one and nothing else."""
+    """Read SimpleQA (arXiv 2411.04368) and SimpleQA Verified.
+
+    In SimpleQA, `metadata` is a Python or JSON object written as text; in SimpleQA Verified, its
+    fields are columns. The kind is `numeric` if the gold answer is only a number.
+    """
     details = _details(record.get("metadata"))
     answer, type_ = (
         str(record["answer"]).strip(),
@@ -145,12 +161,13 @@ def simpleqa(record: Record) -> Iterator[Question]:
     )
     numeric = type_ == "Number" and _NUMBER.fullmatch(answer)
     kind, topic = "numeric" if numeric else "single", record.get("topic", details.get("topic"))
-    yield answered(
+    yield short_question(
         record["problem"], strings([answer]), kind=kind, meta={"topic": topic, "answer_type": type_}
     )
 
 
-def _details(value: Any) -> JsonMapping:
+def _details(value: str | JsonMapping | None) -> JsonMapping:
+    """Parse an object written as Python or JSON text."""
     import ast
 
     if not isinstance(value, str):
@@ -163,8 +180,8 @@ def _details(value: Any) -> JsonMapping:
 
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:
-    """Chinese SimpleQA (arXiv 2411.07140)."""
-    yield answered(
+    """Read Chinese SimpleQA (arXiv 2411.07140)."""
+    yield short_question(
         record["question"],
         strings([record["answer"]]),
         identity=record.get("id"),
@@ -173,11 +190,11 @@ def chinese_simpleqa(record: Record) -> Iterator[Question]:
 
 
 def selfaware(record: Record) -> Iterator[Question]:
-    """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that
-    cannot be answered, without.
+    """Read SelfAware (arXiv 2305.18153): answerable questions with answers, and unanswerable ones
+    without.
     """
     identity = record.get("question_id")
-    yield answered(
+    yield short_question(
         record["question"],
         strings(record["answer"]),
         identity=None if identity is None else f"selfaware-{identity}",
@@ -186,19 +203,22 @@ def selfaware(record: Record) -> Iterator[Question]:
     )
 
 
-def _true(value: Any) -> bool:
+def _true(value: object) -> bool:
     return value.strip().lower() in ("true", "1", "yes") if isinstance(value, str) else bool(value)
 
 
 def truthfulqa(record: Record) -> Iterator[Question]:
-    """TruthfulQA (arXiv 2109.07958), for generation: the best answer, then the other correct
-    ones; the false ones in `meta`. In the authors' CSV lists are joined by "; "."""
+    """Read TruthfulQA (arXiv 2109.07958), for generation.
+
+    The answers are the best one, then the other correct ones; `meta` has the incorrect ones. In the
+    authors' CSV file, "; " separates the items of a list.
+    """
     row = {key.lower().replace(" ", "_"): value for key, value in record.items()}
 
-    def several(value: Any) -> tuple[str, ...]:
+    def several(value: object) -> tuple[str, ...]:
         return strings(value.split("; ") if isinstance(value, str) else value)
 
     answers = strings([*strings([row["best_answer"]]), *several(row["correct_answers"])])
     wrong = list(several(row.get("incorrect_answers"))) or None
     meta = {"incorrect_answers": wrong, **{key: row.get(key) for key in ("category", "type")}}
-    yield answered(row["question"], answers, meta=meta)
+    yield short_question(row["question"], answers, meta=meta)

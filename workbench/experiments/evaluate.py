@@ -11,7 +11,7 @@ from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.generate import Policy, generate
 from workbench.policies.load import Engine, check_engine
 from workbench.runs.folder import read_json
@@ -128,7 +128,11 @@ def training_config(policy: str) -> JsonMapping | None:
 def evaluation_grade(checks: Checks) -> Grade:
     """A grader for outcomes, where there are gold answers, and for facts, if `checks` has them."""
     return assemble(
-        checks, [name for name in MEASURED if name in checks.verify], {}, SAID, where_given=True
+        checks,
+        [name for name in MEASURED if name in checks.verify],
+        {},
+        ANSWER_SECTIONS,
+        gold_optional=True,
     )
 
 
@@ -194,7 +198,7 @@ def report(
         }
 
     def block(feedbacks: Sequence[Feedback]) -> JsonObject:
-        graded = list(zip(feedbacks, rows_of(feedbacks, tuple(SAID)), strict=True))
+        graded = list(zip(feedbacks, rows_of(feedbacks, tuple(ANSWER_SECTIONS)), strict=True))
         return {
             **measured(graded),
             "by_tier": breakdown(

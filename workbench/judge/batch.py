@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from workbench.judge.cache import Cache
 from workbench.judge.wire import checked_reply, clip
@@ -67,7 +66,7 @@ class BatchJudge:
     totals: Totals = field(default_factory=Totals)
     cache: Cache | None = None
     closed: threading.Event = field(default_factory=threading.Event, repr=False)
-    _lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _pending: dict[Prompt, Future[Reply]] = field(default_factory=dict, repr=False, compare=False)
 
     def close(self) -> None:
@@ -97,13 +96,15 @@ class BatchJudge:
             with self._lock:
                 for prompt in own:
                     del pending[prompt]
-        replies, seen = {**own, **others}, set(others)
-        ordered = []
+        futures, seen = {**own, **others}, set(others)
+        replies = []
         for prompt in prompts:
-            reply = replies[prompt].result()
-            ordered.append(_repeated(reply) if prompt in seen else reply)
+            reply = futures[prompt].result()
+            if prompt in seen:  # the first reply to the prompt has the cost
+                reply = replace(reply, cost=Cost() if reply.error else Cost(cached=1))
+            replies.append(reply)
             seen.add(prompt)
-        return ordered
+        return replies
 
     def _ask(self, futures: Mapping[Prompt, Future[Reply]], copies: Counter[Prompt]) -> None:
         """Set the result of each future, from the cache or by sending its prompt."""
@@ -138,13 +139,8 @@ class BatchJudge:
             self.send(unanswered, arrived)
 
 
-def _repeated(reply: Reply) -> Reply:
-    """Return a reply without its cost, which the first reply to the prompt has."""
-    return replace(reply, cost=Cost() if reply.error else Cost(cached=1))
-
-
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text, four characters each. Scripts other than Latin have more."""
+    """Estimate the tokens of a text: one per four characters. Non-Latin scripts have more."""
     return (len(text) + 3) // 4
 
 

@@ -1,4 +1,4 @@
-"""A cache of judge replies: one sqlite file that several processes may share."""
+"""A cache of judge replies in a sqlite file that several processes may share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = (
 
 
 class Cache:
-    """Texts by key.
+    """Store the texts of replies by key.
 
     Each `put` is a transaction. It survives the end of the process; a power cut may lose the last
     ones but does not damage the file.
@@ -45,6 +45,7 @@ class Cache:
 
     @staticmethod
     def key(model: str, prompt: Prompt, sampling: JsonMapping) -> bytes:
+        """Return the key of a prompt: a hash of everything that decides its reply."""
         parts = json.dumps([model, prompt.task, prompt.text, sampling], sort_keys=True)
         return hashlib.sha256(parts.encode()).digest()
 
@@ -52,13 +53,14 @@ class Cache:
         """Return the stored texts of the keys; missing keys are left out."""
         texts: dict[bytes, str] = {}
         with self._lock:
-            if self._removed():
+            # reading does not create the file
+            if os.getpid() not in self._opened and not self.file.exists():
                 return texts
             try:
                 for start in range(0, len(keys), PART):
                     part = keys[start : start + PART]
-                    places = ",".join("?" * len(part))
-                    query = f"SELECT key, text FROM replies WHERE key IN ({places})"
+                    marks = ",".join("?" * len(part))
+                    query = f"SELECT key, text FROM replies WHERE key IN ({marks})"
                     texts.update(self._connection().execute(query, part).fetchall())
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
@@ -87,10 +89,6 @@ class Cache:
         with self._lock:
             if connection := self._opened.pop(os.getpid(), None):
                 connection.close()
-
-    def _removed(self) -> bool:
-        """Return whether the file does not exist. Reading does not create it."""
-        return os.getpid() not in self._opened and not self.file.exists()
 
     def _connection(self) -> sqlite3.Connection:
         if os.getpid() not in self._opened:
@@ -121,19 +119,19 @@ class Cache:
 
 
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Check that the file is new or our cache, and set it up. Several processes may do so."""
+    """Check that the file is new or a cache, and set it up. Several processes may do so at once."""
 
     def number(query: str) -> int:
         return int(connection.execute(query).fetchone()[0])
 
     tables = number("SELECT count(*) FROM sqlite_master")
-    # after the tables: both are made in one transaction
+    # read after the tables, because one transaction sets both
     if tables and number("PRAGMA application_id") != OURS:
         raise WorkbenchError(
             f"'{file}' is the database of another program: name another file for the cache"
         )
     until = time.monotonic() + WAIT
-    while True:  # WAL allows readers beside one writer; sqlite does not wait for this change
+    while True:  # WAL allows readers during a write; sqlite itself does not wait for this change
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             break

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from workbench.judge.address import Address, address
@@ -19,6 +19,9 @@ from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, checked_reply, in_form
 from workbench.judge.workers import run_in_thread, run_workers
 from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply, WorkbenchError
+
+if TYPE_CHECKING:
+    import aiohttp
 
 CONCURRENCY = 64  # requests in flight
 EARLY = 2  # retries until a server has responded once: before, it is probably not running
@@ -45,7 +48,7 @@ def endpoint(
     key: str | None = None,
     form: Form = "json",
     cache: Path | str | None = None,
-    kept_as: str | None = None,
+    cache_address: str | None = None,
 ) -> BatchJudge:
     """Return a judge on an OpenAI-compatible chat-completions server.
 
@@ -71,7 +74,8 @@ def endpoint(
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
         cache: a file that stores readable replies. The key is model, task, prompt, sampling and the
             server's address, because two servers may use one model name.
-        kept_as: replaces the address in the cache's keys, for a server that may move.
+        cache_address: replaces the server's address in the cache's keys, for a server that may
+            move.
 
     A failure of stage "judge" has the kind timeout, connection, server, rate_limit, auth,
     not_found, refused (another status), broken (a body without a reply), empty, truncated, cache (a
@@ -100,9 +104,9 @@ def endpoint(
         )
     body = {"temperature": temperature, "max_tokens": max_new_tokens, "seed": seed, **(extra or {})}
     body = {name: value for name, value in body.items() if value is not None}
-    totals, where = Totals(), address(url, key)
+    totals, server = Totals(), address(url, key)
     client = _Client(
-        where,
+        server,
         {"model": model, **body},
         totals=totals,
         concurrency=concurrency,
@@ -114,7 +118,7 @@ def endpoint(
         form=form,
     )
     body.pop("model", None)
-    sampling = {**body, "form": form, "endpoint": kept_as or where.url}
+    sampling = {**body, "form": form, "endpoint": cache_address or server.url}
     return BatchJudge(model, client.send, sampling, totals, Cache(cache) if cache else None)
 
 
@@ -141,7 +145,8 @@ class _Client:
     missing: bool = False
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        # raises a WorkbenchError here, before anything is sent
+        """Send prompts and call `arrived` for each reply."""
+        # may raise a WorkbenchError, so before the first request
         prepared = [in_form(prompt, self.form) for prompt in prompts]
         run_in_thread(lambda: _Batch(self, prompts, prepared, arrived).run())
 
@@ -169,7 +174,8 @@ class _Batch:
 
     Attributes:
         strikes: prompts in a row that the server failed.
-        given_up: why the remaining prompts are not sent.
+        answered: the server has sent a reply to this batch.
+        given_up: failure of the remaining prompts, which are not sent.
     """
 
     client: _Client
@@ -179,7 +185,7 @@ class _Batch:
     answered: bool = False
     strikes: int = 0
     given_up: Failure | None = None
-    session: Any = field(default=None, repr=False)
+    session: aiohttp.ClientSession = field(init=False, repr=False)
 
     async def run(self) -> None:
         import aiohttp
@@ -259,7 +265,7 @@ class _Batch:
         return replace(answer, text=text, cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
-        """Give up the batch if the server refuses requests or has died."""
+        """Count a prompt that the server failed; give up the batch if the server is at fault."""
         if failure.kind not in SERVER_KINDS:
             return
         self.strikes += 1

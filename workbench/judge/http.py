@@ -9,11 +9,14 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.judge.address import Address, redacted
 from workbench.judge.batch import call_failure, estimate_tokens
 from workbench.types import Cost, Failure, Prompt
+
+if TYPE_CHECKING:
+    import aiohttp
 
 # bytes of a body that are read: more than the longest valid reply with all characters escaped
 LARGEST = 2_000_000
@@ -45,7 +48,9 @@ class Answer:
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
 
 
-async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answer:
+async def read_response(
+    response: aiohttp.ClientResponse, prompt: Prompt, sent_to: Address
+) -> Answer:
     """Read an aiohttp response; secrets that it repeats are masked."""
     pieces, size = [], 0
     async for piece in response.content.iter_any():
@@ -89,7 +94,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         return Answer(failure=failure, again="retry")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    tokens: list[Any] = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
     if not all(type(count) is int and count >= 0 for count in tokens):
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])

@@ -1,7 +1,7 @@
-"""Planned answers by a judge, as FoRAG's training data (arXiv 2406.13779, section 3.1): first an
-outline from the passages, then the answer along it.
+"""Write planned answers with a judge, as training data for FoRAG (arXiv 2406.13779, section 3.1).
 
-A reply without the required form is a failure; it is not repaired.
+The judge first writes an outline from the passages, then the answer along it. A reply without the
+required form is a failure; it is not repaired.
 """
 
 from __future__ import annotations
@@ -24,24 +24,16 @@ def outlines(judge: Judge) -> Write:
     """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:
-        planning = judge(
-            [render("outline", question=one.text, passages=one.passages) for one in questions]
+        outlined = judge(
+            [render("outline", question=q.text, passages=q.passages) for q in questions]
         )
-        plans = [
-            _plan(reply, len(one.passages)) for reply, one in zip(planning, questions, strict=True)
-        ]
-        sound = {number: plan for number, plan in enumerate(plans) if isinstance(plan, Outline)}
-        expanding = (
-            judge([_expand(questions[number], plan) for number, plan in sound.items()])
-            if sound
-            else []
-        )
-        answers = dict(zip(sound, expanding, strict=True))
+        plans = [_plan(r, len(q.passages)) for r, q in zip(outlined, questions, strict=True)]
+        readable = {i: plan for i, plan in enumerate(plans) if isinstance(plan, Outline)}
+        prompts = [_expand(questions[i], plan) for i, plan in readable.items()]
+        answers = dict(zip(readable, judge(prompts) if prompts else [], strict=True))
         return [
-            _feedback(one, plan, reply, answers.get(number))
-            for number, (one, plan, reply) in enumerate(
-                zip(questions, plans, planning, strict=True)
-            )
+            _feedback(question, plans[i], outlined[i], answers.get(i))
+            for i, question in enumerate(questions)
         ]
 
     return write

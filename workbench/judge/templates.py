@@ -33,9 +33,9 @@ TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": 
 # the heading of every template's description of the reply; it comes after the data
 REPLY = "\n## Reply\n"
 
-# These are escaped, and the escape is reversible: markup; the turn marks of chat templates, as in
-# [INST]; control characters and line separators, where a server may stop or split; halves of
-# surrogate pairs, which have no encoding; and invisible characters that a model can read, that is
+# Reversibly escaped characters: markup; the turn marks of chat templates, such as
+# [INST]; control characters and line separators, at which a server may stop or split; halves of
+# surrogate pairs, which have no encoding; and invisible characters that a model can read, which are
 # Unicode's default-ignorable ones (zero-width, direction, variation selectors, tags) and
 # annotations.
 _IGNORABLE = (
@@ -174,8 +174,7 @@ def _blocks(task: str, name: str, value: Any) -> list[str]:
     if isinstance(value, str):
         raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
     size = {"responses": 2, "claims": 1 if task == "verify" else None}.get(name)
-    wrong = len(value) != size if size else not value and name != "answers"
-    if wrong:
+    if len(value) != size if size else not value and name != "answers":
         raise WorkbenchError(
             f"a prompt for '{task}' takes {size or 'at least one'} of {name}, not {len(value)}"
         )
@@ -204,6 +203,7 @@ def _escape(text: str) -> str:
 
 
 def _code(characters: str) -> str:
+    """Return characters as numeric character references."""
     return "".join(f"&#x{ord(character):X};" for character in characters)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from workbench.judge.templates import TASKS, count, with_reply
 from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
@@ -43,6 +43,8 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class _Unreadable(Exception):
+    """A reply that cannot be parsed; `kind` is the kind of its failure."""
+
     def __init__(self, kind: str, message: str):
         super().__init__(message)
         self.kind = kind
@@ -87,23 +89,21 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
 
 
 def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
-    """A reply to `prompt` as canonical JSON that `read` accepts; or why not. What has no task of
-    ours is only not empty.
+    """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it.
+
+    For a task that is not in `TASKS`, any text that is not empty is accepted.
     """
     if prompt.task not in TASKS:
-        return (
-            text
-            if text.strip()
-            else Failure("parse", "empty", f"{prompt.task}: the reply is empty")
-        )
+        empty = Failure("parse", "empty", f"{prompt.task}: the reply is empty")
+        return text if text.strip() else empty
     value = read(prompt.task, text, count(prompt), form)
-    if isinstance(value, Failure) or form == "json":
-        return value if isinstance(value, Failure) else text
-    return json.dumps({_key(prompt.task): value})
+    if isinstance(value, Failure):
+        return value
+    return text if form == "json" else json.dumps({_key(prompt.task): value})
 
 
 def in_form(prompt: Prompt, form: Form) -> Prompt:
-    """Return the prompt with the reply described in this form; the templates describe JSON.
+    """Return the prompt with a description of the reply in `form`; the templates describe JSON.
 
     Raises:
         WorkbenchError: the task's reply does not fit on a line.
@@ -129,6 +129,7 @@ def clip(text: str) -> str:
 
 
 def _key(task: str) -> str:
+    """Return the only key of a task's reply; raise a WorkbenchError if it has several."""
     if task in ("extract", "single_pass", "outline", "expand"):
         raise WorkbenchError(
             f"a reply to '{task}' does not fit on one line: use form='json' for it"
@@ -155,7 +156,7 @@ def _without_thoughts(text: str) -> str:
     )
 
 
-def _from_json(text: str) -> Any:
+def _from_json(text: str) -> object:
     if fence := _FENCE.fullmatch(text):
         text = fence[1].strip()
     try:
@@ -175,59 +176,68 @@ def _from_json(text: str) -> Any:
     return value
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
+def _pairs(pairs: list[tuple[str, object]]) -> JsonObject:
     if len({key for key, _ in pairs}) != len(pairs):
         raise _Unreadable("keys", "the reply has a key twice")
     return dict(pairs)
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
 
 
-def _from_line(task: str, line: str) -> Any:
+def _from_line(task: str, line: str) -> JsonObject:
     key = _key(task)
     match = _LINE.fullmatch(line)
     if not match or match[1].lower() != key:
         raise _Unreadable("not_line", f"the reply is not one line '{key.upper()}: …'")
     if key == "label":
         return {key: match[2]}
-    values: list[Any] = [word.strip(" \t") for word in match[2].split(",")]
-    if key == "ratings":
-        values = [int(word) if re.fullmatch("[0-9]", word) else word for word in values]
-    return {key: values}
+    words = [word.strip(" \t") for word in match[2].split(",")]
+    if key == "labels":
+        return {key: words}
+    # not isdecimal: int() also accepts digits of other scripts
+    return {key: [int(word) if re.fullmatch("[0-9]", word) else word for word in words]}
 
 
-def _shaped(value: Any, shape: Any, task: str, expected: int | None) -> Any:
-    """Check a value against the shape of its task: an object with exactly these keys, a list, or
-    one of the functions below.
+def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
+    """Check a value against a shape from `_SHAPES` and return it in normal form.
+
+    A shape is an object with exactly these keys, a list of one shape, or a function below.
     """
     if isinstance(shape, dict):
-        fields = _fields(value, *shape)
-        return {name: _shaped(fields[name], one, task, expected) for name, one in shape.items()}
+        names = ", ".join(shape)
+        if not isinstance(value, dict):
+            raise _Unreadable(
+                "type", f"a JSON object with {names} is expected, not {type(value).__name__}"
+            )
+        if set(value) != set(shape):
+            present = ", ".join(map(repr, value)) or "none"
+            raise _Unreadable("keys", f"the keys must be {names}, not {present}"[:200])
+        return {name: _shaped(value[name], part, task, expected) for name, part in shape.items()}
     if isinstance(shape, list):
         if not isinstance(value, list):
             raise _Unreadable("type", f"a list is expected, not {type(value).__name__}")
         if task in ("checklist", "inform") and expected not in (None, len(value)):
             raise _Unreadable("length", f"{expected} entries are expected, not {len(value)}")
-        return [_shaped(one, shape[0], task, expected) for one in value]
+        return [_shaped(item, shape[0], task, expected) for item in value]
     return shape(value, task, expected)
 
 
-def _planned(value: Any) -> JsonObject:
+def _planned(value: JsonMapping) -> JsonObject:
     """Check an outline and reduce the white space of its points to single spaces."""
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
     planned = tuple(Point(point["text"], point["passage"]) for point in points)
-    _check_formed(Outline(value["structure"], planned, "…"))
+    _check_formed(Outline(value["structure"], planned, "…"))  # the answer follows later
     return {**value, "points": points}
 
 
-def _answer(value: Any, task: str, passages: int | None) -> str:
+def _answer(value: object, task: str, passages: int | None) -> str:
     text = _text(value, task, passages).strip()
     _check_formed(Outline(STRUCTURES[0], (Point("…"),), text))
     for number in citations(text):
@@ -244,8 +254,8 @@ def _check_formed(outline: Outline) -> None:
         )
 
 
-def _passage(number: Any, task: str, passages: int | None) -> int:
-    if type(number) is not int:
+def _passage(number: object, task: str, passages: int | None) -> int:
+    if type(number) is not int:  # a bool is an int to isinstance
         raise _Unreadable("type", f"a whole number is expected, not {type(number).__name__}")
     if number < 1 or (passages is not None and number > passages):
         raise _Unreadable(
@@ -255,22 +265,7 @@ def _passage(number: Any, task: str, passages: int | None) -> int:
     return number
 
 
-def _fields(value: Any, *names: str) -> JsonMapping:
-    if not isinstance(value, dict):
-        raise _Unreadable(
-            "type", f"a JSON object with {', '.join(names)} is expected, not {type(value).__name__}"
-        )
-    if set(value) != set(names):
-        raise _Unreadable(
-            "keys",
-            f"the keys must be {', '.join(names)}, not {', '.join(map(repr, value)) or 'none'}"[
-                :200
-            ],
-        )
-    return value
-
-
-def _label(value: Any, task: str, _: int | None) -> str:
+def _label(value: object, task: str, _: int | None) -> str:
     if not isinstance(value, str):
         raise _Unreadable("type", f"a label must be a string, not {type(value).__name__}")
     if (label := value.lower()) not in LABELS[task]:
@@ -280,8 +275,8 @@ def _label(value: Any, task: str, _: int | None) -> str:
     return label
 
 
-def _rating(value: Any, task: str, _: int | None) -> int:
-    if type(value) is not int:  # a bool is an int to isinstance
+def _rating(value: object, task: str, _: int | None) -> int:
+    if type(value) is not int:
         raise _Unreadable("type", f"a rating must be a whole number, not {type(value).__name__}")
     if value not in RATINGS:
         raise _Unreadable(
@@ -290,7 +285,7 @@ def _rating(value: Any, task: str, _: int | None) -> int:
     return value
 
 
-def _text(value: Any, task: str, _: int | None) -> str:
+def _text(value: object, task: str, _: int | None) -> str:
     if not isinstance(value, str):
         raise _Unreadable("type", f"a text must be a string, not {type(value).__name__}")
     if _SURROGATE.search(value):
@@ -300,8 +295,7 @@ def _text(value: Any, task: str, _: int | None) -> str:
     return value
 
 
-_ONE_LABEL = {"label": _label}
-# The exact shape of the reply to each task.
+# the exact shape of the reply to each task
 _SHAPES: JsonMapping = {
     "extract": {"sentences": [{"text": _text, "claims": [_text]}]},
     "single_pass": {
@@ -316,5 +310,5 @@ _SHAPES: JsonMapping = {
     "inform": {"ratings": [_rating]},
     "outline": {"structure": _label, "points": [{"text": _text, "passage": _passage}]},
     "expand": {"answer": _answer},
-    **dict.fromkeys(("verify", "outcome", "reasoning", "prefer"), _ONE_LABEL),
+    **{task: {"label": _label} for task in ("verify", "outcome", "reasoning", "prefer")},
 }

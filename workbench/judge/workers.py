@@ -1,4 +1,4 @@
-"""Concurrent coroutines, run from synchronous code."""
+"""Run concurrent coroutines from synchronous code."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from workbench.data import check_trainable
 from workbench.methods.bench import Bench
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.training.stage import Stage
 from workbench.types import (
     TWO_FACETS,
@@ -90,7 +90,7 @@ class Method:
     config: Callable[..., Any]
     reward: Callable[[Any], RewardFn]
     checks: Callable[[Any], tuple[str, ...]]
-    sections: Callable[[Any], frozenset[str]] = lambda config: SAID
+    sections: Callable[[Any], frozenset[str]] = lambda config: ANSWER_SECTIONS
     stages: Callable[[Any, Bench], Sequence[Stage]] | None = None
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scales: JsonMapping = field(default_factory=dict)

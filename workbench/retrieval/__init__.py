@@ -1,10 +1,12 @@
 """Build an index of passages and search it.
 
-Use `build_index(NAME, SOURCE)`, `open_index(NAME).search(queries, k, titles=…)`, and
-`from_passages(passages).search(queries, k)` for a few passages in memory. All are of the type
-`Search`, which verifiers take. Chinese, Japanese and Thai are segmented by dictionaries in the
-package. Limits: Korean particles are not removed, traditional and simplified characters differ, and
-words are stemmed as English.
+* `build_index(NAME, SOURCE)` builds an index.
+* `open_index(NAME).search(queries, k, titles=…)` searches it.
+* `from_passages(passages).search(queries, k)` searches a few passages in memory.
+
+Both search methods have the type `Search`, which verifiers take. Chinese, Japanese and Thai are
+segmented by dictionaries in the package. Limits: Korean particles are not removed, traditional and
+simplified characters differ, and words are stemmed as English.
 """
 
 from workbench.retrieval.build import build_index

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.retrieval.chunk import split_page
 from workbench.retrieval.encoder import encoder_name, load_encoder
@@ -29,7 +29,7 @@ from workbench.retrieval.index import (
     TABLE,
     build_command,
     connect,
-    place,
+    index_folder,
     read_card,
 )
 from workbench.retrieval.sources import Page, Source, open_source
@@ -38,17 +38,23 @@ from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.disk import check_space
 from workbench.util.jsonl import remove_new_folders_on_error, write_json
 
-STATE, LOCK = "build.sqlite", "build.lock"
-STEP, STEP_ENCODED = 8192, 256  # passages a step, without and with vectors
-EXACT = 50_000  # up to so many vectors are all compared
-SHOWN = 20  # of the failures, in the card
+if TYPE_CHECKING:
+    import pyarrow
+    from lancedb.table import Table
 
-# reading or indexing; rows read, passages
+STATE, LOCK = "build.sqlite", "build.lock"
+STEP, STEP_ENCODED = 8192, 256  # passages per step, without and with vectors
+EXACT = 50_000  # up to this number, a search compares all vectors
+SHOWN = 20  # failures in the card
+
+# "reading" or "indexing", rows read, passages
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Settings:
+    """The settings of an index: words per passage and the encoder of its vectors, if any."""
+
     words: int
     encoder: str | None
 
@@ -67,9 +73,9 @@ def build_index(
     left as it is.
 
     Raises WorkbenchError if the source cannot be read or has no page, the encoder cannot be
-    loaded, or `name` holds something else.
+    loaded, or the folder contains something else.
     """
-    folder, settings = place(name, root), Settings(words, encoder_name(encoder))
+    folder, settings = index_folder(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
     opened = source if isinstance(source, Source) else open_source(source)
     _check_same(folder, card, opened, settings)
@@ -79,10 +85,10 @@ def build_index(
         load_encoder(settings.encoder)
     if not card:
         check_space(folder, opened.size, "build it under a --root on another disk")
-        # a source of the wrong columns is refused before anything is written
+        # raises for a source with the wrong columns before anything is written
         next(opened.pages(0), None)
     with remove_new_folders_on_error(folder), _locked(folder):
-        # Another process may have been here since the card was read.
+        # another process may have built the index since the card was read
         card = read_card(folder) or _begin(folder, opened, settings)
         _check_same(folder, card, opened, settings)
         return (
@@ -98,7 +104,7 @@ def _check_same(folder: Path, card: JsonMapping | None, source: Source, settings
             path.name not in (LOCK, f".{CARD}.tmp") for path in folder.iterdir()
         ):
             raise WorkbenchError(
-                f"{folder} holds something that is not an index: choose another name"
+                f"{folder} contains something that is not an index: choose another name"
             )
         return
     same_source = card["source"]["fingerprint"] == source.fingerprint
@@ -147,7 +153,7 @@ def _build(
     started = time.monotonic()
     with contextlib.closing(_State(folder / STATE)) as state:
         table = None
-        if state["passages"]:  # before the first passages, the table is begun anew
+        if state["passages"]:  # otherwise the table is created again
             table = connect(folder).open_table(TABLE)
             table.delete(f"row > {state['row']}")
         progress("reading", state["row"], state["passages"])
@@ -192,7 +198,7 @@ def _steps(
     for number, page in source.pages(seen_at):
         if isinstance(admitted := state.admit(number, page), Page):
             rows += _passages(admitted, number, settings.words)
-        # a desert of empty rows is progress too
+        # store the position after many empty rows, too
         if len(rows) >= step or number - seen_at >= 100 * step:
             yield rows, number
             rows, seen_at = [], number
@@ -212,7 +218,7 @@ def _passages(page: Page, number: int, words: int) -> list[JsonObject]:
     ]
 
 
-def _arrow(rows: list[JsonObject], encoder: str | None) -> Any:
+def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
     """Return the table's columns. `body` has title, text and, after a NUL, hidden words."""
     import pyarrow as pa
 
@@ -229,7 +235,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> Any:
     return pa.table(columns)
 
 
-def _finish(table: Any, vectors: int) -> None:
+def _finish(table: Table, vectors: int) -> None:
     """Compact and index the table, replacing what an interrupted attempt left.
 
     Words are segmented by ICU, which is compiled in, so nothing is downloaded. Stop words stay:
@@ -238,7 +244,8 @@ def _finish(table: Any, vectors: int) -> None:
     from lancedb.index import FTS, BTree, IvfRq
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an incomplete index has no readers
+        # the warning is about concurrent readers, which an incomplete index does not have
+        warnings.simplefilter("ignore", UserWarning)
         table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
     table.create_index("key", config=BTree())
     if vectors > EXACT:
@@ -288,12 +295,14 @@ class _State:
         return "pages"
 
     def commit(self, row: int, passages: int, seconds: float) -> None:
+        """Store the position and the counts, after `passages` more passages were written."""
         self._counts |= {"row": row, "passages": self["passages"] + passages}
         self._counts["milliseconds"] = self["milliseconds"] + round(1000 * seconds)
         self._db.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self._counts.items())
         self._db.commit()
 
     def failures(self, unit: str) -> list[str]:
+        """Return the first `SHOWN` problems, with the numbers of their rows."""
         rows = self._db.execute("SELECT row, message FROM failures ORDER BY row LIMIT ?", (SHOWN,))
         return [f"{unit} {row}: {message}" for row, message in rows]
 

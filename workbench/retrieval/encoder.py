@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], "np.ndarray"]
 
 PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
-BATCH = 32
+BATCH = 32  # texts
 
 
 def encoder_name(name: str | None) -> str | None:
@@ -39,19 +39,20 @@ def load_encoder(name: str) -> Encode:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise WorkbenchError(
-            f"the encoder '{name}' needs sentence-transformers: install what this package depends"
-            " on (`make demo` does), or use --encoder none"
+            f"the encoder '{name}' needs sentence-transformers: install this package's dependencies"
+            " (`make demo` does), or use --encoder none"
         ) from None
-    where = str((name in PACKAGED and packaged_folder()) or name)
+    source = str((name in PACKAGED and packaged_folder()) or name)
     try:
-        check_no_pickle(sorted(Path(where).rglob("*.bin")))
-        model = from_disk_or_hub(SentenceTransformer, where, model_kwargs={"use_safetensors": True})
+        check_no_pickle(sorted(Path(source).rglob("*.bin")))
+        model = from_disk_or_hub(
+            SentenceTransformer, source, model_kwargs={"use_safetensors": True}
+        )
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
-            f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's"
-            f" public name with the hub within reach, a local folder, or {PACKAGED[0]}, which comes"
-            " with this package"
+            f"cannot load the encoder '{name}' ({reason}): use a sentence-transformers model by its"
+            f" hub name, a local folder, or {PACKAGED[0]}, which needs no network"
         ) from None
 
     def encode(texts: Sequence[str]) -> np.ndarray:

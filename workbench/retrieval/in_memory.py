@@ -30,17 +30,20 @@ class Search(Protocol):
 
 
 class InMemoryIndex:
-    """Passages in memory, ranked by BM25; ties keep the original order."""
+    """A search index in memory that ranks passages by BM25; ties keep the original order."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = list(passages)
-        self.postings: dict[str, dict[int, int]] = {}  # word -> passage -> times
+        self.postings: dict[
+            str, dict[int, int]
+        ] = {}  # word -> number of a passage -> occurrences in it
         self.lengths = []
         for i, passage in enumerate(self.passages):
-            count = Counter(tokens(f"{passage.title}\n{passage.text}"))
-            self.lengths.append(count.total())
-            for word, times in count.items():
-                self.postings.setdefault(word, {})[i] = times
+            counts = Counter(tokens(f"{passage.title}\n{passage.text}"))
+            self.lengths.append(counts.total())
+            for word, count in counts.items():
+                self.postings.setdefault(word, {})[i] = count
+        # `or 1.0`: all passages are empty
         self.mean = sum(self.lengths) / max(1, len(self.lengths)) or 1.0
         self.titles = [title_key(passage.title) for passage in self.passages]
 
@@ -53,24 +56,26 @@ class InMemoryIndex:
 
     def _one(self, query: str, k: int, limit: str | None) -> list[Passage]:
         scores, keys = self.scores(query), self.titles
-        inside = [i for i, score in enumerate(scores) if score > 0]
+        candidates = [i for i, score in enumerate(scores) if score > 0]
         if limit and limit.strip():
             wanted = {title_key(title) for title in longest_titles(limit, set(keys))}
-            inside = [i for i, key in enumerate(keys) if key in wanted]
-        best = sorted(inside, key=lambda i: (-scores[i], i))[:k]
+            candidates = [i for i, key in enumerate(keys) if key in wanted]
+        best = sorted(candidates, key=lambda i: (-scores[i], i))[:k]
         return [replace(self.passages[i], score=scores[i]) for i in best]
 
     def scores(self, query: str) -> list[float]:
         """Return the BM25 score of every passage; repeated query words count once."""
         n, scores = len(self.passages), [0.0] * len(self.passages)
         for word in dict.fromkeys(tokens(query)):
-            holding = self.postings.get(word, {})
-            idf = math.log(1 + (n - len(holding) + 0.5) / (len(holding) + 0.5))
-            for i, times in holding.items():
+            postings = self.postings.get(word, {})
+            # log(1 + …), so that the weight of a frequent word is not negative
+            idf = math.log(1 + (n - len(postings) + 0.5) / (len(postings) + 0.5))
+            for i, count in postings.items():
                 norm = 1 - B + B * self.lengths[i] / self.mean
-                scores[i] += idf * times * (K1 + 1) / (times + K1 * norm)
+                scores[i] += idf * count * (K1 + 1) / (count + K1 * norm)
         return scores
 
 
 def from_passages(passages: Sequence[Passage]) -> InMemoryIndex:
+    """Return an index in memory of a few passages."""
     return InMemoryIndex(passages)

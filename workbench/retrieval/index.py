@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.retrieval.encoder import load_encoder
 from workbench.retrieval.in_memory import InMemoryIndex
@@ -26,13 +26,18 @@ from workbench.retrieval.words import (
 from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject, Passage, WorkbenchError
 
+if TYPE_CHECKING:
+    import numpy as np
+    from lancedb import DBConnection
+    from lancedb.table import Table
+
 ROOT = Path("runs/indexes")
 CARD, TABLE, SCHEMA = "index.json", "passages", 1
-NEEDED = ("status", "source", "words", "encoder", "command")  # of a card
-MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; what is beyond is not looked at
-FUSED, RRF = 50, 60  # how deep each list is read for fusion; the constant of Cormack et al. 2009
-DEEPER = 8  # how many times k are read, to order equal scores
-# of the vector index: cells read, and how many times k are compared exactly
+NEEDED = ("status", "source", "words", "encoder", "command")  # required keys of a card
+MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; the rest is ignored
+FUSED, RRF = 50, 60  # length of each list for fusion; the constant of Cormack et al. 2009
+DEEPER = 8  # 8 k passages are read, so that equal scores can be ordered by id
+# of the vector index: cells that are read; 10 k vectors are compared exactly
 PROBES, REFINE = 32, 10
 THREADS = 4
 
@@ -41,8 +46,11 @@ Mode = Literal["text", "dense", "hybrid"]
 
 @dataclass(frozen=True)
 class Index:
-    """A finished index. `card` describes its source and settings; `search` is a
-    `workbench.retrieval.Search`.
+    """A finished index on the disk.
+
+    Attributes:
+        folder: the LanceDB directory.
+        card: source, settings and counts, as in `index.json`.
     """
 
     folder: Path
@@ -72,24 +80,24 @@ class Index:
             raise WorkbenchError("search takes a list of queries and, if any, a list of titles")
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
-        asked = list(zip(limits, map(bag, queries), strict=True))
+        requests = list(zip(limits, map(bag, queries), strict=True))
         groups: dict[str, list[str]] = defaultdict(list)
-        for limit, query in dict.fromkeys(asked):
+        for limit, query in dict.fromkeys(requests):
             groups[limit].append(query)
         hits: dict[tuple[str, str], list[Passage]] = {}
-        everywhere = groups.pop("", [])
-        for query, passages in zip(everywhere, self._search(everywhere, k, mode), strict=True):
+        unlimited = groups.pop("", [])
+        for query, passages in zip(unlimited, self._search(unlimited, k, mode), strict=True):
             hits["", query] = passages
-        # Inside titles the pages are read once for all queries that name them, ranked in memory.
+        # limited queries: read the named pages once for all their queries and rank them in memory
         columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
         names = list(groups)
-        for start in range(0, len(names), 200):  # so many pages in memory at a time
+        for start in range(0, len(names), 200):  # limits the pages in memory
             chunk = names[start : start + 200]
             for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
                 ranked = self._rank(groups[limit], rows, k, mode)
                 for query, passages in zip(groups[limit], ranked, strict=True):
                     hits[limit, query] = passages
-        return [list(hits[key]) for key in asked]
+        return [list(hits[key]) for key in requests]
 
     def _check_mode(self, mode: str) -> None:
         if mode not in ("text", "dense", "hybrid"):
@@ -103,12 +111,12 @@ class Index:
 
     @property
     def width(self) -> int | None:
-        """The dimension of the vectors; None without vectors."""
+        """Return the dimension of the vectors, or None without vectors."""
         schema = self._table.schema
         return schema.field("vector").type.list_size if "vector" in schema.names else None
 
     @cached_property
-    def _table(self) -> Any:
+    def _table(self) -> Table:
         return connect(self.folder).open_table(TABLE)
 
     def _search(self, queries: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
@@ -128,7 +136,7 @@ class Index:
         with ThreadPoolExecutor(THREADS) as pool:
             return list(pool.map(search, queries))
 
-    def _encode(self, queries: Sequence[str]) -> Any:
+    def _encode(self, queries: Sequence[str]) -> np.ndarray | list[np.ndarray]:
         return load_encoder(self.card["encoder"])(queries) if queries else []
 
     def _text(self, query: str, k: int) -> list[Passage]:
@@ -138,22 +146,22 @@ class Index:
             return []
         words = f"{query} {' '.join(dict.fromkeys(hidden_words(query).split()))}"
 
-        def ask(limit: int) -> list[JsonObject]:
+        def read(limit: int) -> list[JsonObject]:
             search = self._table.search(MatchQuery(words, "body"), query_type="fts")
             return search.select(["id", "title", "body", "_score"]).limit(limit).to_list()
 
-        return _best(ask, k, lambda row: row["_score"])
+        return _best(read, k, lambda row: row["_score"])
 
-    def _dense(self, query: str, vector: Any, k: int) -> list[Passage]:
+    def _dense(self, query: str, vector: np.ndarray, k: int) -> list[Passage]:
         if not query:
             return []
 
-        def ask(limit: int) -> list[JsonObject]:
+        def read(limit: int) -> list[JsonObject]:
             search = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
             search = search.nprobes(PROBES).refine_factor(REFINE)
             return search.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
 
-        return _best(ask, k, lambda row: 1 - row["_distance"])
+        return _best(read, k, lambda row: 1 - row["_distance"])
 
     def _rank(
         self, queries: Sequence[str], rows: Sequence[JsonObject], k: int, mode: Mode
@@ -167,6 +175,7 @@ class Index:
         if mode != "text" and rows:
             import numpy as np
 
+            # (queries, dimension) @ (dimension, rows)
             cosines_QN = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
             lists.append([_ranked(passages, scores, deep) for scores in cosines_QN.tolist()])
         if len(lists) == 2:
@@ -188,13 +197,8 @@ class Index:
             names = ",".join(
                 "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
             )
-            for row in (
-                self._table.search()
-                .where(f"key IN ({names})")
-                .select(list(columns))
-                .limit(None)
-                .to_list()
-            ):
+            search = self._table.search().where(f"key IN ({names})").select(list(columns))
+            for row in search.limit(None).to_list():
                 by_key[row["key"]].append(row)
         for rows in by_key.values():
             rows.sort(key=lambda row: (row["row"], int(row["id"].rpartition(":")[2])))
@@ -238,18 +242,19 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 
 
 def _best(
-    ask: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
+    read: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
 ) -> list[Passage]:
     """Return the best k of a search; more are read so that equal scores can be ordered by id."""
-    rows = ask(DEEPER * k)
+    rows = read(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
 
 def _passage(row: JsonMapping) -> Passage:
+    """Return the passage of a row. `body` is the title, the text and, after a NUL, hidden words."""
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
-def place(name: str | Path, root: Path | str = ROOT) -> Path:
+def index_folder(name: str | Path, root: Path | str = ROOT) -> Path:
     """Return the folder of an index: under `root`, unless the name is a path.
 
     Raises WorkbenchError if the name is not a word, a path, or an existing index.
@@ -260,40 +265,44 @@ def place(name: str | Path, root: Path | str = ROOT) -> Path:
     usable = is_path or re.fullmatch(r"\w[\w.-]*", path.name) or (folder / CARD).exists()
     if path.name in ("", "..", ".") or not usable:
         raise WorkbenchError(
-            f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', or a path"
-            " that begins with ./"
+            f"'{name}' is not a valid name of an index: use letters, digits, '-', '_' and '.', or a"
+            " path that begins with ./"
         )
     return folder
 
 
 def read_card(folder: Path) -> JsonObject | None:
+    """Return the card of an index, or None if the folder has none.
+
+    Raises WorkbenchError if it is damaged or of another version.
+    """
     if not (folder / CARD).exists():
         return None
     if (card := read_json(folder / CARD)) is None:
         raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name")
     if card.get("schema") != SCHEMA:
         raise WorkbenchError(
-            f"{folder}: another version of the workbench built this index: build it anew under"
+            f"{folder}: another version of the workbench built this index: build it again under"
             " another name"
         )
     complete = card.get("status") == "complete"
-    lacking = {*NEEDED, *(["passages"] if complete else [])} - card.keys()
-    if lacking:
+    if missing := {*NEEDED, *(["passages"] if complete else [])} - card.keys():
         raise WorkbenchError(
-            f"{folder / CARD} is damaged (it lacks {', '.join(sorted(lacking))}): delete that"
+            f"{folder / CARD} is damaged (it lacks {', '.join(sorted(missing))}): delete that"
             " folder and build it again"
         )
     return card
 
 
 def build_command(folder: Path, source: str, words: int, encoder: str | None) -> str:
+    """Return the command that builds or resumes an index."""
     options = [
         *(["--words", str(words)] if words != 100 else []),
         *(["--encoder", encoder] if encoder else []),
     ]
     path = str(folder) if len(folder.parts) > 1 else f"./{folder}"
-    named = folder.name if folder.parent == ROOT else path
-    return shlex.join(["workbench", "index", "build", named, "--from", source, *options])
+    name = folder.name if folder.parent == ROOT else path
+    return shlex.join(["workbench", "index", "build", name, "--from", source, *options])
 
 
 def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
@@ -302,7 +311,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
     Raises WorkbenchError if there is no complete index; the message names the command that
     builds it.
     """
-    folder = place(name, root)
+    folder = index_folder(name, root)
     card = read_card(folder)
     if card is None and len(Path(name).parts) == 1 and (Path(name) / CARD).exists():
         folder = Path(name)
@@ -313,13 +322,16 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
             f" `workbench index build {shlex.quote(str(name))} --from FILE`"
         )
     if card["status"] != "complete":
-        raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
+        raise WorkbenchError(
+            f"the index {folder} is not finished: resume it with `{card['command']}`"
+        )
     return Index(folder, card)
 
 
 def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
-    """Return the cards of all indexes under `root` with their `name`; a damaged one has the reason
-    as `status`.
+    """Return the cards of all indexes under `root` with their `name`.
+
+    The `status` of a damaged index is the reason.
     """
     cards = []
     for path in sorted(Path(root).glob(f"*/{CARD}")):
@@ -333,8 +345,9 @@ def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
     return cards
 
 
-def connect(folder: Path) -> Any:
-    """Open the LanceDB directory; its log level is read at import, so it is set before."""
+def connect(folder: Path) -> DBConnection:
+    """Open a LanceDB directory."""
+    # LanceDB reads its log level at import
     os.environ.setdefault("LANCEDB_LOG", "error")
     os.environ.setdefault("LANCE_LOG", "error")
     import lancedb

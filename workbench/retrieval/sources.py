@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
 from workbench.data.record import passage_id
@@ -17,7 +17,10 @@ from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import hub
 from workbench.world.world import load_world
 
-EXPECTED = "'text', and if there are any 'title' and 'id'"
+if TYPE_CHECKING:
+    from datasets import IterableDataset
+
+EXPECTED = "'text' and, optionally, 'title' and 'id'"
 TEXT_SUFFIXES = (".txt", ".md")
 FORMATS = (
     "JSONL, JSON, Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder of plain"
@@ -27,19 +30,25 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Page:
+    """A page of a source, before it is split into passages."""
+
     id: str
     title: str
     text: str
 
 
-# the row's number in its source, from 1; the page, or why there is none
+# number of the row in its source, from 1; the page, or the problem as text
 Row = tuple[int, Page | str]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of pages. `pages(skip)` yields the rows after number `skip`; `fingerprint`
-    identifies the pages.
+    """A source of pages.
+
+    Attributes:
+        spec: the argument of `--from`.
+        fingerprint: identifies the content.
+        pages: number of rows to skip -> the rows after them.
     """
 
     spec: str
@@ -100,7 +109,7 @@ def _file(path: Path) -> Source:
     suffix = suffix_of(path)
     if suffix not in (*ROWS, *TEXT_SUFFIXES):
         raise WorkbenchError(
-            f"{path}: not a kind of file that is read: give {FORMATS}, or one of these with .gz"
+            f"{path}: this file format is not supported: give {FORMATS}, or one of these with .gz"
             " or .bz2"
         )
     digest, size = _digest(path), path.stat().st_size
@@ -139,11 +148,11 @@ def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iter
     """
     for number, path in enumerate(paths[skip:], start=skip + 1):
         title = clean(Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem)
-        inside = path.relative_to(folder).with_suffix("").as_posix() if folder else title
+        name = path.relative_to(folder).with_suffix("").as_posix() if folder else title
         with open_bytes(path) as file:
             data = file.read()
         try:
-            yield number, Page(clean(inside), title, clean(data.decode("utf-8-sig")))
+            yield number, Page(clean(name), title, clean(data.decode("utf-8-sig")))
         except UnicodeDecodeError:
             yield number, f"{path.name} is not UTF-8"
 
@@ -188,21 +197,21 @@ def _hub(spec: str) -> Source:
         )
     full_spec = f"hf:{name}:{split or 'train'}"
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
-    # a finished index asks for nothing
+    # opened only when rows are read: a finished index needs no network
     stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
     return Source(full_spec, full_spec, lambda skip: rows_of(stream(), full_spec, skip))
 
 
-def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
+def _stream(spec: str, name: str, config: str | None, split: str) -> IterableDataset:
     try:
         return hub.dataset(name, config, split, streaming=True)
     except OSError as error:
         raise WorkbenchError(
-            f"{spec}: cannot be opened ({error}): check the name and that the hub is within reach"
+            f"{spec}: cannot be opened ({error}): check the name and the connection to the hub"
         ) from None
 
 
-def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
+def rows_of(stream: IterableDataset, spec: str, skip: int) -> Iterator[Row]:
     """Yield the rows of a streamed data set after the first `skip`."""
     _check_columns(spec, stream.column_names)
     rows = iter(stream.skip(skip))
@@ -210,11 +219,11 @@ def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
     while True:
         try:
             row = next(rows, None)
-        except Exception as error:  # the connection broke
+        except Exception as error:  # the connection failed; libraries raise many types
             reason = " ".join(str(error).split())[:200]
             raise WorkbenchError(
-                f"{spec}: broke off after {number} rows ({reason}): the same command goes on from"
-                " there"
+                f"{spec}: the connection failed after {number} rows ({reason}): the same command"
+                " resumes there"
             ) from None
         if row is None:
             return

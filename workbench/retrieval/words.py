@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Container
 
-# Scripts that are written without spaces: Thai to Khmer, kana, Han (with its extensions).
+# scripts without spaces between words: Thai to Khmer, kana, Han (with its extensions)
 _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -14,8 +14,8 @@ _SPACELESS = (
 _COUNTED = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]{{1,64}}")
 _RUN = re.compile(rf"[{_SPACELESS}]+|(?:(?![{_SPACELESS}])[^\W_])+")
 _FIRST_SPACELESS = re.compile(rf"[{_SPACELESS}]")
-_JOINING = frozenset("'’‘ʼ`´.·")  # vanish from a title; other punctuation separates words
-_TELLING = frozenset("#%&@*")  # is all that tells C# from C
+_REMOVED = frozenset("'’‘ʼ`´.·")  # removed from a title; other punctuation separates words
+_KEPT = frozenset("#%&@*")  # punctuation that distinguishes titles, such as C# from C
 
 
 def word_starts(text: str) -> list[int]:
@@ -91,12 +91,10 @@ def title_key(title: str) -> str:
 
 
 def _plain(character: str) -> str:
-    if character in _JOINING:
+    if character in _REMOVED:
         return ""
     return (
-        " "
-        if unicodedata.category(character)[0] == "P" and character not in _TELLING
-        else character
+        " " if unicodedata.category(character)[0] == "P" and character not in _KEPT else character
     )
 
 

@@ -58,7 +58,9 @@ class Plan:
         assert self.checks is not None, "a row without verdicts needs a judge"
         # without rewards, the outcome of a row without gold answers is not a failure
         optional = not self.rewards
-        return assemble(self.checks, self.needed, self.rewards, self.sections, where_given=optional)
+        return assemble(
+            self.checks, self.needed, self.rewards, self.sections, gold_optional=optional
+        )
 
     def score(self, items: list[Item]) -> Scored:
         """Judge the rows of a chunk that have no verdicts, and compute the rewards of all."""

@@ -46,7 +46,7 @@ class LLMJudge:
     def ask(self) -> BatchJudge:
         """The model itself, from prompts to replies. No file is made before the first reply."""
         key = key_of(self.url)
-        return endpoint(self.url, self.model, key=key, cache=self.cache, kept_as=ANYWHERE)
+        return endpoint(self.url, self.model, key=key, cache=self.cache, cache_address=ANYWHERE)
 
     def checks(self, evidence: bool = True) -> Checks:
         """Return the model's checks. Nothing is sent, and no file is made, before a check is

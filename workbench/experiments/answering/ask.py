@@ -10,7 +10,7 @@ from workbench.experiments.answering.reader import MOST, reader_of
 from workbench.experiments.answering.sources import Sources, closed_world, question_text, stored
 from workbench.experiments.answering.support import Answer, supported
 from workbench.methods.bench import bench, check_policy
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.generate import Policy, generate
 from workbench.policies.load import Engine, check_engine
 from workbench.retrieval.index import ROOT, Mode
@@ -84,7 +84,7 @@ def answer_from(
     reader = reader_of(path, load())
     prompt = reader.prompt(sources.question(text, checks), found, k)
     responses = generate(reader.policy, [prompt], max_new_tokens=reader.new_tokens, greedy=True)
-    [feedback] = assemble(checks, ["fact"], {}, SAID)(responses)
+    [feedback] = assemble(checks, ["fact"], {}, ANSWER_SECTIONS)(responses)
     notes = []
     wanted = min(k or 0, len(found))
     if len(prompt.passages) < wanted:

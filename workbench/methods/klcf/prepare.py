@@ -27,7 +27,7 @@ from workbench.methods.klcf.prepared import (
     identity_of,
     read_values,
 )
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.runs.folder import differences, read_json
 from workbench.training.collect import SAMPLES, collect
 from workbench.training.stage import order
@@ -47,7 +47,7 @@ def check_checks(checks: Checks) -> Grade:
     Raises:
         WorkbenchError: the checks cannot verify facts.
     """
-    return assemble(checks, ["fact"], {}, SAID)
+    return assemble(checks, ["fact"], {}, ANSWER_SECTIONS)
 
 
 def prepare(

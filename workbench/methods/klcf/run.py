@@ -21,7 +21,7 @@ from workbench.methods.klcf.prepared import (
 )
 from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.truth import scorer_of, truth
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.load import load_policy
 from workbench.runs.folder import policy_hash
 from workbench.training.scorer import MODEL, check_room, load_reward_model
@@ -72,7 +72,7 @@ class KLCFRun:
         if not bench.llm_judge and "fact" in verify and "fact" not in names:
             names = (*names, "fact")  # recorded for the metrics; judging is free here
         rewards = {"klcf": reward(config)}
-        return assemble(replace(bench.checks, verify=verify), names, rewards, SAID)
+        return assemble(replace(bench.checks, verify=verify), names, rewards, ANSWER_SECTIONS)
 
     def _truth(self, stage: Path) -> Verify:
         if self.config.rewarded == "model":

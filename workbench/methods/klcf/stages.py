@@ -20,7 +20,7 @@ from workbench.methods.klcf.prepared import FILES, read_prepared
 from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.run import GENERAL, PREPARE, TRUTH_MODEL, KLCFRun
 from workbench.methods.method import training_questions
-from workbench.pipeline import SAID, assemble
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.training import reward_model
 from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.grpo import grpo_stage
@@ -44,7 +44,7 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     check_checks(bench.checks)
     verify = {**bench.checks.verify, **({"general": _not_trained} if config.w_general else {})}
     names = checks(replace(config, judged_by="fact"))
-    assemble(replace(bench.checks, verify=verify), names, {"klcf": reward(config)}, SAID)
+    assemble(replace(bench.checks, verify=verify), names, {"klcf": reward(config)}, ANSWER_SECTIONS)
     prepared: JsonObject = {
         "method": "klcf",
         "prompts": asdict(config.prompts),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from workbench.methods.bench import Bench
 from workbench.methods.knowrl.config import PARTS, TINY, KnowRL, checks, reward, training
 from workbench.methods.method import Method, training_questions
-from workbench.pipeline import THOUGHT
+from workbench.pipeline import THINK_SECTIONS
 from workbench.training.collect import collect_in_stage
 from workbench.training.grpo import grpo_stage
 from workbench.training.offline import offline_stage
@@ -51,7 +51,7 @@ METHOD = Method(
     KnowRL,
     reward,
     checks,
-    lambda config: THOUGHT,
+    lambda config: THINK_SECTIONS,
     stages,
     PARTS,
     {"tiny": TINY},

@@ -16,7 +16,7 @@ from workbench.methods.truthrl.reward import (
     reasoning,
     ternary,
 )
-from workbench.pipeline import THOUGHT
+from workbench.pipeline import THINK_SECTIONS
 from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
 from workbench.types import RewardFn
@@ -94,7 +94,7 @@ def checks(config: TruthRL) -> tuple[str, ...]:
 
 def sections(config: TruthRL) -> frozenset[str]:
     """What the reasoning claims, where it is looked at."""
-    return THOUGHT if config.reasoning != "none" else frozenset()
+    return THINK_SECTIONS if config.reasoning != "none" else frozenset()
 
 
 def training(config: TruthRL) -> Training:
