@@ -209,7 +209,7 @@ def test_classes_may_be_named_by_hand(saved: Any) -> None:
     with pytest.raises(WorkbenchError, match="--classes"):
         load_named(str(folder))
     assert load_named(str(folder), TWO).columns[0] == 1
-    with pytest.raises(WorkbenchError, match="2 classes, and 3 are named"):
+    with pytest.raises(WorkbenchError, match="2 classes, but --classes names 3"):
         load_named(str(folder), THREE)
 
 

@@ -92,12 +92,12 @@ def exchange_number(row: Row, rng: random.Random) -> Row | None:
 
 
 def exchange_count(row: Row, rng: random.Random) -> Row | None:
+    """Exchange a number word ("two" to "twelve") of a supported claim for another."""
     mention = COUNT.search(row.claim)
     if row.label != SUPPORT or not mention or mention.group() not in row.premise.lower():
         return None
-    return _contradicted(
-        row, mention.span(), rng.choice([word for word in COUNTS if word != mention.group()])
-    )
+    others = [word for word in COUNTS if word != mention.group()]
+    return _contradicted(row, mention.span(), rng.choice(others))
 
 
 def negate(row: Row, rng: random.Random) -> Row | None:
@@ -105,11 +105,7 @@ def negate(row: Row, rng: random.Random) -> Row | None:
     mention = VERB.search(row.claim)
     if row.label != SUPPORT or not mention or re.search(r"\b(not|no|never)\b|n't", row.claim):
         return None
-    return replace(
-        row,
-        claim=row.claim[: mention.end()] + " not" + row.claim[mention.end() :],
-        label=CONTRADICT,
-    )
+    return _contradicted(row, (mention.end(), mention.end()), " not")
 
 
 def exchange_name(names: Sequence[str]) -> Rule:
@@ -155,31 +151,25 @@ def mismatch_premise(others: Sequence[str]) -> Rule:
         sample = [
             other
             for other in rng.sample(others, min(200, len(others)))
-            if other[:40] != row.premise[:40]
+            if other[:40] != row.premise[:40]  # premises of one page often have the same start
         ]
         if not sample:
             return None
-        return replace(
-            row,
-            premise=max(sample, key=lambda other: len(words & set(other.lower().split()))),
-            label=NEUTRAL,
-        )
+        similar = max(sample, key=lambda other: len(words & set(other.lower().split())))
+        return replace(row, premise=similar, label=NEUTRAL)
 
     return rule
 
 
 def instruct(row: Row, rng: random.Random) -> Row | None:
     """Add an instruction before, after or (most often) inside the claim and keep the label."""
+    claim = row.claim
     if rng.random() < 0.7:
         embedded = "".join(map(rng.choice, rng.choice(EMBEDDED)))
-        return replace(
-            row, claim=row.claim.rstrip(" .") + embedded + "." * row.claim.rstrip().endswith(".")
-        )
-    instruction = rng.choice(INSTRUCTIONS)
-    return replace(
-        row,
-        claim=f"{instruction} {row.claim}" if rng.random() < 0.3 else f"{row.claim} {instruction}",
-    )
+        stop = "." * claim.rstrip().endswith(".")
+        return replace(row, claim=claim.rstrip(" .") + embedded + stop)
+    parts = [rng.choice(INSTRUCTIONS), claim]
+    return replace(row, claim=" ".join(parts if rng.random() < 0.3 else parts[::-1]))
 
 
 def augment(rows: Sequence[Row], seed: int, share: float = 0.25) -> list[Row]:
@@ -193,22 +183,14 @@ def augment(rows: Sequence[Row], seed: int, share: float = 0.25) -> list[Row]:
     premises: dict[str, list[str]] = defaultdict(list)
     for row in factual:
         premises[row.source].append(row.premise)
-    short = [row.premise for row in factual if len(row.premise.split()) < 40] or [
-        row.premise for row in rows
-    ]
+    short = [row.premise for row in factual if len(row.premise.split()) < 40]
+    short = short or [row.premise for row in rows]
     names = sorted({name for row in rows for name in NAME.findall(row.claim)}) or ["Amsterdam"]
-    general: list[Rule] = [
-        exchange_number,
-        exchange_name(names),
-        negate,
-        surround(short),
-        instruct,
-        instruct,
-        instruct,
-    ]  # three times: at a lower rate the model does not learn it
+    general: list[Rule] = [exchange_number, exchange_name(names), negate, surround(short)]
+    general += [instruct] * 3  # at a lower rate the model does not learn to ignore instructions
     mismatch = {source: mismatch_premise(texts) for source, texts in premises.items()}
     new_rows: list[Row] = []
-    for _ in range(int(20 * share * len(rows))):
+    for _ in range(int(20 * share * len(rows))):  # bounds the work if rules rarely apply
         if len(new_rows) >= share * len(rows):
             break
         row = rng.choice(factual if rng.random() < 0.7 else rows)
@@ -229,10 +211,9 @@ def _other_number(text: str, rng: random.Random) -> str:
     value = int(plain)
     if 1000 <= value <= 2100 and "," not in text:  # a year
         return str(value + rng.choice((-30, -12, -7, -3, -2, -1, 1, 2, 4, 9, 21)))
-    other = (
-        value + rng.choice((-2, -1, 1, 2, 3))
-        if value < 20
-        else round(value * rng.choice((0.4, 0.7, 1.2, 1.5, 3)))
-    )
+    if value < 20:
+        other = value + rng.choice((-2, -1, 1, 2, 3))
+    else:
+        other = round(value * rng.choice((0.4, 0.7, 1.2, 1.5, 3)))
     other = abs(other) if other != value and other >= 0 else value + 1
     return f"{other:,}" if "," in text else str(other)

@@ -27,7 +27,7 @@ def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
     """Return `verifier.settings` with temperature and thresholds fitted on `rows`."""
     import torch
 
-    scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()
+    scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()  # N rows
     gold_N = torch.tensor([row.label for row in rows])
     temperature = fit_temperature(scores_NK, gold_N)
     probabilities_NK = (scores_NK / temperature).softmax(-1)
@@ -75,7 +75,7 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
     def balanced(split: float) -> float:
         return round(float(balanced_accuracy_score(gold_N == 0, support_N >= split)), 9)
 
-    # The tuples break ties: the highest thresholds, the split nearest to .5.
+    # the tuples break ties: the highest thresholds, the split nearest to .5
     _, high, low = min((cost(high, low), -high, -low) for high in BAND for low in BAND)
     _, _, split = max((balanced(split), split - 0.5, split) for split in SPLIT)
     return replace(settings, support=-high, contradict=-low, split=split)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.jsonl import write_json
@@ -21,10 +21,15 @@ from workbench.verifier.named import NamedVerifier, with_known_labels
 from workbench.verifier.rows import Row, Split, read_rows
 from workbench.verifier.verifier import Verifier, read_tensors
 
+if TYPE_CHECKING:
+    from torch.nn import ModuleDict
+
 SPEED_ROWS = 512
 
 
-def make_card(folder: Path, split: Split, model: Any, run: JsonMapping, threads: int) -> JsonObject:
+def make_card(
+    folder: Path, split: Split, model: ModuleDict, run: JsonMapping, threads: int
+) -> JsonObject:
     """Calibrate the adapter in `folder` on the dev rows, measure it there and return its card.
 
     `model` is the model before compression, `run` holds the training settings and `seconds`.
@@ -59,7 +64,7 @@ def make_card(folder: Path, split: Split, model: Any, run: JsonMapping, threads:
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit the temperature and the thresholds of a classifier on `data` and measure it there.
 
-    Writes `card.json` into the folder `out`, which `--verifier` then takes. Returns the card.
+    Writes `card.json` into the folder `out`, which `--verifier` accepts. Returns the card.
     """
     rows = with_known_labels(read_rows(data), verifier)
     with use_threads(threads):
@@ -82,7 +87,7 @@ def _measured(
     verifier: Verifier, uncalibrated: Verifier, rows: Sequence[Row], threads: int
 ) -> JsonObject:
     with use_threads(threads):
-        dev, raw = (evaluate_verifier(one, rows) for one in (verifier, uncalibrated))
+        dev, raw = evaluate_verifier(verifier, rows), evaluate_verifier(uncalibrated, rows)
     with use_threads(1):
         speed = evaluate_verifier(verifier, rows[:SPEED_ROWS])
     return {
@@ -96,6 +101,6 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def rounded(card: JsonMapping) -> Any:
+def rounded(card: JsonMapping) -> JsonObject:
     """Return the card with floats rounded to five digits."""
     return json.loads(json.dumps(card), parse_float=lambda text: round(float(text), 5))

@@ -80,14 +80,14 @@ def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[st
 
 def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObject]:
     """Recall and precision per class; None if the class never occurs or is never predicted."""
-    found = {}
+    table = {}
     for number, name in enumerate(LABELS):
         gold, predicted = gold_N == number, predicted_N == number
         n, hits = int(gold.sum()), int((gold & predicted).sum())
         recall = hits / n if n else None
         precision = hits / int(predicted.sum()) if predicted.any() else None
-        found[name] = {"n": n, "recall": recall, "precision": precision}
-    return found
+        table[name] = {"n": n, "recall": recall, "precision": precision}
+    return table
 
 
 def _confusion(

@@ -52,12 +52,14 @@ def objections(claim: str, evidence: Mentions) -> list[Objection]:
     if not is_english(tokens):
         return []
     tokens = without_denied(tokens)
-    found = {
+    missing = {
         "number": missing_numbers(tokens, evidence.numbers),
         "name": missing_names(tokens, evidence.names),
     }
     return [
-        (kind, text) for kind, texts in found.items() for text in dict.fromkeys(texts[:MOST_SHOWN])
+        (kind, text)
+        for kind, texts in missing.items()
+        for text in dict.fromkeys(texts[:MOST_SHOWN])
     ]
 
 
@@ -79,9 +81,10 @@ def without_denied(tokens: Sequence[Token]) -> list[Token]:
     asserted: list[Token] = []
     denied = False
     for i, token in enumerate(tokens):
-        after = {one.word for one in tokens[i + 1 : i + 3]}
-        listed = token.word == "," and any(one.value for one in tokens[i + 1 : i + 2])
-        if (token.kind == "mark" and not listed) or token.word in ("but", "and"):
+        after = {other.word for other in tokens[i + 1 : i + 3]}
+        # a comma before a number often belongs to a date or a list
+        in_list = token.word == "," and any(other.value for other in tokens[i + 1 : i + 2])
+        if (token.kind == "mark" and not in_list) or token.word in ("but", "and"):
             denied = False
         elif token.word in DENIALS and after.isdisjoint(NO_DENIAL):
             denied = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.types import WorkbenchError
 from workbench.util.hub import from_disk_or_hub
@@ -16,9 +16,11 @@ from workbench.util.minilm import packaged_folder
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Encoding
 
-HIDDEN = 384
+HIDDEN = 384  # size of the encoder's states
 MAX_LENGTH = 256  # word pieces of a pair, including [CLS] and two [SEP]
+Pair = tuple[list[int], list[int]]  # token ids and token types of an encoded pair
 
 
 def base_folder() -> Path:
@@ -39,7 +41,7 @@ def base_folder() -> Path:
     return folder
 
 
-def new_model(dropout: float = 0.0) -> Any:
+def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
     """Return the untrained cross-encoder: packaged encoder, new head (torch's current seed)."""
     import torch
     from safetensors.torch import load_file
@@ -66,19 +68,18 @@ def new_model(dropout: float = 0.0) -> Any:
     return torch.nn.ModuleDict({"encoder": encoder, "head": head})
 
 
-def logits(model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Return the raw scores (pairs, 3) of a batch from `collate`.
+def logits(model: torch.nn.ModuleDict, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Return the raw scores (B, 3) of a batch of B pairs from `collate`.
 
     The head reads the [CLS] state, the mean of each side (u, v), |u − v| and u · v. The packaged
     weights were trained on such means (Reimers & Gurevych, arXiv 1908.10084).
     """
     import torch
 
-    state_BTD = model["encoder"](**batch).last_hidden_state  # (pairs, tokens, HIDDEN)
-    claim_BT1 = (
-        (batch["token_type_ids"] * batch["attention_mask"]).unsqueeze(-1).to(state_BTD.dtype)
-    )
-    premise_BT1 = batch["attention_mask"].unsqueeze(-1).to(state_BTD.dtype) - claim_BT1
+    state_BTD = model["encoder"](**batch).last_hidden_state  # T tokens, D = HIDDEN
+    mask_BT1 = batch["attention_mask"].unsqueeze(-1).to(state_BTD.dtype)
+    claim_BT1 = batch["token_type_ids"].unsqueeze(-1) * mask_BT1
+    premise_BT1 = mask_BT1 - claim_BT1
     u_BD, v_BD = (
         (state_BTD * side_BT1).sum(1) / side_BT1.sum(1).clamp(min=1)
         for side_BT1 in (premise_BT1, claim_BT1)
@@ -103,11 +104,11 @@ class Encoder:
             for mark in ("[CLS]", "[SEP]")
         )
 
-    def texts(self, texts: Sequence[str]) -> list[Any]:
+    def texts(self, texts: Sequence[str]) -> list[Encoding]:
         """Return the word pieces (`ids`, `offsets`) of each text, without special tokens."""
         return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
 
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+    def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
         """Return token ids and token types of each (premise, claim).
 
         A claim is cut to half of the pair's length.
@@ -115,32 +116,36 @@ class Encoder:
         pieces = self.texts([text for pair in pairs for text in pair])
         return [self.join(pieces[i].ids, pieces[i + 1].ids) for i in range(0, len(pieces), 2)]
 
-    def join(self, premise: list[int], claim: list[int]) -> tuple[list[int], list[int]]:
+    def join(self, premise: list[int], claim: list[int]) -> Pair:
+        """Join the token ids of a premise and a claim, cut to the maximum length."""
         claim = claim[: self.max_length // 2 - 2]
         premise = premise[: self.max_length - 3 - len(claim)]
         ids = [self.cls, *premise, self.sep, *claim, self.sep]
         return ids, [0] * (len(premise) + 2) + [1] * (len(claim) + 1)
 
 
-def collate(encoded: Sequence[tuple[list[int], list[int]]]) -> dict[str, torch.Tensor]:
-    """Pad encoded pairs: `input_ids`, `token_type_ids`, `attention_mask`, each (pairs, longest)."""
+def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
+    """Pad B encoded pairs: `input_ids`, `token_type_ids` and `attention_mask`, each (B, T)."""
     import torch
 
     width = max(len(ids) for ids, _ in encoded)
-    pad = [0] * width
+    columns = {
+        "input_ids": [ids for ids, _ in encoded],
+        "token_type_ids": [types for _, types in encoded],
+        "attention_mask": [[1] * len(ids) for ids, _ in encoded],
+    }
     return {
-        "input_ids": torch.tensor([(ids + pad)[:width] for ids, _ in encoded]),
-        "token_type_ids": torch.tensor([(types + pad)[:width] for _, types in encoded]),
-        "attention_mask": torch.tensor([([1] * len(ids) + pad)[:width] for ids, _ in encoded]),
+        name: torch.tensor([row + [0] * (width - len(row)) for row in rows])
+        for name, rows in columns.items()
     }
 
 
-def compress(model: Any, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor]:
-    """Return the adapter of a trained model: `NAME.down` (rank, in) and `NAME.up` (out, rank), or
-    `NAME` whole.
+def compress(model: torch.nn.ModuleDict, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor]:
+    """Return the adapter of a trained model.
 
-    Every change is scaled by `keep`: weights between the packaged and the trained ones generalise
-    better than either (WiSE-FT, arXiv 2109.01903).
+    A linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other tensors
+    whole. Every change is scaled by `keep`: weights between the packaged and the trained ones
+    generalise better than either (WiSE-FT, arXiv 2109.01903).
     """
     import torch
 
@@ -156,17 +161,15 @@ def compress(model: Any, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor
             and not name.startswith("encoder.embeddings")
         ):
             left_OM, scale_M, right_MI = torch.linalg.svd(delta, full_matrices=False)
-            root_R = scale_M[:rank].sqrt()
-            small[f"{name}.up"], small[f"{name}.down"] = (
-                left_OM[:, :rank] * root_R,
-                root_R[:, None] * right_MI[:rank],
-            )
+            root_R = scale_M[:rank].sqrt()  # each factor gets the root, so that both fit into fp16
+            small[f"{name}.up"] = left_OM[:, :rank] * root_R
+            small[f"{name}.down"] = root_R[:, None] * right_MI[:rank]
         elif delta.abs().max() > 0:
             small[name] = delta
     return {name: value.half().contiguous() for name, value in small.items()}
 
 
-def expand(small: Mapping[str, torch.Tensor]) -> Any:
+def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
     """Return the model of an adapter made by `compress`, ready for inference.
 
     Raises:
@@ -175,9 +178,8 @@ def expand(small: Mapping[str, torch.Tensor]) -> Any:
     model = new_model()
     state = model.state_dict()
     names = {name.removesuffix(".down").removesuffix(".up") for name in small}
-    if not names <= set(state) or not {name for name in state if name.startswith("head.")} <= set(
-        small
-    ):
+    head = {name for name in state if name.startswith("head.")}
+    if not names <= set(state) or not head <= set(small):
         raise WorkbenchError(
             "not the weights of a verifier of this version: train it again with `workbench verifier"
             " train`"
@@ -186,8 +188,8 @@ def expand(small: Mapping[str, torch.Tensor]) -> Any:
         if name.startswith("head."):
             state[name] = small[name].float()
         elif name in small:
-            state[name] = state[name] + small[name].float()
+            state[name] += small[name].float()
         else:
-            state[name] = state[name] + small[f"{name}.up"].float() @ small[f"{name}.down"].float()
+            state[name] += small[f"{name}.up"].float() @ small[f"{name}.down"].float()
     model.load_state_dict(state)
     return model.eval().requires_grad_(False)

@@ -15,15 +15,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.types import WorkbenchError
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
+from workbench.verifier.model import Encoder
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifier, read_settings
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Encoding
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 LONGEST = 512  # word pieces of a pair, unless the model allows fewer
 NEVER = -1e4  # the score of the class that a two-way model lacks
@@ -69,21 +72,21 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Named:
-    """A classifier by name: where it comes from, and its class names in column order."""
+    """A classifier by name."""
 
-    model: str
-    classes: tuple[str, ...]
+    model: str  # a folder, or a name on the hub
+    classes: tuple[str, ...]  # class names in column order
     revision: str = ""  # the hub's commit
 
 
-class _WordPieces:
-    """The encoder that `windows` needs, made of the model's own tokenizer."""
+class _WordPieces(Encoder):
+    """An encoder with the tokenizer of another model; only `texts` is used, by `windows`."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.pretrained = tokenizer
 
-    def texts(self, texts: Sequence[str]) -> list[Any]:
-        return self.tokenizer(
+    def texts(self, texts: Sequence[str]) -> list[Encoding]:
+        return self.pretrained(
             list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
         ).encodings
 
@@ -95,7 +98,13 @@ class NamedVerifier(Verifier):
     with `unsupported="wrong"`.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, named: Named, settings: Settings) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        named: Named,
+        settings: Settings,
+    ) -> None:
         self.named, self.columns = named, classes_of(named.classes, named.model)
         self.tokenizer = tokenizer
         super().__init__(model, settings, named.model, encoder=_WordPieces(tokenizer))
@@ -105,13 +114,14 @@ class NamedVerifier(Verifier):
         """Return raw scores (pairs, 3) in the order of `LABELS`; long premises are truncated."""
         import torch
 
-        read = [(premise, self.preprocess(claim)) for premise, claim in pairs]
-        order = sorted(range(len(read)), key=lambda i: len(read[i][0]) + len(read[i][1]))
-        scores_NK = torch.full((len(read), len(LABELS)), NEVER)
+        inputs = [(premise, self.preprocess(claim)) for premise, claim in pairs]
+        # pairs of similar length share a batch, the longest first
+        order = sorted(range(len(inputs)), key=lambda i: len(inputs[i][0]) + len(inputs[i][1]))
+        scores_NK = torch.full((len(inputs), len(LABELS)), NEVER)
         with torch.inference_mode():
             while order:
                 indices = order[-batch:]
-                logits_NC = self._logits([read[i] for i in indices])
+                logits_NC = self._logits([inputs[i] for i in indices])  # (batch, classes)
                 for label, column in enumerate(self.columns):
                     if column is not None:
                         scores_NK[indices, label] = logits_NC[:, column]
@@ -184,16 +194,13 @@ def load_named(
 
     try:
         config = from_disk_or_hub(AutoConfig.from_pretrained, model)
-        named = Named(
-            model,
-            tuple(classes) or _classes_in(config),
-            getattr(config, "_commit_hash", None) or "",
-        )
-        classes_of(named.classes, model)
-        if len(named.classes) != config.num_labels:
+        names = tuple(classes) or _classes_in(config)
+        named = Named(model, names, getattr(config, "_commit_hash", None) or "")
+        classes_of(names, model)
+        if len(names) != config.num_labels:
             raise WorkbenchError(
-                f"'{model}' has {config.num_labels} classes, and {len(named.classes)} are named:"
-                " name each"
+                f"'{model}' has {config.num_labels} classes, but --classes names {len(names)}:"
+                " name each class"
             )
         if Path(model).is_dir():
             check_no_pickle(sorted(Path(model).glob("*.bin")))
@@ -222,12 +229,12 @@ def load_named(
     return NamedVerifier(loaded, tokenizer, named, settings or Settings(max_length=longest))
 
 
-def _classes_in(config: Any) -> tuple[str, ...]:
+def _classes_in(config: PreTrainedConfig) -> tuple[str, ...]:
     return tuple(str(config.id2label[number]) for number in sorted(config.id2label, key=int))
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """Replace labels that the verifier lacks by neutral, as "contradict" of a two-way model."""
+    """Replace labels that the verifier lacks by neutral: a two-way model lacks "contradict"."""
     neutral = LABELS.index("neutral")
     known = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in known else replace(row, label=neutral) for row in rows]

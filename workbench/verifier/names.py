@@ -49,21 +49,22 @@ class Names:
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:
-    found = Names()
+    """Collect the names and words of tokenised texts."""
+    names = Names()
     for tokens in texts:
-        found.words.update(token.word for token in tokens)
+        names.words.update(token.word for token in tokens)
         capitals = {token.word for token in tokens if token.capital}
-        found.stems.update(word[:STEM] for word in capitals)
-        found.has_country = found.has_country or not capitals.isdisjoint(ALIKE)
-        found.open_subject = found.open_subject or _begins_without_name(tokens)
+        names.stems.update(word[:STEM] for word in capitals)
+        names.has_country |= not capitals.isdisjoint(ALIKE)
+        names.open_subject |= _begins_without_name(tokens)
         for run in _runs(tokens, starts=True):
             words = [token.word for token in run if token.word not in SMALL]
             for i, word in enumerate(words):
                 letters = "".join(other[0] for other in words[i : i + 7])
-                found.acronyms.update(letters[:size] for size in range(2, 8))
-                found.before[word].update(words[max(0, i - 3) : i])
-                found.after[word].update(words[i + 1 : i + 2])
-    return found
+                names.acronyms.update(letters[:size] for size in range(2, 8))
+                names.before[word].update(words[max(0, i - 3) : i])
+                names.after[word].update(words[i + 1 : i + 2])
+    return names
 
 
 def _runs(tokens: Sequence[Token], starts: bool) -> Iterator[list[Token]]:

@@ -43,25 +43,26 @@ class Numbers:
 
 
 def numbers_of(texts: Iterable[Sequence[Token]]) -> Numbers:
-    found = Numbers()
+    """Collect the numbers and dates of tokenised texts."""
+    numbers = Numbers()
     for tokens in texts:
         for i, token in enumerate(tokens):
             if token.value:
-                _add(found, tokens, i)
-    found.ordered = sorted(found.values)
-    return found
+                _add(numbers, tokens, i)
+    numbers.ordered = sorted(numbers.values)
+    return numbers
 
 
-def _add(found: Numbers, tokens: Sequence[Token], i: int) -> None:
+def _add(numbers: Numbers, tokens: Sequence[Token], i: int) -> None:
     value = tokens[i].value
     if tokens[i].kind != "decade":
-        found.values |= {value, _full_year(tokens, i)}
+        numbers.values |= {value, _full_year(tokens, i)}
     if tokens[i].kind != "ordinal" and value < 2200:
-        found.years |= {value, _full_year(tokens, i)}
+        numbers.years |= {value, _full_year(tokens, i)}
     for noun in _nouns(tokens, i):
-        found.counts[noun].add(value)
+        numbers.counts[noun].add(value)
     months = {token.month for token in tokens[max(0, i - 4) : i + 5]} - {0}
-    found.days |= {(month, value) for month in months}
+    numbers.days |= {(month, value) for month in months}
 
 
 def _full_year(tokens: Sequence[Token], i: int) -> float:
@@ -85,13 +86,16 @@ def _singular(word: str) -> str:
 def missing_numbers(claim: Sequence[Token], evidence: Numbers) -> list[str]:
     """Return the numbers of `claim`, as written, that the evidence neither states nor implies."""
     return [
-        one.text for i, one in enumerate(claim) if one.value and _is_missing(claim, i, evidence)
+        token.text
+        for i, token in enumerate(claim)
+        if token.value and _is_missing(claim, i, evidence)
     ]
 
 
 def _is_missing(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
     token, value = tokens[i], tokens[i].value
-    months = {one.month for one in (*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 3])} - {0}
+    near = (*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 3])
+    months = {other.month for other in near} - {0}
     if token.kind == "decade":
         return not _has_decade(int(value), evidence)
     if months and value <= 31 and evidence.days:
@@ -99,8 +103,9 @@ def _is_missing(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
     if value <= 1 or {value, _full_year(tokens, i)} & evidence.values:
         return False
     if token.kind == "ordinal":
-        centuries = [one.word for one in tokens[i + 1 : i + 4] if one.word.startswith("centur")]
-        years = evidence.years if centuries else ()
+        # "19th century" is known if the evidence has a year of it; "first" to "third" are common
+        is_century = any(after.word.startswith("centur") for after in tokens[i + 1 : i + 4])
+        years = evidence.years if is_century else ()
         return value > 3 and all((year + 99) // 100 != value for year in years)
     return not _explained(tokens, i, evidence)
 
@@ -116,13 +121,13 @@ def _has_decade(decade: int, evidence: Numbers) -> bool:
 def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
     """Whether the evidence may imply the number without stating it."""
     value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
-    before = {one.word for one in tokens[max(0, i - (2 if is_year else 3)) : i]}
+    before = {other.word for other in tokens[max(0, i - (2 if is_year else 3)) : i]}
     if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):
         return True
     if (before & UNDER or before >= {"up", "to"}) and _has(evidence.ordered, 0, value):
         return True
-    room = 5 if is_year else 0.05 * value
-    if before & ABOUT and _has(evidence.ordered, value - room, value + room):
+    tolerance = 5 if is_year else 0.05 * value
+    if before & ABOUT and _has(evidence.ordered, value - tolerance, value + tolerance):
         return True
     if is_year:  # evidence about "the 2014 film" may leave the year out
         attribute = i > 0 and (tokens[i - 1].word in ("the", "a", "an") or tokens[i - 1].capital)
@@ -134,13 +139,14 @@ def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
         and all(len(evidence.counts.get(noun, ())) != 1 for noun in nouns)
     ):
         return True
-    room = 0.02 * value if value % 1000 == 0 else 0.5 * (value % 1 == 0)
-    near = [_singular(one.word) for one in tokens[max(0, i - 2) : i + 4]]
-    length = value * max(DURATIONS.get(word, 0) for word in near)
+    # whole numbers may be rounded, whole thousands more coarsely
+    tolerance = 0.02 * value if value % 1000 == 0 else 0.5 * (value % 1 == 0)
+    near = [_singular(other.word) for other in tokens[max(0, i - 2) : i + 4]]
+    length = value * max(DURATIONS.get(word, 0) for word in near)  # in years
     lengths = {length - 1, length, length + 1} if length else set()
     return (
-        _has(evidence.ordered, value - room, value + room)
-        or any(year + one in evidence.years for one in lengths for year in evidence.years)
+        _has(evidence.ordered, value - tolerance, value + tolerance)
+        or any(year + years in evidence.years for years in lengths for year in evidence.years)
         or any(_is_converted(value, noun, evidence) for noun in nouns[:2] if noun in SIZES)
     )
 
@@ -156,5 +162,6 @@ def _is_converted(value: float, unit: str, evidence: Numbers) -> bool:
 
 
 def _has(ordered: Sequence[float], low: float, high: float) -> bool:
-    place = bisect_left(ordered, low)
-    return place < len(ordered) and ordered[place] <= high
+    """Whether a sorted list has a value between two bounds."""
+    index = bisect_left(ordered, low)
+    return index < len(ordered) and ordered[index] <= high

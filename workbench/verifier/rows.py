@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from workbench.types import WorkbenchError
 
@@ -44,23 +43,21 @@ def read_rows(path: Path | str, weights: Mapping[str, float] | None = None) -> l
     Raises:
         WorkbenchError: there is no such file, it has no rows, or a row is bad (its line is named).
     """
-    weights = weights or {}
-    rows = [_row(line, where) for where, line in _lines(Path(path))]
+    rows = [_row(line, where, weights or {}) for where, line in _lines(Path(path))]
     if not rows:
         raise WorkbenchError(
             f"{path}: no rows: expected JSON lines with the fields {', '.join(FIELDS)}"
         )
-    weighed = (
-        Row(row.premise, row.claim, row.label, row.source, weights.get(row.source, 1.0))
-        for row in rows
-    )
-    return [row for row in weighed if row.weight > 0]
+    return [row for row in rows if row.weight > 0]
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8")
+        ) as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield f"{path}:{number}", line
@@ -74,7 +71,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         ) from None
 
 
-def _row(line: str, where: str) -> Row:
+def _row(line: str, where: str, weights: Mapping[str, float]) -> Row:
     try:
         row = json.loads(line)
     except ValueError:
@@ -85,12 +82,9 @@ def _row(line: str, where: str) -> Row:
         raise WorkbenchError(f"{where}: label '{row['label']}' is not one of {', '.join(LABELS)}")
     if not row["claim"].strip():
         raise WorkbenchError(f"{where}: the claim is empty: remove that line")
-    return Row(
-        row["premise"],
-        row["claim"],
-        LABELS.index(row["label"]),
-        str(row.get("source") or "unnamed"),
-    )
+    source = str(row.get("source") or "unnamed")
+    label = LABELS.index(row["label"])
+    return Row(row["premise"], row["claim"], label, source, weights.get(source, 1.0))
 
 
 @dataclass(frozen=True)
@@ -113,8 +107,8 @@ def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Sp
     rows, dev_rows = read_rows(data, weights), read_rows(dev) if dev else []
     if not dev_rows:
         rows, dev_rows = _split_off_dev(rows)
-    trained = {row.premise for row in rows}
-    dev_rows = [row for row in dev_rows if row.premise not in trained]
+    premises = {row.premise for row in rows}
+    dev_rows = [row for row in dev_rows if row.premise not in premises]
     if not rows or len({row.label for row in dev_rows}) < len(LABELS):
         raise WorkbenchError(
             "the dev rows need all three labels, on premises that do not occur in the training"

@@ -57,6 +57,7 @@ class Token(NamedTuple):
 
     @property
     def capital(self) -> bool:
+        """Whether the token is a capitalised word."""
         return self.kind == "word" and self.text[0].isupper()
 
     @property
@@ -68,6 +69,7 @@ class Token(NamedTuple):
 
     @property
     def is_year(self) -> bool:
+        """Whether the token may be a year from 1000 to 2199."""
         return self.kind == "number" and 1000 <= self.value < 2200 and "," not in self.text
 
 
@@ -117,7 +119,7 @@ def _pieces(match: re.Match[str]) -> list[Token]:
 
 def _roman(text: str) -> float:
     values = [ROMAN[letter] for letter in text] + [0]
-    return sum(-one if one < after else one for one, after in pairwise(values))
+    return sum(-value if value < after else value for value, after in pairwise(values))
 
 
 def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:

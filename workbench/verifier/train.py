@@ -10,15 +10,30 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verifier.augment import augment
 from workbench.verifier.card import make_card, rounded
-from workbench.verifier.model import Encoder, base_folder, collate, compress, logits, new_model
+from workbench.verifier.model import (
+    Encoder,
+    Pair,
+    base_folder,
+    collate,
+    compress,
+    logits,
+    new_model,
+)
 from workbench.verifier.rows import WEIGHTS, Row, read_split
+
+if TYPE_CHECKING:
+    import torch
+    from torch.nn import ModuleDict
+
+
+Example = tuple[Pair, Row]  # an encoded pair and its row
 
 
 @dataclass(frozen=True)
@@ -34,7 +49,7 @@ class TrainConfig:
     max_length: int = 160  # word pieces, in training
     smoothing: float = 0.0  # label smoothing
     dropout: float = 0.1  # in the encoder; adds a fifth to the training time
-    made: float = 0.2  # augmented pairs per row, made anew each epoch
+    made: float = 0.2  # augmented pairs per row, new ones in each epoch
     head_lr: float = 10.0  # factor on `lr` for the new head
     weight_decay: float = 0.01
     rank: int = 56  # of the stored change of each matrix
@@ -77,7 +92,7 @@ def uses_bfloat16(config: TrainConfig) -> bool:
     return detected if config.bfloat16 is None else config.bfloat16
 
 
-def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any, float]:
+def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[ModuleDict, float]:
     """Train from scratch or from `checkpoint`; return the model and the seconds of all sessions.
 
     AdamW with gradients clipped at norm 1. The rate follows warm-up, stable, decay (MiniCPM, arXiv
@@ -92,13 +107,8 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
         model = new_model(config.dropout)
         encoder = Encoder(config.max_length)
         batches = epoch_batches(rows, encoder, config, 0)
-        training = _Training(
-            model,
-            config,
-            round(config.epochs * len(batches)),
-            _fingerprint(rows, config),
-            checkpoint,
-        )
+        total = round(config.epochs * len(batches))
+        training = _Training(model, config, total, _fingerprint(rows, config), checkpoint)
         epoch = 0
         while training.step < training.total:
             training.epoch(epoch, batches)
@@ -109,7 +119,7 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
 
 def epoch_batches(
     rows: Sequence[Row], encoder: Encoder, config: TrainConfig, epoch: int
-) -> list[list[tuple[Any, Row]]]:
+) -> list[list[Example]]:
     """Return the batches of one epoch: (encoded pair, row), sorted by length in pools of 50."""
     rng = random.Random(f"epoch-{config.seed}-{epoch}")
     examples = [*rows, *augment(rows, config.seed + 1000 * epoch, config.made)]
@@ -117,12 +127,12 @@ def epoch_batches(
         zip(encoder.pairs([(row.premise, row.claim) for row in examples]), examples, strict=True)
     )
     rng.shuffle(pairs)
-    batches: list[list[tuple[Any, Row]]] = []
-    for start in range(0, len(pairs), 50 * config.rows):
-        pool = sorted(
-            pairs[start : start + 50 * config.rows], key=lambda pair: len(pair[0][0]), reverse=True
-        )
+    batches: list[list[Example]] = []
+    size = 50 * config.rows
+    for start in range(0, len(pairs), size):
+        pool = sorted(pairs[start : start + size], key=lambda pair: len(pair[0][0]), reverse=True)
         while pool:
+            # the first pair of the pool is the longest, so it sets the padded length
             count = max(1, min(config.rows, config.tokens // len(pool[0][0][0])))
             batches.append(pool[:count])
             pool = pool[count:]
@@ -134,28 +144,22 @@ class _Training:
     """The training state in a checkpoint: model, optimizer, steps, seconds, random generator."""
 
     def __init__(
-        self, model: Any, config: TrainConfig, total: int, fingerprint: str, checkpoint: Path
+        self, model: ModuleDict, config: TrainConfig, total: int, fingerprint: str, checkpoint: Path
     ) -> None:
         import torch
 
-        self.model, self.config, self.total, self.fingerprint, self.checkpoint = (
-            model,
-            config,
-            total,
-            fingerprint,
-            checkpoint,
-        )
-        named = [
-            (name, weight) for name, weight in model.named_parameters() if weight.requires_grad
-        ]
-        groups = [
-            [weight for name, weight in named if name.startswith("head.") is head]
-            for head in (False, True)
-        ]
+        self.model, self.config, self.total = model, config, total
+        self.fingerprint, self.checkpoint = fingerprint, checkpoint
+        encoder: list[torch.Tensor] = []
+        head: list[torch.Tensor] = []
+        for name, weight in model.named_parameters():
+            if weight.requires_grad:
+                (head if name.startswith("head.") else encoder).append(weight)
+        # the head starts from random weights and needs a higher rate
         self.optimizer = torch.optim.AdamW(
             [
-                {"params": groups[0], "base": config.lr},
-                {"params": groups[1], "base": config.lr * config.head_lr},
+                {"params": encoder, "base": config.lr},
+                {"params": head, "base": config.lr * config.head_lr},
             ],
             lr=config.lr,
             weight_decay=config.weight_decay,
@@ -194,25 +198,23 @@ class _Training:
             "optimizer": self.optimizer.state_dict(),
             "random": torch.get_rng_state(),
             "loss": self.loss,
-        }
-        position_state = {
             "step": self.step,
             "total": self.total,
             "seconds": self.seconds,
             "identity": self.fingerprint,
         }
         temporary = self.checkpoint.with_suffix(".tmp")
-        torch.save({**state, **position_state}, temporary)
+        torch.save(state, temporary)
         temporary.replace(self.checkpoint)
 
-    def epoch(self, number: int, batches: Sequence[Sequence[tuple[Any, Row]]]) -> None:
+    def epoch(self, number: int, batches: Sequence[Sequence[Example]]) -> None:
         """Run the remaining steps of one epoch, up to the total number of steps."""
         self.model.train()
         start = time.monotonic()
         for position, batch in enumerate(
             batches[: self.total - self.epoch_start], start=self.epoch_start
         ):
-            if position < self.step:
+            if position < self.step:  # done before the checkpoint
                 continue
             loss = self.update(batch)
             self.loss = 0.98 * self.loss + 0.02 * loss if position else loss
@@ -231,7 +233,7 @@ class _Training:
                 )
         self.epoch_start += len(batches)
 
-    def update(self, batch: Sequence[tuple[Any, Row]]) -> float:
+    def update(self, batch: Sequence[Example]) -> float:
         """Run one step and return the mean loss of its pairs."""
         import torch
 
@@ -246,9 +248,9 @@ class _Training:
         losses_N = torch.nn.functional.cross_entropy(
             scores_NK.float(), gold_N, reduction="none", label_smoothing=self.config.smoothing
         )
-        (losses_N * torch.tensor([row.weight for _, row in batch])).sum().div(
-            self.config.rows
-        ).backward()  # not by the batch's size: a short batch would weigh its pairs more
+        weighted_N = losses_N * torch.tensor([row.weight for _, row in batch])
+        # not divided by the batch size: a small batch would give its pairs more weight
+        weighted_N.sum().div(self.config.rows).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()

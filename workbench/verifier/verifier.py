@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.text import sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
@@ -89,12 +89,12 @@ class Verifier:
 
     def __init__(
         self,
-        model: Any,
+        model: torch.nn.Module,
         settings: Settings = Settings(),
         name: str = "local",
         preprocess: Callable[[str], str] = strip_instructions,
         object_to: Callable[[str, Mentions], list[Objection]] = objections,
-        encoder: Any = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self.model, self.settings, self.name = model, settings, name
         self.preprocess, self.object_to = preprocess, object_to
@@ -162,19 +162,12 @@ class Verifier:
             self._pool(own_windows, [next(triples) for _ in own_windows])
             for own_windows in claim_windows
         ]
-        return [
-            (
-                self._cap_support(
-                    check,
-                    self.object_to(
-                        self.preprocess(claim), mentions(tuple(map(_full_text, passages)))
-                    ),
-                )
-                if check.windows
-                else check
-            )
-            for check, (claim, passages) in zip(checks, claims, strict=True)
-        ]
+        for i, (claim, passages) in enumerate(claims):
+            if checks[i].windows:
+                evidence = mentions(tuple(map(_full_text, passages)))
+                claim_objections = self.object_to(self.preprocess(claim), evidence)
+                checks[i] = self._cap_support(checks[i], claim_objections)
+        return checks
 
     def label(self, check: Entailment | Triple, unsupported: Unsupported = "vague") -> str:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
@@ -205,10 +198,9 @@ class Verifier:
             )
             for start, end in spans(text):
                 part = text[start:end]
-                named = title and not part.startswith(title)
-                claim_windows.append(
-                    Window(number, start, end, f"{title}. {part}" if named else part)
-                )
+                if title and not part.startswith(title):
+                    part = f"{title}. {part}"
+                claim_windows.append(Window(number, start, end, part))
         return claim_windows
 
     def _pool(self, own_windows: Sequence[Window], triples: Sequence[Triple]) -> Entailment:
@@ -216,7 +208,7 @@ class Verifier:
             return Entailment(0.0, 0.0, 1.0)
         best = max(range(len(own_windows)), key=lambda i: max(triples[i][0], triples[i][1]))
         support, contradict = POOLS[self.settings.pool](triples)
-        scale = max(1.0, support + contradict)
+        scale = max(1.0, support + contradict)  # the pool "max" may exceed 1
         support, contradict = support / scale, contradict / scale
         neutral, window = max(0.0, 1 - support - contradict), own_windows[best]
         return Entailment(
@@ -228,12 +220,12 @@ class Verifier:
             windows=len(own_windows),
         )
 
-    def _cap_support(self, check: Entailment, found: Sequence[Objection]) -> Entailment:
-        if not found:
+    def _cap_support(self, check: Entailment, reasons: Sequence[Objection]) -> Entailment:
+        if not reasons:
             return check
         support = min(check.support, OBJECTION_CAP * self.settings.split)
         neutral = check.neutral + check.support - support
-        return replace(check, support=support, neutral=neutral, objections=tuple(found))
+        return replace(check, support=support, neutral=neutral, objections=tuple(reasons))
 
 
 def _full_text(passage: Passage | str) -> str:
@@ -260,11 +252,10 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
         spans.append((units[first][0], units[last - 1][1]))
         if last == len(units):
             break
-        step, passed = first, 0
-        while step < last and passed < filled / 2:
-            passed += units[step][2]
-            step += 1
-        first = step
+        skipped = 0
+        while first < last and skipped < filled / 2:
+            skipped += units[first][2]
+            first += 1
     return spans
 
 
@@ -328,6 +319,11 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
 
 
 def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+    """Read a safetensors file.
+
+    Raises:
+        WorkbenchError: the file is damaged.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -338,8 +334,9 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def read_settings(found: JsonMapping) -> Settings:
+def read_settings(stored: JsonMapping) -> Settings:
+    """Make `Settings` from their stored form; raise KeyError if a name is missing or unknown."""
     names = {setting.name for setting in fields(Settings)}
-    if set(found) != names:
-        raise KeyError(f"settings {sorted(set(found) ^ names)}")
-    return Settings(**found)
+    if set(stored) != names:
+        raise KeyError(f"settings {sorted(set(stored) ^ names)}")
+    return Settings(**stored)
