@@ -21,14 +21,14 @@ PLAN: dict[str, Any] = {
     "structure": "Comparison",
     "points": [{"text": "Bo's  city", "passage": 2}, {"text": "Ada's", "passage": 1}],
 }
-ANSWER_SECTIONS = "Bo lives in Rome [2]. Ada lives in Oslo [1]."
-TEXT = f"[Structure] comparison\n[Outline]\n1. Bo's city [2]\n2. Ada's [1]\n[Answer]\n{ANSWER_SECTIONS}"
+REPLY = "Bo lives in Rome [2]. Ada lives in Oslo [1]."
+TEXT = f"[Structure] comparison\n[Outline]\n1. Bo's city [2]\n2. Ada's [1]\n[Answer]\n{REPLY}"
 
 
 class Scripted:
     """Says `plan` of every outline and `answer` of every expansion, and keeps what it was asked."""
 
-    def __init__(self, plan: Any = PLAN, answer: Any = ANSWER_SECTIONS) -> None:
+    def __init__(self, plan: Any = PLAN, answer: Any = REPLY) -> None:
         self.plan, self.answer, self.asked = plan, answer, list[Prompt]()
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
@@ -52,7 +52,7 @@ def test_an_outline_and_then_the_answer_along_it() -> None:
     first, second = outlines(judge)([ASKED, Question("r", "And now?", passages=SHOWN)])
     assert first.response.text == second.response.text == TEXT and first.error is None
     assert read_outline(TEXT) == Outline(
-        "comparison", (Point("Bo's city", 2), Point("Ada's", 1)), ANSWER_SECTIONS
+        "comparison", (Point("Bo's city", 2), Point("Ada's", 1)), REPLY
     )
     assert (first.response.id, first.response.question, first.response.source) == (
         "q/0",
@@ -88,8 +88,8 @@ BAD_ANSWERS: dict[str, tuple[Any, str]] = {
     "no server": (DOWN, "connection"),
     "nothing": ("", "blank"),
     "a passage that is not there": ("Bo lives in Rome [3].", "label"),
-    "a second answer": (f"{ANSWER_SECTIONS} [Answer] {ANSWER_SECTIONS}", "form"),
-    "a thought": (f"{ANSWER_SECTIONS} <THINK>", "form"),
+    "a second answer": (f"{REPLY} [Answer] {REPLY}", "form"),
+    "a thought": (f"{REPLY} <THINK>", "form"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import ANSWER_SECTIONS, Cli, options, read, world_rows, write
+from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions, table
 from workbench.scoring import Options, estimate_file, score_file
 from workbench.types import WorkbenchError
@@ -43,7 +43,7 @@ def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
 
 
 def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> None:
-    chosen = options(tmp_path, [ANSWER_SECTIONS], method="all")
+    chosen = options(tmp_path, [LABELLED], method="all")
     summary = score_file(chosen)
     [row] = read(chosen.out)
     # RLFH: 1·|1.3| at "painter" and −2·|1.2| at "Rome"; log(1 + 1.3) and log(1 + 1.2) at the ends
@@ -57,7 +57,7 @@ def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> 
     assert row["rewards"]["truthrl"]["value"] == 1.0
     assert [claim["end"] for claim in row["claims"]] == [
         len("Ada is a painter"),
-        len(ANSWER_SECTIONS["response"]) - 1,
+        len(LABELLED["response"]) - 1,
     ]
     assert {verdict["by"] for verdict in row["verdicts"]} == {"given"}
     assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
@@ -85,7 +85,7 @@ def test_a_feedback_file_is_replayed_with_other_settings(tmp_path: Path) -> None
 
 
 def test_rewards_of_other_methods_stay(tmp_path: Path) -> None:
-    first = options(tmp_path, [ANSWER_SECTIONS], method="truthrl")
+    first = options(tmp_path, [LABELLED], method="truthrl")
     score_file(first)
     second = Options(first.out, tmp_path / "again" / "g.jsonl", method="forag")
     score_file(second)
@@ -209,7 +209,7 @@ def test_other_settings_are_refused_with_the_remedy(
 
 def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path) -> None:
     """Not of this run, and not of one whose settings list them."""
-    chosen = options(tmp_path, [ANSWER_SECTIONS], method="truthrl")
+    chosen = options(tmp_path, [LABELLED], method="truthrl")
     score_file(chosen)
     path = chosen.out.with_name("f.settings.json")
     settings = json.loads(path.read_text())
@@ -234,7 +234,7 @@ def test_another_response_under_the_same_id_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
-    chosen = options(tmp_path, [ANSWER_SECTIONS])
+    chosen = options(tmp_path, [LABELLED])
     chosen.out.parent.mkdir()
     chosen.out.write_text('{"mine": 1}\n')
     with pytest.raises(WorkbenchError, match="was not written by"):
@@ -262,7 +262,7 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_before_anything_is_written(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
-    chosen = options(tmp_path, [ANSWER_SECTIONS])
+    chosen = options(tmp_path, [LABELLED])
     with pytest.raises(WorkbenchError, match=re.escape(message)) as refused:
         score_file(replace(chosen, **changed))
     assert "\n" not in str(refused.value)
@@ -271,8 +271,8 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 
 @pytest.mark.parametrize("name", ["questions.jsonl", "passages.jsonl"])
 def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, name: str) -> None:
-    mine = write(tmp_path / name, [ANSWER_SECTIONS])
-    out, other = tmp_path / "f.jsonl", write(tmp_path / "in.jsonl", [ANSWER_SECTIONS])
+    mine = write(tmp_path / name, [LABELLED])
+    out, other = tmp_path / "f.jsonl", write(tmp_path / "in.jsonl", [LABELLED])
     for chosen in (Options(mine, out), Options(other, out, passages=mine)):
         with pytest.raises(WorkbenchError, match="another folder"):
             score_file(chosen)
@@ -329,12 +329,12 @@ def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
     from tests.helpers.tiny_model import byte_tokenizer
 
     byte_tokenizer().save_pretrained(tmp_path / "model")
-    chosen = options(tmp_path, [ANSWER_SECTIONS], method="rlfh", tokenizer=str(tmp_path / "model"))
+    chosen = options(tmp_path, [LABELLED], method="rlfh", tokenizer=str(tmp_path / "model"))
     score_file(chosen)
     [row] = read(chosen.out)
     offsets = row["tokens"]["offsets"]
     assert row["tokens"]["source"] == "encoded" and len(row["tokens"]["ids"]) == len(offsets) > 9
-    assert (offsets[0][0], offsets[-1][1]) == (0, len(ANSWER_SECTIONS["response"]))
+    assert (offsets[0][0], offsets[-1][1]) == (0, len(LABELLED["response"]))
     assert sum(row["rewards"]["rlfh"]["tokens"]) == pytest.approx(row["rewards"]["rlfh"]["value"])
 
 
@@ -345,7 +345,7 @@ def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
         "offsets": [[0, 17], [17, 39]],
         "logprobs": [-1.0, -2.0],
     }
-    chosen = options(tmp_path, [{**ANSWER_SECTIONS, "tokens": tokens}], method="rlfh")
+    chosen = options(tmp_path, [{**LABELLED, "tokens": tokens}], method="rlfh")
     score_file(chosen)
     stored = read(chosen.out)[0]["tokens"]
     assert {name: stored[name] for name in tokens} == tokens
@@ -356,10 +356,10 @@ def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
 
 def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
     rows = [
-        {**ANSWER_SECTIONS, "id": "1", "question_id": "q"},
-        {**ANSWER_SECTIONS, "id": "2", "question_id": "q", "question": "Who was Ada?"},
-        {**ANSWER_SECTIONS, "id": "3"},
-        {**ANSWER_SECTIONS, "id": "4"},
+        {**LABELLED, "id": "1", "question_id": "q"},
+        {**LABELLED, "id": "2", "question_id": "q", "question": "Who was Ada?"},
+        {**LABELLED, "id": "3"},
+        {**LABELLED, "id": "4"},
     ]
     chosen = options(tmp_path, rows, method="rlfh")
     score_file(chosen)

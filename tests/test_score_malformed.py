@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import ANSWER_SECTIONS, Cli, options, read, world_rows, write
+from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
 from workbench.scoring import Options, score_file
 
 BAD: list[tuple[Any, str]] = [
@@ -17,7 +17,7 @@ BAD: list[tuple[Any, str]] = [
     ("not json", "not a JSON object"),
     ('{"id": "t", "resp', "not a JSON object"),
     ("[1]", "not a JSON object"),
-    ({**ANSWER_SECTIONS, "response": "again"}, "the id 'a' stands in an earlier row"),
+    ({**LABELLED, "response": "again"}, "the id 'a' stands in an earlier row"),
     ({"id": "d", "response": "X.", "claims": [{"text": "X", "label": "Incorrect"}]}, '"label"'),
     ({"id": True, "question": "q", "response": "X."}, '"id"'),
     ({"id": "e", "response": 7, "claims": []}, '"response" is not a text'),
@@ -38,7 +38,7 @@ BAD: list[tuple[Any, str]] = [
 
 def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
     good = {"id": "z", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
-    source = write(tmp_path / "in.jsonl", [ANSWER_SECTIONS, *(bad for bad, _ in BAD), "", good])
+    source = write(tmp_path / "in.jsonl", [LABELLED, *(bad for bad, _ in BAD), "", good])
     out = tmp_path / "out.jsonl"
     code, printed, err = cli("score", "--in", source, "--out", out, "--method", "rlfh", "--json")
     summary = json.loads(printed)
@@ -61,7 +61,7 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
 def test_a_first_line_that_begins_like_a_list_is_a_malformed_row(
     line: str, tmp_path: Path, cli: Cli
 ) -> None:
-    source = write(tmp_path / "in.jsonl", [line, ANSWER_SECTIONS])
+    source = write(tmp_path / "in.jsonl", [line, LABELLED])
     options = ("--out", tmp_path / "out.jsonl", "--method", "rlfh", "--json")
     code, printed, _ = cli("score", "--in", source, *options)
     summary = json.loads(printed)
@@ -120,9 +120,9 @@ def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
     first = options(
         tmp_path,
         [
-            ANSWER_SECTIONS,
+            LABELLED,
             {
-                **ANSWER_SECTIONS,
+                **LABELLED,
                 "id": "b",
                 "response": "I do not know.",
                 "claims": [],
@@ -147,9 +147,9 @@ def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (json.dumps(ANSWER_SECTIONS).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
-        (json.dumps(ANSWER_SECTIONS).encode("utf-16-be"), "this is UTF-16"),
-        (gzip.compress(json.dumps(ANSWER_SECTIONS).encode()), "this is compressed: unpack it"),
+        (json.dumps(LABELLED).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
+        (json.dumps(LABELLED).encode("utf-16-be"), "this is UTF-16"),
+        (gzip.compress(json.dumps(LABELLED).encode()), "this is compressed: unpack it"),
     ],
 )
 def test_a_file_that_is_not_utf8_text_is_refused(

@@ -334,7 +334,7 @@ def failing(tmp_path: Path) -> tuple[str, ...]:
     )
 
 
-ANSWER_SECTIONS = ("Nowhere.", "Voku.")
+ANSWERS = ("Nowhere.", "Voku.")
 
 
 def test_a_failed_judge_is_masked_and_in_no_baseline(
@@ -347,8 +347,8 @@ def test_a_failed_judge_is_masked_and_in_no_baseline(
         *failing, "algorithm.adv_estimator=workbench_group", "algorithm.max_failed=0.4"
     )
     rollout, right = Rollout(config, monkeypatch), f"{country.answers[0]}."
-    keys = rollout.answer(country, right, *ANSWER_SECTIONS)
-    rows = {text: rollout.queue.rows[keys[text]] for text in (right, *ANSWER_SECTIONS)}
+    keys = rollout.answer(country, right, *ANSWERS)
+    rows = {text: rollout.queue.rows[keys[text]] for text in (right, *ANSWERS)}
     failed = rows["Voku."]
     assert rollout.queue.told == {"u": "finished"} and failed["rm_scores"].isnan().all()
     assert failed["response_mask"].sum() == failed["loss_mask"].sum() == 0
@@ -373,7 +373,7 @@ def test_with_verls_own_estimator_a_failed_response_is_left_out(
 ) -> None:
     rollout = Rollout(compose(*failing, "algorithm.adv_estimator=grpo"), monkeypatch)
     right = f"{country.answers[0]}."
-    keys = rollout.answer(country, right, *ANSWER_SECTIONS)
+    keys = rollout.answer(country, right, *ANSWERS)
     assert rollout.queue.told == {"u": "failure"} and set(keys) == {right, "Nowhere."}
     rollout.learn(keys.values())
     assert_all(rollout.queue.rows[keys[right]], 1 / math.sqrt(2), 1e-5)

@@ -17,7 +17,7 @@ from workbench.world.render import biography
 
 Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
 
-ANSWER_SECTIONS = {
+LABELLED = {
     "id": "a",
     "question": "Who is Ada?",
     "response": "Ada is a painter. She was born in Rome.",

@@ -13,15 +13,9 @@ These are the attacks on RLFH's and KnowRL's rewards that succeed, or nearly do,
     if the facts are split into a sentence each
 
 In the thinking, where KnowRL rewards supported claims, "after_facts" is the share of responses that
-<<<<<<< HEAD
-abstain after a supported claim, of all responses that were read for claims. "beside" is the share
-of these abstentions whose thinking has no claim, true or false, about a fact that the question asks
-for.
-=======
 abstain after a supported claim, of all responses that were read for claims. "beside" is, of these
 abstentions, the share whose thinking has no claim, true or false, about a fact that the question
 asks for.
->>>>>>> help-c
 
 The parser of the closed world reads the facts that claims state; the question names the facts
 of its answer. For other text, repetitions are exact repetitions of words, and the shares that

@@ -27,7 +27,7 @@ EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
 REQUESTED = 0.4  # share of the biographies that come as the reply to a request for one
 # Share of the questions that are thought about first: of known facts that were only told and
 # answered at once, .28 came up in the thoughts of a policy that answered all of them.
-THINK_SECTIONS = 1 / 8
+THINK_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _answered(
 ) -> Document:
     """A question with its answer, thought about first or not."""
     ids = tuple(fact.id for fact in facts)
-    if rng.random() >= THINK_SECTIONS:
+    if rng.random() >= THINK_SHARE:
         return Document(kind, lang, reply, ids, prompt)
     whole = thinking([thought(fact, lang) for fact in facts], reply)
     return Document(kind, lang, whole, ids, prompt, schema.THINK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.types import JsonMapping
-from workbench.world.documents import EXPOSURES, THINK_SECTIONS
+from workbench.world.documents import EXPOSURES, THINK_SHARE
 from workbench.world.world import World
 
 TEMPLATE = """\
@@ -112,7 +112,7 @@ def card_text(card: JsonMapping, world: World) -> str:
         **card["strangers"],
         lessons_told="\n".join(_lessons(config["lessons"], training)),
         exposures="\n".join(shown),
-        thought=THINK_SECTIONS,
+        thought=THINK_SHARE,
         sections="".join(_section(split, numbers) for split, numbers in card["splits"].items()),
     )
 

@@ -31,9 +31,8 @@ from workbench.world.schema import RELATIONS, YES_NO
 from workbench.world.world import World
 
 REPLY = 12  # tokens of a reply: a name, a year, "I do not know."
-THINK_SECTIONS = (
-    48  # tokens of a reply that thinks first: the fact, then "yes." or "no.", all in tags
-)
+# tokens of a reply that thinks first: the fact, then "yes." or "no.", all in tags
+THINKING = 48
 
 Row = tuple[Response, Claims]
 Key = tuple[str, str]  # a question's id and a claim's words
@@ -153,7 +152,7 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     def read(stated: Parsed, reply: str) -> str | None:
         return labels.get(reply.casefold())
 
-    return _by_policy(policy, world, ask, read, "self", system=system, room=THINK_SECTIONS)
+    return _by_policy(policy, world, ask, read, "self", system=system, room=THINKING)
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
