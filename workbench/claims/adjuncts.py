@@ -27,15 +27,12 @@ _HOLDING = (
     )
 )
 _IDIOM = re.compile(
-    r"(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in"
-    r" (?:general|particular|history|order"
-    r"|turn|part|fact|addition"
-    r"|the process|the"
-    r" (?:field|world|history|development|fight|context|form|name|face|wake|hope|role|area|areas))"
-    r"|in (?:an?|the) (?:\w+ ){0,2}(?:way|manner|style|effort|attempt)|at the (?:time|same"
-    r" time|end|beginning)|by the "
-    r"(?:time|end)"
-    r"|with (?:the (?:help|exception|aim|goal|intention)|particular|an emphasis|a focus))\b",
+    r"(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in (?:general"
+    r"|particular|history|order|turn|part|fact|addition|the process|the (?:field|world|history"
+    r"|development|fight|context|form|name|face|wake|hope|role|area|areas))|in (?:an?"
+    r"|the) (?:\w+ ){0,2}(?:way|manner|style|effort|attempt)|at the (?:time|same time|end"
+    r"|beginning)|by the (?:time|end)|with (?:the (?:help|exception|aim|goal|intention)|particular"
+    r"|an emphasis|a focus))\b",
     re.I,
 )
 _SPANNING = frozenset(
@@ -45,21 +42,19 @@ _SPANNING = frozenset(
 _STOPS = frozenset(
     "that which who whom whose where when while because if whether so than due despite".split()
 )
-# what follows "until his death" belongs to the death
-_HELD_BACK = frozenset("until before after since".split())
-_RESTRICTED = re.compile(  # only with all that follows is it the first, or the greatest
-    r"\b(?:the|his|her|its|their) (?:\w+"
-    r" ){0,2}(?:first|only|last|youngest|oldest|most|least|best|worst|second|third"
-    r"|[a-z]{2,}est"
-    r"|\w+-most)\b|\b(?:one|some|many|several|two|three|four|half|most|both|all|none|each|part|member|members)"
-    r" of\b"
-    r"|\b(?:most|least|mostly|mainly|chiefly)\b(?! of)"
+# Phrases after "until his death" belong to the death.
+_TAKES_REST = frozenset("until before after since".split())
+_RESTRICTED = re.compile(  # superlatives and parts, which hold only with all phrases after them
+    r"\b(?:the|his|her|its|their) (?:\w+ ){0,2}(?:first|only|last|youngest|oldest|most|least|best"
+    r"|worst|second|third|[a-z]{2,}est|\w+-most)\b|\b(?:one|some|many|several|two|three|four|half"
+    r"|most|both|all|none|each|part|member|members) of\b|\b(?:most|least|mostly|mainly"
+    r"|chiefly)\b(?! of)"
 )
 _DWELLING = re.compile(
     r"(?:focus|continu|concentrat|cent(?:er|re)|contribut|consist|emphasi|specialis|specializ|remain|help|includ|lived"
     r"|lives|based|came|went|got|fell)\w*"
 )
-# "rose to fame": no verb behind "to"
+# "rose to fame": "to" is not followed by a verb
 _AIMS = frozenset("fame prominence power stardom critical commercial number".split())
 _PARTICIPLES = frozenset(
     "set won held made written built sold known called taught given taken led found born sung drawn"
@@ -69,15 +64,15 @@ _PARTICIPLES = frozenset(
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     """Return the core of a predicate and the phrases after it that can follow the verb alone."""
-    tokens = list(english.TOKEN.finditer(english.blank(rest)))
+    tokens = english.tokens_of(rest)
     words = [token[0] for token in tokens]
     if ":" in words or _DWELLING.fullmatch(verb):
         return rest, []
-    cuts: list[int] = []
+    cuts: list[int] = []  # the starts of the phrases
     for i in range(_stop(words)):
-        if not _begins(rest, words, i, tokens[i].start()):
-            continue
         here = tokens[i].start()
+        if not _begins(rest, words, i, here):
+            continue
         if words[i] == "with" and i and words[i - 1] == ",":
             break  # "the flag, with 15 stars"
         if words[i] == "under":
@@ -85,7 +80,7 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
         if _RESTRICTED.search(rest, 0, here):
             break
         cuts.append(here)
-        if words[i] in _HELD_BACK:
+        if words[i] in _TAKES_REST:
             break
     if not cuts:
         return rest, []
@@ -105,6 +100,7 @@ _ENDING = re.compile(r",? (?:and|or|but)$")
 
 
 def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
+    """Whether an adjunct begins at word `i`, which is at character `at`."""
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
     if words[i] not in english.ADJUNCTS and not (
@@ -115,18 +111,14 @@ def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
         return False
     after = words[i + 1]
     if words[i] == "by" and i and words[i - 1] in '"”':
-        return False  # whose work it is
+        return False  # the author of a quoted title
     return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
 
 
-def _goes_on(after: str) -> bool:
-    return after in english.PREPOSITIONS | english.ADVERBS
-
-
 def _stop(words: list[str]) -> int:
-    """Return the index of the first clause, participle or infinitive, which has its own phrases."""
+    """Return the index of the first clause, participle or infinitive, which owns later phrases."""
     for i, word in enumerate(words):
-        after = words[i + 1] if i + 1 < len(words) else ""
+        after = english.word_at(words, i + 1)
         if (
             word in _STOPS
             or word in _SPANNING
@@ -139,10 +131,7 @@ def _stop(words: list[str]) -> int:
         )
         if word == "to" and infinitive:
             return i
-        if (
-            i
-            and (word in _PARTICIPLES or (word.endswith("ed") and word.islower()))
-            and _goes_on(after)
-        ):
+        participle = word in _PARTICIPLES or (word.endswith("ed") and word.islower())
+        if i and participle and after in english.PREPOSITIONS | english.ADVERBS:
             return i
     return len(words)

@@ -24,10 +24,10 @@ _ABOUT = re.compile(
     r"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+"
     rf" ){{0,4}}?{NAME})$"
 )
-_ANYBODY = re.compile(r"\b(?:(?:any|some|every)(?:one|body)|those|people|others|all)$")
+_INDEFINITE = re.compile(r"\b(?:(?:any|some|every)(?:one|body)|those|people|others|all)$")
 _PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
 _LONGEST = 12  # words of a phrase
-_OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did so
+_OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole statement
     "allowed made led caused resulted helped meant gave enabled earned brought marked prompted"
     " forced ensured triggered inspired sparked drew left took ended started began means makes"
     " allows helps gives leads causes".split()
@@ -35,20 +35,20 @@ _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did s
 
 
 def who(subject: str, previous: str, link: str) -> str:
-    """Return the antecedent of "who": the sentence's subject after a copula, unless another person
-    was named last.
+    """Return the antecedent of "who".
+
+    After a copula this is the sentence's subject, unless another person was named last.
     """
     text = _without_dates(previous)
-    if _ANYBODY.search(text):
+    if _INDEFINITE.search(text):
         return ""
     if about := _ABOUT.search(" ".join(text.split(" ")[-_LONGEST:])):
         named = re.search(NAME + "$", about[1])
         return named[0] if named else ""
     if not is_copular(previous):
-        found = _phrase(previous)
-        if not _is_person(found, text):
-            return ""
-        return found if link.startswith(",") or found[:1].isupper() else ""
+        phrase = _phrase(previous)
+        defines = not link.startswith(",") and not phrase[:1].isupper()  # "the man who fell"
+        return phrase if _is_person(phrase, text) and not defines else ""
     if related := _RELATION.search(text):
         named = (
             re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
@@ -61,20 +61,21 @@ def who(subject: str, previous: str, link: str) -> str:
     return subject
 
 
-_HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
+_HEAD = re.compile(rf" (?:{english.PREPOSITION}|named|called) ")
 
 
-def _is_person(found: str, text: str) -> bool:
-    """Whether a phrase can be a person: a name without a place's preposition, or a noun."""
-    if re.fullmatch(NAME, found):
-        return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
-    head = _HEAD.split(found)[0]
+def _is_person(phrase: str, text: str) -> bool:
+    """Whether the phrase at the end of a text can be a person.
+
+    A name after a preposition of place is not one.
+    """
+    if re.fullmatch(NAME, phrase):
+        return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(phrase)}$", text)
+    head = _HEAD.split(phrase)[0]
     return bool(english.AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
 
 
-_PHRASED = re.compile(
-    rf" (?:{'|'.join(english.PREPOSITIONS)}) (?:an?|the|some|two|three|his|her) [^,]*[a-z]$"
-)
+_PHRASED = re.compile(rf" {english.PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
 
 
 def which(previous: str, verb: str) -> str:
@@ -105,21 +106,18 @@ def _without_dates(text: str) -> str:
 def _phrase(text: str) -> str:
     """Return the noun phrase at the end of `text`: after the last preposition or verb."""
     text = _without_dates(text)
-    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    tokens = english.tokens_of(text)
     words = [token[0] for token in tokens]
     start = next((i for i in range(len(words) - 1, 0, -1) if _begins(words, i)), 0)
-    if not words or words[start - 1] == "by":  # the maker, or what is made
+    if not words or words[start - 1] == "by":  # "which" may be the maker or the work
         return ""
-    found = text[tokens[start].start() :].strip(" ,")
-    plain = (
-        _PLAIN.match(found)
-        and len(found.split()) <= _LONGEST
-        and " and " not in english.blank(found)
-    )
-    return found if plain else ""
+    phrase = text[tokens[start].start() :].strip(" ,")
+    short = len(phrase.split()) <= _LONGEST
+    return phrase if _PLAIN.match(phrase) and short and " and " not in english.blank(phrase) else ""
 
 
 def _begins(words: list[str], i: int) -> bool:
+    """Whether a noun phrase begins at word `i`."""
     before = words[i - 1]
     if before == "of":
         return bool(english.AGENTS.search(words[i - 2]))

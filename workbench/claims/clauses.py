@@ -13,25 +13,24 @@ from workbench.claims.reader import Reader
 
 
 def clauses(sentence: str) -> list[str]:
-    """Return the claims of a sentence in the order of their words, or the whole sentence if it
-    cannot be split.
-    """
+    """Return the claims of a sentence in order, or the whole sentence if it cannot be split."""
     text = _HEDGE.sub("", _clean(sentence), count=1)
     if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
         return [_finish(text)]
-    named = works(text)
-    text, aside = _brackets(text)
-    born, text = _born(text)
+    about_works = works(text)
+    text, dates = _brackets(text)
+    birth, text = _birth(text)
     whole = _LEAD_IN.sub("", text, count=1)
     lead, text = _lead(text)
     if lead is None:
-        return [_finish(text), *(_finish(claim) for claim in aside)]
-    read = [*Reader().read(text, lead), *born]
-    lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in read)
-    if lost or (any(breaks(claim, text) for claim in read) and has_verb(text)):
-        read = [whole, *born]
-    drafts = [said for draft in read for said in (draft, *places_of(draft))]
-    claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *named, *aside])
+        return [_finish(text), *(_finish(claim) for claim in dates)]
+    split = [*Reader().read(text, lead), *birth]
+    # "in the film" must not be lost: the claims may hold only there
+    lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in split)
+    if lost or (any(breaks(claim, text) for claim in split) and has_verb(text)):
+        split = [whole, *birth]
+    drafts = [claim for draft in split for claim in (draft, *places_of(draft))]
+    claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *about_works, *dates])
     return [claim for claim in claims if len(claim.split()) > 1] or [_finish(text)]
 
 
@@ -42,7 +41,7 @@ def _clean(sentence: str) -> str:
     text = re.sub(
         r"\b(and|but), (?=(?:in|on|at|during|after|before|from|by) [^,]+, )", r"\1 ", text
     )
-    # a quotation's comma is the sentence's: “Rain,” → “Rain”,
+    # the comma in a quotation belongs to the sentence: “Rain,” → “Rain”,
     text = re.sub(r"([,.])([\"”])(?=[\s,.]|$)", r"\2\1", text)
     return re.sub(r"\s+", " ", text).strip(" .!;:,-–—•")
 
@@ -60,33 +59,29 @@ _LIFE = (
 
 
 def _brackets(text: str) -> tuple[str, list[str]]:
-    """Remove parentheses and return the claims of those that hold the subject's dates."""
-    aside: list[str] = []
+    """Remove parentheses; return the claims of the subject's dates of life in them."""
     name, *_ = text.split(" (")
     words = english.TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
     complete = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
-    if (
-        years
-        and complete
-        and (years[1] or years[3] or years[4])
-        and not any(english.is_verb(words, i) for i in range(len(words)))
-    ):
-        aside = [f"{name} was {_when('born', years[2])}"] + (
-            [f"{name} {_when('died', years[3])}"] if years[3] else []
-        )
-    return re.sub(r"\s*\([^()]*\)", "", text) or text, aside
+    dates: list[str] = []
+    if years and complete and not any(english.is_verb(words, i) for i in range(len(words))):
+        if years[1] or years[3] or years[4]:
+            dates.append(f"{name} was {_when('born', years[2])}")
+        if years[3]:
+            dates.append(f"{name} {_when('died', years[3])}")
+    return re.sub(r"\s*\([^()]*\)", "", text) or text, dates
 
 
-def _born(text: str) -> tuple[list[str], str]:
+def _birth(text: str) -> tuple[list[str], str]:
     """Return the claims of "Born on May 2, 1920, in Vetra, Ana Bo …" and the remaining text."""
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):
         if text.startswith("Born ") and english.is_verb([match[1], match[2]], 1):
-            how = f"was born {text[5 : match.start()]}"
+            birth = f"{match[1]} was born {text[5 : match.start()]}"
             rest = text[match.end() :]
-            return list(Reader().read(f"{match[1]} {how}", "")), f"{rest[:1].upper()}{rest[1:]}"
+            return list(Reader().read(birth, "")), f"{rest[:1].upper()}{rest[1:]}"
     return [], text
 
 
@@ -94,9 +89,8 @@ def _when(verb: str, date: str) -> str:
     return f"{verb} {'in' if date.isdigit() else 'on'} {date}"
 
 
-LONGEST = 2000  # characters; what is longer is no sentence of prose
-# the speaker's own hedge of the whole sentence is no part of the claim; what others say or believe
-# stays
+LONGEST = 2000  # characters; a longer sentence is not prose and stays whole
+# A hedge of the speaker is removed from the claim; the words and beliefs of other people stay.
 _HEDGE = re.compile(
     r"^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
     r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*"
@@ -106,9 +100,9 @@ _HEDGE = re.compile(
 _CONDITION = re.compile(
     r"\b(?:[Ii]f|[Uu]nless|[Ww]hether|[Ss]uppose|respectively)\b|^(?:Had|Were|Should|Just as|Just"
     r" like|As if) [a-zA-Z]+ "
-)  # of no part is it said
-_SHORT = 6  # words; a longer introduction is left out,
-_LONG = 14  # but not where it says in what the rest holds
+)  # conditions and comparisons: the parts do not hold alone
+_SHORT = 6  # words; a longer introduction is dropped
+_LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
     r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
@@ -123,16 +117,13 @@ _LEAD_IN = re.compile(
     re.I,
 )
 _INTRO = re.compile(
-    r"^((?:in|on|at|during|after|before|since|by|from|throughout|until|following|upon|as|despite|with|prior"
-    r" to|along with"
-    r"|when|once|while|although|though|because|under|through|apart from|aside"
-    r" from|besides|alongside|between|over|within)\b"
-    r"[^,]*(?:, \d{4})?),\s+(?=\S)",
+    r"^((?:in|on|at|during|after|before|since|by|from|throughout|until|following|upon|as|despite"
+    r"|with|prior to|along with|when|once|while|although|though|because|under|through|apart from"
+    r"|aside from|besides|alongside|between|over|within)\b[^,]*(?:, \d{4})?),\s+(?=\S)",
     re.I,
 )
 _IN_LAND = (
-    # "In Lima, Peru,"; in "In Europe, England, France and Spain …" and "In Peru, Chile, and …"
-    # stands a list
+    # "In Lima, Peru,"; but "In Europe, England, France and Spain …" is a list
     re.compile(
         rf"^((?:[Ii]n|[Aa]t|[Nn]ear|[Ff]rom) (?!(?:{WHOLE_LAND}),)[A-Z][^,]*(?:,"
         rf" (?:{LAND})){{1,2}}),\s+"
@@ -147,10 +138,11 @@ _CLAUSAL = frozenset(
 )
 
 
-_GENERAL = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
+_GENERIC = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
 
 
-def _finite(text: str) -> bool:
+def _is_finite(text: str) -> bool:
+    """Whether a text has a finite verb or a pronoun."""
     words = ["", *english.TOKEN.findall(text)]
     return any(
         english.is_verb(words, i) or words[i] in english.PRONOUNS for i in range(1, len(words))
@@ -158,21 +150,17 @@ def _finite(text: str) -> bool:
 
 
 def _lead(text: str) -> tuple[str | None, str]:
-    """Split off the introduction before the subject ("In 1998,").
+    """Split a sentence into its introduction ("In 1998,") and the rest.
 
-    Linking words are dropped, and so are long introductions, which mostly repeat earlier text.
-    Returns None as introduction if the subject is not found.
+    Linking words are dropped, and so are long introductions, which mostly repeat earlier text. The
+    introduction is None if the subject is not found.
     """
     text = _LEAD_IN.sub("", text, count=1)
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
         return None, text  # "Officially, he won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
     words = english.TOKEN.findall(intro[1]) if intro else []
-    if (
-        intro
-        and words[0].lower() not in _CLAUSAL
-        and any(english.is_verb(words, i) for i in range(1, len(words)))
-    ):
+    if intro and words[0].lower() not in _CLAUSAL and english.first_verb(words):
         return "", text  # "In Osk he met Ana, …"
     rest = text[intro.end() :] if intro else ""
     verbs = [
@@ -189,15 +177,15 @@ def _lead(text: str) -> tuple[str | None, str]:
     if not intro:
         return "", text
     if intro[1].lower().startswith(("in addition", "apart", "aside", "besides", "alongside")):
-        return "", text[intro.end() :]
+        return "", rest
     if (
-        _GENERAL.match(intro[1])
+        _GENERIC.match(intro[1])
         and len(intro[1].split()) > _SHORT
         and not re.search(r"\b(?:was|were|had|\w+ed)\b", intro[1])
     ):
         return None, text  # "When many people who live there vote, the law may pass"
     longest = _LONG if words[0].lower() in _WITHIN else _SHORT
     if len(intro[1].split()) > longest:
-        apposed = ", " in text[intro.end() :] and not _finite(text[intro.end() :].split(", ")[0])
-        return (None, text) if apposed or is_world(intro[1]) else ("", text[intro.end() :])
-    return intro[1], text[intro.end() :]
+        apposed = ", " in rest and not _is_finite(rest.split(", ")[0])
+        return (None, text) if apposed or is_world(intro[1]) else ("", rest)
+    return intro[1], rest

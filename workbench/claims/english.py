@@ -1,4 +1,4 @@
-"""English vocabulary of the rules: finite verbs, prepositions, phrase beginnings *(ours)*."""
+"""English vocabulary and part-of-speech rules for the rule-based extractor *(ours)*."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ NUMBERS = _words("numbers")
 PRONOUNS = _words("pronouns")
 PREPOSITIONS = _words("prepositions")
 OPENING = _words("opening")
+PREPOSITION = f"(?:{'|'.join(sorted(PREPOSITIONS))})"
 CONJOINING = frozenset("and but ,".split())
-ADJUNCTS = _words("adjuncts")
-# behind a verb
-PARTICLES = _words("particles")
-# verbs in "-ed" that need no object: after "was born in Oslo and" they are not passives
+ADJUNCTS = _words("adjuncts")  # prepositions that start an adjunct
+PARTICLES = _words("particles")  # "up" in "set up"
+# Intransitive verbs in "-ed": after "was born in Oslo and" they are not passives.
 STAYING = _words("staying")
 JUDGED = _words("judged")
-# nouns that can stand alone in a list of what somebody is; "brave" in "a brave and kind man" cannot
+# Nouns for people, which are complete list items; "brave" in "a brave and kind man" is not.
 AGENTS = re.compile(
     r"(?:[aei]nt|er|or|eer|ist|ian|man|woman|ess|ete|poet|chef|host|coach|judge|critic|academic|model|nurse|spy|king|queen"
     r"|priest|saint|pilot|jockey|scholar|advocate|expert|linebacker|guard|forward|star|magnate|icon|personality|performer"
@@ -52,18 +52,16 @@ _NO_PARTICIPLES = _words("no_participles")
 
 
 def is_verb(words: list[str], i: int) -> bool:
-    """Whether the word at `i` is a finite verb: a listed one, or one in "-ed" without a determiner
-    or adjective before it.
+    """Whether the word at `i` is a finite verb.
 
-    After "and", a word in "-ed" counts only before a possible object ("and inherited his", not
-    "and respected man").
+    It is a listed verb, or ends in "-ed" and has no determiner or adjective before it. After "and",
+    a word in "-ed" counts only before a possible object ("and inherited his", not "and respected
+    man").
     """
-    word = words[i]
-    before = words[i - 1].lower() if i else ""
-    after = words[i + 1] if i + 1 < len(words) else ""
-    if _is_reduced(word, words[i - 1] if i else "", after) or (
-        word == "do" and before != words[i - 1]
-    ):
+    word, after = words[i], word_at(words, i + 1)
+    previous = words[i - 1] if i else ""
+    before = previous.lower()
+    if _is_reduced(word, previous, after) or (word == "do" and before != words[i - 1]):
         return False  # "Ana do Vale"
     if word in VERBS:
         # "the main features of it", "the old shows filled a gap"
@@ -77,6 +75,26 @@ def is_verb(words: list[str], i: int) -> bool:
     return regular and before not in DETERMINERS | PREPOSITIONS | _DEGREES
 
 
+def word_at(words: list[str], i: int) -> str:
+    """The word at index `i`; "" after the end."""
+    return words[i] if i < len(words) else ""
+
+
+def first_verb(words: list[str]) -> int:
+    """The index of the first finite verb after the first word; 0 if there is none."""
+    return next((i for i in range(1, len(words)) if is_verb(words, i)), 0)
+
+
+def tokens_of(text: str) -> list[re.Match[str]]:
+    """The matches of the words and signs of a text, with quotations blanked."""
+    return list(TOKEN.finditer(blank(text)))
+
+
+def words_of(text: str) -> list[str]:
+    """The words and signs of a text, with quotations blanked."""
+    return TOKEN.findall(blank(text))
+
+
 def _is_regular(word: str) -> bool:
     plain = word.removeprefix("co-")
     return (
@@ -88,30 +106,23 @@ def _is_regular(word: str) -> bool:
     )
 
 
-# verbs that without "was" rather describe the noun before them: "the roles mentioned in it vary"
+# Participles that without "was" modify the noun before them: "the roles mentioned in it vary".
 REDUCED = _words("reduced")
 
 
 def _is_reduced(word: str, before: str, after: str) -> bool:
-    """Whether a participle describes the noun before it: "the fee charged by banks", not "he
-    charged by the hour".
+    """Whether a participle modifies the noun before it.
+
+    "charged" does in "the fee charged by banks", not in "he charged by the hour".
     """
-    helping = (
-        AUXILIARIES
-        | ADVERBS
-        | PRONOUNS
-        | {"and", "but", "or", "be", "been", "being", "who", "which", "that"}
-    )
-    noun = (
-        before.islower()
-        and before.isalpha()
-        and before not in helping
-        and not before.endswith("ly")
-    )
-    if noun and (word in ("nicknamed", "dubbed") or (word.endswith("ed") and after == "by")):
-        return True
-    follows = after in PREPOSITIONS
-    return word in REDUCED and noun and follows
+    noun = before.islower() and before.isalpha() and before not in _NO_NOUNS
+    if not noun or before.endswith("ly"):
+        return False
+    named = word in ("nicknamed", "dubbed") or (word.endswith("ed") and after == "by")
+    return named or (word in REDUCED and after in PREPOSITIONS)
+
+
+_NO_NOUNS = AUXILIARIES.union(ADVERBS, PRONOUNS, "and but or be been being who which that".split())
 
 
 _BEFORE_NOUNS = _words("before_nouns")
@@ -119,10 +130,8 @@ _DEGREES = _words("degrees")
 
 
 def _is_adjective(words: list[str], i: int) -> bool:
-    """Whether the word in "-ed" behind a conjunction describes the noun behind it: "a brave and
-    respected man".
-    """
-    after = words[i + 1] if i + 1 < len(words) else ""
+    """Whether the "-ed" word after a conjunction is an adjective: "a brave and respected man"."""
+    after = word_at(words, i + 1)
     if (
         i > 2
         and words[i - 3] in _DEGREES
@@ -143,9 +152,7 @@ _ACTIVE = _words("active")
 
 
 def past(participle: str) -> str | None:
-    """Return the past of a verb in "-ing" ("posting" → "posted"), or None if it is not a
-    participle.
-    """
+    """Return the past of an "-ing" verb ("posting" → "posted"); None if it is not a participle."""
     if participle in _INFLECTED:
         return _INFLECTED[participle]
     if (
@@ -155,8 +162,7 @@ def past(participle: str) -> str | None:
         or not participle.islower()
     ):
         return None
-    stem = participle[:-3]
-    return f"{stem}ed"
+    return f"{participle[:-3]}ed"
 
 
 def blank(text: str) -> str:

@@ -12,14 +12,13 @@ COUNTED = re.compile(
     r"\b(?:two|three|four|five|six|several)(?: [\w-]+){0,3}s(?P<comma>[,:]) (?=[A-Z\"“])"
 )  # "two albums, A and B"
 _MANY = (
-    r"(?:several|numerous|many|various|multiple|some|other|two|three|four|five|over \w+|more"
-    r" than \w+"
-    r"|(?:dozens|scores|hundreds|thousands) of"
-    r"|an? (?:\w+ )?(?:number|range|variety|host|series|selection|string|collection) of)"
+    r"(?:several|numerous|many|various|multiple|some|other|two|three|four|five|over \w+"
+    r"|more than \w+|(?:dozens|scores|hundreds|thousands) of|an? (?:\w+ )?(?:number|range|variety"
+    r"|host|series|selection|string|collection) of)"
 )
 _PHRASE = re.compile(
     rf"(?:^|\bto (?!(?:the|an?|his|her|their|its|{_MANY})\b)[a-z]+"
-    rf" |\b(?:{'|'.join(english.PREPOSITIONS)}) "
+    rf" |\b{english.PREPOSITION} "
     rf")(?=(?P<many>{_MANY}\b)?)"
 )
 _PLURAL = re.compile(r"(?<!ou)(?<![sui])s$|^(?:people|men|women|children|series)$")
@@ -33,34 +32,26 @@ _OFFICE = {
     "titles": "the title of ",
 }
 _WORKS = re.compile(
-    r"((?:television |tv |radio |video |feature |documentary |stage |musical"
-    r" )?(?:film|movie|show|novel|book|album"
-    r"|song|single"
-    r"|game|play|magazine|newspaper|musical))s$",
+    r"((?:television |tv |radio |video |feature |documentary |stage |musical )?(?:film|movie|show"
+    r"|novel|book|album|song|single|game|play|magazine|newspaper|musical))s$",
     re.I,
 )
 
 
 def examples(verb: str, rest: str) -> list[str]:
-    """Return the text without its examples and the text with each example instead; [] if there are
-    none.
+    """Return the text without its examples, and the text with each example instead.
 
-    "several films such as A" → "several films", "A". If the category is ambiguous, the text
-    stays whole.
+    "several films such as A" → "several films", "A". Returns [] if there are no examples or the
+    category is ambiguous.
     """
-    found = _EXAMPLES.search(rest) or (
-        None if verb in ("has", "had", "have") else COUNTED.search(rest)
-    )
-    if not found:
+    has = verb in ("has", "have", "had")
+    match = _EXAMPLES.search(rest) or (None if has else COUNTED.search(rest))
+    if not match or (has and not match["comma"]):
+        return []  # "has side effects such as fever" does not mean "has fever"
+    before, after = rest[: match.start("comma")], _without_others(rest[match.end() :])
+    if _AMBIGUOUS.search(before) or TOGETHER.search(before):
         return []
-    before, after = rest[: found.start("comma")], _without_others(rest[found.end() :])
-    if (
-        _unsure(before)
-        or TOGETHER.search(before)
-        or (verb in ("has", "have", "had") and not found["comma"])
-    ):
-        return []  # "has side effects such as fever" does not have fever
-    phrase = _phrase(before, bool(found["comma"]) or "including" in found[0])
+    phrase = _phrase(before, bool(match["comma"]) or "including" in match[0])
     if phrase is None or _EXAMPLES.search(after):
         return []
     start = phrase[0]
@@ -71,11 +62,11 @@ def examples(verb: str, rest: str) -> list[str]:
         else listed(after)
     )
     if all(re.match(r"[a-z]", item) for item in own) and not any(
-        re.search(r" (?:of|for|in|on|with|from|to) ", one) for one in own
+        re.search(r" (?:of|for|in|on|with|from|to) ", item) for item in own
     ):
         each = own  # "politics, human rights and crime"
-    held = re.search(r"\b(positions|posts|roles|titles)\b", before[start:])
-    office = _OFFICE[held[1]] if held else ""
+    offices = re.search(r"\b(positions|posts|roles|titles)\b", before[start:])
+    office = _OFFICE[offices[1]] if offices else ""
     return [before, *(f"{before[:start]}{office}{item}" for item in each)]
 
 
@@ -86,28 +77,22 @@ _TITLED = re.compile(
 
 def _without_others(after: str) -> str:
     """Remove "among others" and "and many more" and restore the final "and"."""
-    named = _OTHERS.sub("", after)
-    comma = named.rfind(", ")
-    return (
-        named
-        if named == after or comma < 0 or " and " in named[comma:]
-        else f"{named[:comma]} and {named[comma + 2 :]}"
-    )
+    text = _OTHERS.sub("", after)
+    comma = text.rfind(", ")
+    if text == after or comma < 0 or " and " in text[comma:]:
+        return text
+    return f"{text[:comma]} and {text[comma + 2 :]}"
 
 
-def _unsure(before: str) -> bool:
-    return bool(
-        re.search(
-            r"(?:^| )(?!during|including|being|king|ring|wing|thing|spring|string)\w{2,}ing\b"
-            r"|\b(?:that|which|who|whose|where|when|because|to \w+ing)\b",
-            before,
-        )
-    )
+_AMBIGUOUS = re.compile(  # examples after these words may belong to another phrase
+    r"(?:^| )(?!during|including|being|king|ring|wing|thing|spring|string)\w{2,}ing\b"
+    r"|\b(?:that|which|who|whose|where|when|because|to \w+ing)\b"
+)
 
 
 def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
     """Return the start and the text of the category phrase, or None."""
-    starts: list[tuple[int, bool]] = []  # where the phrases begin, and whether they say "several"
+    starts: list[tuple[int, bool]] = []  # starts of phrases; whether one has "several" or the like
     inside = 0
     for match in _PHRASE.finditer(before):
         if match.start() >= inside and before[match.end() :]:
@@ -116,76 +101,56 @@ def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
     if not starts:
         return None
     ends = [*(start for start, _ in starts[1:]), len(before) + 1]
-    named = [
-        re.sub(rf" (?:{'|'.join(english.PREPOSITIONS)}) $", "", before[a:b]).strip()
-        for (a, _), b in zip(starts, ends, strict=True)
-    ]
-    plural = [bool(name and _PLURAL.search(name.split()[-1])) for name in named]
     phrases = [
-        (start, name, many, one)
-        for (start, many), name, one in zip(starts, named, plural, strict=True)
+        (start, re.sub(rf" {english.PREPOSITION} $", "", before[start:end]).strip(), many)
+        for (start, many), end in zip(starts, ends, strict=True)
     ]
-    prizes = [(start, name) for start, name, *_ in phrases if _PRIZES.search(name)]
-    several = [(start, name) for start, name, many, _ in phrases if many]
-    others = [(start, name) for start, name, _, one in phrases if one]
-    return next((found[-1] for found in (prizes, several, others) if found), None)
+    prizes = [(start, text) for start, text, _ in phrases if _PRIZES.search(text)]
+    several = [(start, text) for start, text, many in phrases if many]
+    plural = [(start, text) for start, text, _ in phrases if _PLURAL.search(text.split(" ")[-1])]
+    return next((group[-1] for group in (prizes, several, plural) if group), None)
 
 
 _PRIZES = re.compile(r"(?:awards|hono[u]?rs|prizes|accolades|medals|nominations|distinctions)$")
 
 
 def works(text: str) -> list[str]:
-    """Return claims about named works: "films such as A (1954)" → A is a film, A was released in
-    1954.
-    """
-    return [*_kinds(_BRACKETS.sub("", text)), *_titled(text), *_years(text)]
-
-
-_BRACKETS = re.compile(r"\s*\([^()]*\)")
+    """Return claims about works: "films such as A (1954)" → A is a film, A was released in 1954."""
+    return [*_kinds(re.sub(r"\s*\([^()]*\)", "", text)), *_titled(text), *_years(text)]
 
 
 def _kinds(text: str) -> list[str]:
-    found = _EXAMPLES.search(text) or COUNTED.search(text)
-    before = text[: found.start("comma")] if found else ""
-    phrase = _phrase(before, bool(found["comma"]) or "including" in found[0]) if found else None
+    """Return the claims of "films such as A and B": A is a film, B is a film."""
+    match = _EXAMPLES.search(text) or COUNTED.search(text)
+    if not match:
+        return []
+    before = text[: match.start("comma")]
+    phrase = _phrase(before, bool(match["comma"]) or "including" in match[0])
     kind = _WORKS.search(phrase[1]) if phrase else None
-    if (
-        not found
-        or not kind
-        or re.search(r" (?:and|or) (?:\w+ )?$", before[: before.find(kind[0])])
-    ):
-        return []  # of "songs and albums, including A" it is not said which A is
+    if not kind or re.search(r" (?:and|or) (?:\w+ )?$", before[: before.find(kind[0])]):
+        return []  # A has no single kind in "songs and albums, including A"
     until = re.search(
         r"(?:, | and"
         rf" )(?:{'|'.join(english.PRONOUNS)}|which|who|where|\w+ed|was|is|for|both|before)\b| for"
         r" which",
-        text[found.end() :],
+        text[match.end() :],
     )
     if any(quoted.count(", ") > 1 for quoted in re.findall(r"[\"“]([^\"“”]*)[\"”]", text)):
         return []  # a quotation of more than one title
-    named = items(
-        _without_others(
-            re.sub(r" in \d{4}\b", "", text[found.end() :][: until.start() if until else None])
-        )
-    )
-    names = [
-        item
-        for item in named
-        if re.fullmatch(r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*", item)
-    ]
-    return (
-        [f"{item} is {english.article(kind[1].lower()).replace('tv ', 'TV ')}" for item in names]
-        if len(names) == len(named)
-        else []
-    )
+    titles = text[match.end() :][: until.start() if until else None]
+    names = items(_without_others(re.sub(r" in \d{4}\b", "", titles)))
+    title = r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*"
+    if not all(re.fullmatch(title, name) for name in names):
+        return []
+    noun = english.article(kind[1].lower()).replace("tv ", "TV ")
+    return [f"{name} is {noun}" for name in names]
 
 
 _SINGLE = re.compile(
-    r"\b(?:(?P<year>(?:1[89]|20)\d\d) )?(?P<kind>(?:television |tv |video |reality |feature"
-    r" |documentary |TV |variety )*"
-    r"(?:film|movie|novel|album|song|single|show|series|magazine|newspaper|game|EP))(?:"
-    r" (?:called|titled|named|entitled))?,? "
-    r"(?P<name>[\"“][^\"”]+[\"”]|[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*(?=$|,| \())"
+    r"\b(?:(?P<year>(?:1[89]|20)\d\d) )?(?P<kind>(?:television |tv |video |reality |feature "
+    r"|documentary |TV |variety )*(?:film|movie|novel|album|song|single|show|series|magazine"
+    r"|newspaper|game|EP))(?: (?:called|titled|named|entitled))?,? (?P<name>[\"“][^\"”]+[\"”]"
+    r"|[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*(?=$|,| \())"
 )
 
 
@@ -198,38 +163,34 @@ _PLURAL_KIND = re.compile(
 
 def _titled(text: str) -> list[str]:
     """Return the claims of "the 1917 film “A”": A is a film, and its year."""
-    found = []
+    claims = []
     for match in _PLURAL_KIND.finditer(text):
-        found += [
-            f"{name} is {english.article(match['kind'].lower())}"
-            for name in re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
-        ]
+        noun = english.article(match["kind"].lower())
+        names = re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
+        claims += [f"{name} is {noun}" for name in names]
     for match in _SINGLE.finditer(text):
-        found.append(
-            f"{match['name']} is {'an' if match['kind'][0] in 'aeioE' else 'a'} {match['kind']}"
-        )
-        if match["year"] and re.search(r"film|movie|album|song|single|game|EP", match["kind"]):
-            found.append(f"{match['name']} was released in {match['year']}")
-    return found
+        name, kind = match["name"], match["kind"]
+        claims.append(f"{name} is {'an' if kind[0] in 'aeioE' else 'a'} {kind}")
+        if match["year"] and re.search(r"film|movie|album|song|single|game|EP", kind):
+            claims.append(f"{name} was released in {match['year']}")
+    return claims
 
 
 _KIND = re.compile(r"\b(?:(films?|movies?|albums?|songs?|singles?|musicals?)|(?:book|novel)s?)\b")
 _DATED = re.compile(
-    r"(?:\),? (?:and )?|(?:such"
-    r" as|including|like|namely|film|movie|album|song|single|book|novel|series|in|by|for"
-    r"|films|movies|albums|songs|novels|books|musicals) |: )"
-    r"(?P<name>[\"“][^\"”]+[\"”]|[A-Z0-9][\w'’:.-]*(?:"
-    r" (?:[A-Z0-9][\w'’:.-]*|of|the|a|an|to|in|with|on|for|at|from|vs|&))*)"
-    r" \((?P<year>(?:1[89]|20)\d\d)\)"
+    r"(?:\),? (?:and )?|(?:such as|including|like|namely|film|movie|album|song|single|book|novel"
+    r"|series|in|by|for|films|movies|albums|songs|novels|books|musicals) "
+    r"|: )(?P<name>[\"“][^\"”]+[\"”]|[A-Z0-9][\w'’:.-]*(?: (?:[A-Z0-9][\w'’:.-]*|of|the|a|an|to|in"
+    r"|with|on|for|at|from|vs|&))*) \((?P<year>(?:1[89]|20)\d\d)\)"
 )
 
 
 def _years(text: str) -> list[str]:
-    found = []
-    end = 0
+    """Return the release years of works: "the films A (1954) and B (1960)"."""
+    claims, end = [], 0
     while match := _DATED.search(text, end):
-        end = match.end() - 1  # the next one may begin at the bracket
-        kinds = list(_KIND.finditer(text, 0, match.start("name")))
-        if kinds:  # not "Flame" of "Drowning in Flame (1974)"
-            found.append(f"{match['name']} was released in {match['year']}")
-    return found
+        end = match.end() - 1  # the next match may begin at the closing parenthesis
+        # not for "Flame" in "Drowning in Flame (1974)"
+        if _KIND.search(text, 0, match.start("name")):
+            claims.append(f"{match['name']} was released in {match['year']}")
+    return claims

@@ -1,4 +1,4 @@
-"""Reject claims that a split cannot have meant (see `workbench.claims.rules`)."""
+"""Reject claims that do not follow from their sentence (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -8,34 +8,30 @@ from itertools import pairwise, takewhile
 from workbench.claims import english
 
 _NOT_ANY = re.compile(
-    r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No"
-    r" one|Never|Rarely|Seldom)\b",
+    r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No one|Never|Rarely"
+    r"|Seldom)\b",
     re.I,
 )
-_QUOTED = re.compile(  # what somebody said in so many words
+_QUOTED = re.compile(  # direct speech
     r"\b(?:said|says|wrote|writes|stated|states|remarked|noted|commented|claimed|recalled|declared)\b[^\"“]{0,80}[,:]"
     r" [\"“]"
 )
 _EXCEPTED = re.compile(
     r"\b(?:except|excepting|excluding|not including|with the exception of|provided that|as long"
     r" as|in case)\b"
-    # what stands in brackets is left out, so nothing may stand there without which the rest says
-    # more
+    # parentheses are dropped, so they may not restrict the statement
     r"|\((?!not to be)[^()]*\b(?:not|only|without|unless|mostly|partly|until)\b"
 )
 
 
 def undivided(sentence: str) -> bool:
-    """Whether a sentence must stay whole: a negated subject, an exception, a quotation of speech or
-    an open quote.
+    """Whether a sentence must stay whole.
+
+    It has a negated subject, an exception, direct speech, or an open quotation or parenthesis.
     """
-    return bool(
-        _NOT_ANY.match(sentence) or _EXCEPTED.search(sentence) or _QUOTED.search(sentence)
-    ) or _open_quotation(sentence)
-
-
-def _open_quotation(text: str) -> bool:
-    return text.count('"') % 2 == 1 or text.count("(") != text.count(")")
+    unclosed = sentence.count('"') % 2 == 1 or sentence.count("(") != sentence.count(")")
+    negated = _NOT_ANY.match(sentence)
+    return bool(unclosed or negated or _EXCEPTED.search(sentence) or _QUOTED.search(sentence))
 
 
 _UNFINISHED = english.AUXILIARIES | frozenset(
@@ -45,13 +41,12 @@ _UNFINISHED = english.AUXILIARIES | frozenset(
 
 
 def breaks(claim: str, sentence: str) -> bool:
-    """Whether a claim cannot follow from its sentence: no verb, an unfinished end, a run-on, or a
-    lost denial or doubt.
+    """Whether a claim cannot follow from its sentence.
+
+    It has no subject or verb, is unfinished, is a run-on, or lost a denial or doubt.
     """
-    words = english.TOKEN.findall(english.blank(claim.strip(" ,;.")))
-    if words[0] in english.VERBS:
-        return True  # it has no subject
-    if (words[-1] in _UNFINISHED) or not has_verb(claim):
+    words = english.words_of(claim.strip(" ,;."))
+    if words[0] in english.VERBS or words[-1] in _UNFINISHED or not has_verb(claim):
         return True
     if _ADVERB_LAST.search(claim) or _PLURAL.match(claim) or _is_bare(words):
         return True
@@ -59,7 +54,8 @@ def breaks(claim: str, sentence: str) -> bool:
 
 
 def has_verb(text: str) -> bool:
-    words = english.TOKEN.findall(english.blank(text))
+    """Whether a text may have a verb after its first word."""
+    words = english.words_of(text)
     return any(
         english.is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i])
         for i in range(1, len(words))
@@ -68,14 +64,13 @@ def has_verb(text: str) -> bool:
 
 # "was, ironically", ", ranging"
 _ADVERB_LAST = re.compile(r"(?:,| was| is| were| are) [a-z]+ly\W*$|, [a-z]+ing\W*$")
-_PLURAL = re.compile(  # one, of whom it is said as of many: of two names one is lost
+_PLURAL = re.compile(  # a singular subject with a plural verb: another subject is missing
     r"(?:(?!They|We|You|People|Police)[A-Z][\w.'’-]*[^s\W](?: [A-Z][\w.'’-]*[^s\W])*"
     r"|(?:The|A|An) (?:[\w-]+ )?[\w-]+[^s\W]) (?:were|are|have)\b"
 )
 _RUN_ON = re.compile(
-    r", (?:he|she|they|it) (?:is|was|has|had|are|were|became|began|\w+ed)\b|"
-    r"[\d,] (?:he|she|they|it) [a-z]+(?:ed|ew|on|as|an|ok|ad)\b(?<!\bon)|\b\d{4}"
-    r" (?:he|she|they|it) "
+    r", (?:he|she|they|it) (?:is|was|has|had|are|were|became|began|\w+ed)\b|[\d,] (?:he|she|they"
+    r"|it) [a-z]+(?:ed|ew|on|as|an|ok|ad)\b(?<!\bon)|\b\d{4} (?:he|she|they|it) "
 )
 _DOUBTS = frozenset(
     "not never no neither nor hardly barely rarely seldom without may might could would should must"
@@ -86,7 +81,7 @@ _DOUBTS = frozenset(
 
 def _is_bare(words: list[str]) -> bool:
     """Whether the verb is a participle without "was": "Rain directed by Bo", "Rain set in Osk"."""
-    verb = next((i for i in range(1, len(words)) if english.is_verb(words, i)), 0)
+    verb = english.first_verb(words)
     after = words[verb + 1 :]
     if verb and words[verb].endswith("ed") and after[:1] == ["by"]:
         return True
@@ -112,11 +107,10 @@ _ENDS = frozenset(", ; : and but".split())
 
 def _loses(words: list[str], sentence: str) -> bool:
     """Whether the claim repeats the words after a denial or doubt without that denial or doubt."""
-    said, kept = english.TOKEN.findall(english.blank(sentence)), set(words)
-    pairs = set(pairwise(words))
-    for i, word in enumerate(said):
-        if word in _DOUBTS and word not in kept:
-            behind = list(takewhile(lambda one: one not in _ENDS, said[i + 1 : i + 5]))
-            if not pairs.isdisjoint(pairwise(behind)):
+    original, pairs = english.words_of(sentence), {*pairwise(words)}
+    for i, word in enumerate(original):
+        if word in _DOUBTS and word not in words:
+            scope = takewhile(lambda other: other not in _ENDS, original[i + 1 : i + 5])
+            if not pairs.isdisjoint(pairwise(scope)):
                 return True
     return False

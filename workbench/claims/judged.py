@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from workbench.claims.statements import makes_claims
 from workbench.credit.attribute import THRESHOLD, find_sentence, locate
 from workbench.judge import read, render
 from workbench.text.sections import Section, section_at, sections
 from workbench.text.sentences import Span, sentences
-from workbench.types import Claim, Claims, Extract, Failure, Judge, Prompt, Reply, Response, Verdict
+from workbench.types import (
+    Claim,
+    Claims,
+    Extract,
+    Failure,
+    JsonMapping,
+    Judge,
+    Prompt,
+    Reply,
+    Response,
+    Verdict,
+)
 
-RAW = 2000  # characters of a reply that are kept with its failure
+RAW = 2000  # characters of a reply that are stored with its failure
 
 
 def judged(judge: Judge) -> Extract:
-    """Return the extractor of RLFH's pipeline mode (arXiv 2406.12221, section 3.1.1): claims by
-    sentence.
+    """Return the extractor of RLFH's pipeline mode (arXiv 2406.12221, section 3.1.1).
 
     Sentences are those of `workbench.text.sentences`. A claim belongs to the sentence that the
     judge quotes for it; if a quotation spans several, to the one with most of its words.
@@ -33,11 +42,10 @@ def judged(judge: Judge) -> Extract:
 
 
 def single_pass(judge: Judge) -> Extract:
-    """Return the extractor of RLFH's single-pass mode: one reply gives claims, labels and
-    informativeness.
+    """Return the extractor of RLFH's single-pass mode: one reply has claims and their ratings.
 
-    The labels become verdicts of the aspect "fact". The judge also reads the question's
-    passages.
+    The labels and the informativeness become verdicts of the aspect "fact". The judge also reads
+    the question's passages.
     """
     return _extractor(judge, "single_pass")
 
@@ -85,7 +93,7 @@ def _bounded(failure: Failure) -> Failure:
 
 
 def _attach(
-    response: Response, spans: Sequence[Span], quoted: Sequence[Mapping[str, Any]], rated: bool
+    response: Response, spans: Sequence[Span], quoted: Sequence[JsonMapping], rated: bool
 ) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
     """Return the claims of a reply in order, and their verdicts if the judge rated them."""
     text, parts = response.text, sections(response.text, response.prefill)
@@ -93,9 +101,9 @@ def _attach(
     verdicts: list[Verdict] = []
     after = 0
     for quote in quoted:
-        held, after = _held(text, spans, quote["text"], after)
-        stating = [n for n in held or () if makes_claims(text[slice(*spans[n])])]
-        if held is not None and not stating:
+        covered, after = _covered(text, spans, quote["text"], after)
+        stating = [n for n in covered or () if makes_claims(text[slice(*spans[n])])]
+        if covered is not None and not stating:
             continue  # a question, a refusal, a plan
         drafts: list[Claim] = []
         for item in quote["claims"]:
@@ -107,13 +115,15 @@ def _attach(
     return tuple(claims), tuple(verdicts)
 
 
-def _verdict(claim: int, item: Mapping[str, Any]) -> Verdict:
+def _verdict(claim: int, item: JsonMapping) -> Verdict:
     return Verdict(
         f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge"
     )
 
 
-def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[list[int] | None, int]:
+def _covered(
+    text: str, spans: Sequence[Span], quote: str, after: int
+) -> tuple[list[int] | None, int]:
     """Return the sentences that a quotation covers (None if not found) and where to search next.
 
     Quotations are located in order, so the second quotation of a repeated sentence is its
@@ -134,21 +144,22 @@ def _placed(
     text: str,
     spans: Sequence[Span],
     parts: Sequence[Section],
-    held: Sequence[int],
+    numbers: Sequence[int],
     drafts: Sequence[Claim],
 ) -> list[Claim]:
-    """Place the claims of one quotation in the sentences that it covers; without sentences they
-    have no place.
+    """Place the claims of one quotation in the sentences `numbers` that the quotation covers.
+
+    Without sentences the claims have no span.
     """
-    if not held:
+    if not numbers:
         only = {section for section, _, _ in parts}
         section = only.pop() if len(only) == 1 else "body"
         return [replace(draft, section=section, coverage=0.0) for draft in drafts]
-    if len(held) == 1:
+    if len(numbers) == 1:
         drafts = [replace(draft, sentence=0) for draft in drafts]
     placed = []
-    for claim in locate(text, [spans[n] for n in held], drafts):
-        number = held[claim.sentence or 0]
+    for claim in locate(text, [spans[n] for n in numbers], drafts):
+        number = numbers[claim.sentence or 0]
         section = section_at(parts, spans[number][0]) or "body"
         placed.append(replace(claim, sentence=number, section=section))
     return placed

@@ -1,4 +1,4 @@
-"""Introductions of a sentence ("In 1998,", "In the film,") and the claims that need them."""
+"""Decide which claims need the introduction of their sentence ("In 1998,", "In the film,")."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _TIME = re.compile(
 
 
 def is_free(lead: str) -> bool:
-    """Whether claims hold without the introduction: a date, a place or a reason; not "in the film"
-    or "until 1990".
+    """Whether claims hold without the introduction.
+
+    They do for a date, a place or a reason, but not for "in the film" or "until 1990".
     """
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
@@ -32,15 +33,14 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Whether the introduction may restrict the whole sentence: "in the film", "under the
-    proposal".
-    """
+    """Whether the introduction may restrict the whole sentence ("in the film")."""
     return not is_free(lead) and not _TIME.match(lead)
 
 
 def led(claim: str, subject: str, lead: str) -> str:
-    """Add the introduction at the end of the claim, or after the subject if the end belongs to
-    something else.
+    """Add the introduction to a claim.
+
+    It goes to the end, or after the subject if a clause at the end would absorb it.
     """
     if not lead:
         return claim

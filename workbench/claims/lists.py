@@ -9,7 +9,7 @@ from workbench.claims import english
 from workbench.claims.places import CONTINENTS, COUNTRIES, REGIONS
 
 _CAPITALS = r"[A-Z][\w'’.-]*+(?: [A-Z][\w'’.-]*+)*+"
-_WHOLE = re.compile(  # what is one thing, whatever joins its words
+_WHOLE = re.compile(  # phrases that are not divided at their separators
     r"[\"“][^\"“”]*[\"”]|\band/or\b|\b(?:Jammu and Kashmir|Bosnia and Herzegovina|Trinidad and"
     r" Tobago|Antigua and Barbuda"
     r"|Newfoundland and Labrador|Turks and Caicos|Tyne and Wear|Match of the Day)\b"
@@ -23,12 +23,11 @@ _OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b"
 _SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
 _CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
 _ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
-TOGETHER = re.compile(  # what these are made of, only all of its parts make
-    r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration|pair|duo|trio|balance"
-    r"|contrast"
-    r"|comparison|sum|average|cross|hybrid|most|least|both"
-    r" of|either|neither|intersection|relationship|marriage|war"
-    r"|interplay|alternat\w+|divided|consists? of|composed of|comprised of|made up of)\b"
+TOGETHER = re.compile(  # words after which a list holds only as a whole
+    r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration"
+    r"|pair|duo|trio|balance|contrast|comparison|sum|average|cross|hybrid|most|least|both of|either"
+    r"|neither|intersection|relationship|marriage|war|interplay|alternat\w+|divided|consists? of"
+    r"|composed of|comprised of|made up of)\b"
 )
 _PLACES = COUNTRIES | REGIONS | CONTINENTS
 _LONGEST = 7  # words of an item
@@ -43,24 +42,23 @@ def items(text: str, people: bool = False) -> list[str]:
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
+    whole = [unmask(masked)]
     if not last or " or " in masked or _CLAUSE.search(masked, 0, last[-1].start()):
-        return [unmask(masked)]
-    head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
-    if len(last) > 1 and "," not in masked[: last[-1].end()]:
-        return [unmask(masked)]  # "health and education to empowerment and equality"
+        return whole
+    head, joining, tail = masked[: last[-1].start()], last[-1][0], masked[last[-1].end() :]
+    if len(last) > 1 and "," not in head + joining:
+        return whole  # "health and education to empowerment and equality"
     # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
-    joining = last[-1][0].strip(", ")
-    between = re.compile(
-        ", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, "
-    )
-    pieces = _with_nouns(
-        [piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")]
-    )
-    long = any(len(piece.split()) > _LONGEST for piece in pieces)
+    commas = joining.startswith(",") and ", " in head
+    separator = ", " if commas else f",? {joining.strip(', ')} |, "
+    stripped = (piece.strip(" ,") for piece in [*re.split(separator, head), tail])
+    pieces = _with_nouns(list(filter(None, stripped)))
     if any(_OWNING.match(piece) for piece in pieces[1:]):
-        return [unmask(masked)]  # "the Ards and Osk Council's system"
-    if long or (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
-        return [unmask(masked)]
+        return whole  # "the Ards and Osk Council's system"
+    if any(len(piece.split()) > _LONGEST for piece in pieces):
+        return whole
+    if (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
+        return whole
     return [unmask(piece) for piece in pieces]
 
 
@@ -73,14 +71,9 @@ def _with_nouns(pieces: list[str]) -> list[str]:
     for piece in reversed(pieces):
         bare = _SHARED.sub("", piece, count=1)
         after = joined[0] if joined else ""
-        one = (
-            " " not in bare
-            and bare.islower()
-            and not bare.endswith("s")
-            and not english.AGENTS.search(bare)
-        )
-        follows = " " in after and after[0].islower() and not _OWN.match(after)
-        if joined and one and follows:
+        word = " " not in bare and bare.islower() and not bare.endswith("s")
+        phrase = " " in after and after[0].islower() and not _OWN.match(after)
+        if word and phrase and not english.AGENTS.search(bare):
             joined[0] = f"{piece} and {after}"
         else:
             joined.insert(0, piece)
@@ -88,9 +81,7 @@ def _with_nouns(pieces: list[str]) -> list[str]:
 
 
 def _explains(pieces: list[str]) -> bool:
-    """Whether an item explains the previous one ("Julia, the daughter of Bo") or is a numeral
-    ("James II and VII").
-    """
+    """Whether an item is an apposition ("Julia, the daughter of Bo") or a Roman numeral ("VII")."""
     apposed = any(
         a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b)
         for a, b in pairwise(pieces[:-1])
@@ -98,13 +89,12 @@ def _explains(pieces: list[str]) -> bool:
     return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
 
 
-# what is described so need not be one, nor what is joined to it: "a fake doctor and lawyer"
+# Qualifiers that may apply to all items: "a fake doctor and lawyer".
 _NO_SUCH = re.compile(
-    r"\b(?:fake|so-called|aspiring|acting(?!"
-    r" (?:career|debut|roles?|skills|work))|former|would-be|failed|fictional|fictitious"
-    r"|honorary|alleged|self-(?:proclaimed|styled|described)|purported|supposed|suspected|pretend(?:ed)?|mock|imaginary"
-    r"|potential|prospective|false|bogus|unsuccessful|ex-)"
-    r" ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
+    r"\b(?:fake|so-called|aspiring|acting(?! (?:career|debut|roles?|skills|work))|former|would-be"
+    r"|failed|fictional|fictitious|honorary|alleged|self-(?:proclaimed|styled|described)|purported"
+    r"|supposed|suspected|pretend(?:ed)?|mock|imaginary|potential|prospective|false|bogus"
+    r"|unsuccessful|ex-) ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
 )
 
 
@@ -130,8 +120,10 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """Repeat a phrase for each item of its final list: "as an actor and singer" → "as an actor",
-    "as a singer".
+    """Repeat a phrase for each item of the list at its end.
+
+    "as an actor and singer" → "as an actor", "as a singer". Returns the text itself if the list
+    cannot be divided.
     """
     masked = mask(text)
     separator = _JOINED.search(masked)
@@ -148,9 +140,11 @@ def listed(text: str, people: bool = False) -> list[str]:
         (i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None
     )
     start = words[last + 1].start() if last is not None else 0
-    if _CLAUSE.search(masked, 0, start) or _open(masked, words, last):
-        return [text]
-    if _COLLECTED.search(masked, 0, start):
+    if (
+        _CLAUSE.search(masked, 0, start)
+        or _is_infinitive(words, last)
+        or _COLLECTED.search(masked, 0, start)
+    ):
         return [text]
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
@@ -172,9 +166,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     ]
 
 
-_BEHIND = re.compile(
-    rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{'|'.join(english.PREPOSITIONS)}|to|than) "
-)
+_BEHIND = re.compile(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{english.PREPOSITION}|to|than) ")
 _NAMED = re.compile(
     r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+"
     r" )?[A-Z\"“]"
@@ -188,9 +180,7 @@ _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 def _are_closed(
     first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None
 ) -> bool:
-    """Whether the extent of each item is clear: no trailing phrase that may apply to one or all
-    items.
-    """
+    """Whether no phrase at the end of the list may apply to one or to all items."""
     if _LED.match(others[0]):
         return not any(word[0] in english.PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)
@@ -206,17 +196,16 @@ def _are_closed(
     own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith(
         "the "
     )
-    if _BEHIND.search(end) and not own and not (_COMPLETE.match(first)) and not agents:
+    if _BEHIND.search(end) and not (own or _COMPLETE.match(first) or agents):
         return False
     named = [bool(_NAMED.match(item)) for item in (first, *others) if not _MORE.match(item)]
     return all(named) or not any(named[1:])
 
 
 _UNDIVIDED = re.compile(
-    r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b"
-    r"|and (?:later|then|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—]"
-    r" |from \w+ to"
-    r"|(?:over|about|around|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
+    r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b|and (?:later|then"
+    r"|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—] |from \w+ to|(?:over"
+    r"|about|around|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
 )
 
 
@@ -224,29 +213,25 @@ _SUM = (
     r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|several|many|numerous|various"
     r"|most|all)"
 )
-# "three goals for A and B", "with goals from A and B": all of them together
+# "three goals for A and B", "with goals from A and B": the number counts all items together.
 _COLLECTED = re.compile(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
-    rf"(?:(?:[\w'’-]+ ){{0,6}})(?:{'|'.join(english.PREPOSITIONS)}) (?:the |an? )?$"
+    rf"(?:(?:[\w'’-]+ ){{0,6}}){english.PREPOSITION} (?:the |an? )?$"
 )
 _INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|those)\b)[a-z]+ ")
 
 
-def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
+def _is_infinitive(words: list[re.Match[str]], last: int | None) -> bool:
     """Whether an infinitive begins before the list ("to make quick and sound choices")."""
-    after = words[last + 1][0] if last is not None else ""
-    return bool(
-        last is not None
-        and words[last][0] == "to"
-        and after.islower()
-        and after not in english.DETERMINERS
-    )
+    if last is None or words[last][0] != "to":
+        return False
+    after = words[last + 1][0]
+    return after.islower() and after not in english.DETERMINERS
 
 
 def _like(first: str, item: str, opening: str, outer: str) -> str:
     """Return an item with the words before the list and the article of the first item."""
-    preposition = re.match(rf"(?:{'|'.join(english.PREPOSITIONS)}) ", item)
-    if preposition:
+    if _LED.match(item):
         return outer + item  # "in magazines and on television"
     shared = _SHARED.match(first)
     article = shared[0] if shared else ""
@@ -259,15 +244,15 @@ def _is_headless(first: str, other: str) -> bool:
     """Whether two items may share the second's noun: "edible marine and freshwater fishes"."""
     if not first.islower():
         return False
-    plural = [
-        bool(re.search(r"(?<![sui])s$", item.split(" of ")[0].split(" in ")[0]))
+    first_plural, other_plural = (
+        re.search(r"(?<![sui])s$", item.split(" of ")[0].split(" in ")[0])
         for item in (first, other)
-    ]
+    )
     adjective = " " in other and _ADJECTIVE.match(first.split()[-1])
-    return (plural[1] and not plural[0] and not _SHARED.match(first)) or bool(adjective)
+    return bool((other_plural and not first_plural and not _SHARED.match(first)) or adjective)
 
 
-_LED = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)}) ")
+_LED = re.compile(f"{english.PREPOSITION} ")
 
 
 _TITLES = (
@@ -279,14 +264,10 @@ _TITLES = (
 
 def _are_alike(first: str, others: list[str]) -> bool:
     """Whether the items can form one list: names with names, and no verbs or clauses."""
-    said = (first, *others)
     if first[0].isdigit():
         return False
-    if (
-        re.match(r"[a-z]", first)
-        and not _OWN.match(first)
-        and any(re.match(r"the [a-z]+ of ", item) for item in others)
-    ):
+    bare = re.match(r"[a-z]", first) and not _OWN.match(first)
+    if bare and any(re.match(r"the [a-z]+ of ", item) for item in others):
         return False  # "progress in art and the presence of money"
     prepositions = [bool(_LED.match(item)) for item in others]
     if any(prepositions) and not all(prepositions):
@@ -295,7 +276,7 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False
     if any(re.match(r"\w+ed\b", item) for item in others):
         return False
-    if any(item.split()[0].endswith("ing") and " " in item for item in said):
+    if any(item.split()[0].endswith("ing") and " " in item for item in (first, *others)):
         return False
     if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others):
         return False  # "to the Fund and Press Secretary"

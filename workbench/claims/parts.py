@@ -11,20 +11,25 @@ from workbench.claims import english
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a sentence. `kind` says whose predicate it is: "main" and "clause" have their own
-    subject, "same" has the sentence's, "more" that of the previous part. "who", "which" and "where"
-    modify the preceding words; "ing" belongs to the sentence's subject.
+    """A part of a sentence.
+
+    Attributes:
+        kind: which subject the part has. "main" and "clause" have their own subject. "same" and
+            "ing" have the sentence's subject, and "more" has that of the previous part. "who",
+            "which" and "where" modify the preceding words.
+        text: the part without its link.
+        link: the removed words before a relative clause, such as ", who".
     """
 
     kind: str
     text: str
-    link: str = ""  # what was cut away before a relative clause: ", who", " where"
+    link: str = ""
 
 
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
 _RELATIVES = frozenset("who which where when whose".split())
 _BOUND = frozenset("who which where".split())
-_SAYING = re.compile(  # what follows is somebody's word, and stays with who said it
+_SAYING = re.compile(  # reported speech and thought stay with their speaker
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
     r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
     r"|announce[sd]?|declare[sd]?|wrote|writes|doubt(?:s|ed)?|deem(?:s|ed)?|assume[sd]?|imagine[sd]?|promise[sd]?|told|tells"
@@ -34,35 +39,34 @@ _SAYING = re.compile(  # what follows is somebody's word, and stays with who sai
 
 
 def parts(text: str) -> list[Part]:
-    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    """Split a sentence into its parts."""
+    tokens = english.tokens_of(text)
     words = [token[0] for token in tokens]
-    found: list[Part] = []
-    begun, kind, link, verb, i = 0, "main", "", False, 0
+    pieces: list[Part] = []
+    start, kind, link, verb, i = 0, "main", "", False, 0
     while i < len(words):
-        if words[i] in ("who", "that", "where", "when") and _is_definite(words[begun:i]):
-            break  # "one of the men who fell": of the men it is not said without it
+        if words[i] in ("who", "that", "where", "when") and _is_definite(words[start:i]):
+            break  # "one of the men who fell": "who fell" defines the men
         if verb and words[i] in ("who", "which") and words[i + 1 : i + 2] == [","]:
-            break  # "who, in 1950, won": where its verb is, is not known
-        cut = _cut(words, i, begun, kind) if verb else None
+            break  # "who, in 1950, won": the verb may come after the insertion
+        cut = _cut(words, i, start, kind) if verb else None
         if cut:
-            found.append(Part(kind, text[tokens[begun].start() : tokens[i].start()], link))
-            kind, begun = cut[0], i + cut[1]
+            pieces.append(Part(kind, text[tokens[start].start() : tokens[i].start()], link))
+            kind, start = cut[0], i + cut[1]
             link = (
-                "".join(f"{'' if word == ',' else ' '}{word}" for word in words[i:begun])
+                "".join(f"{'' if word == ',' else ' '}{word}" for word in words[i:start])
                 if kind in _BOUND
                 else ""
             )
-            i, verb = begun, kind not in ("clause", "where")
+            i, verb = start, kind not in ("clause", "where")
             continue
         verb = verb or (i > 0 and english.is_verb(words, i))
-        if words[i] == "that":
-            break
-        if verb and speaks(words, i):
+        if words[i] == "that" or (verb and speaks(words, i)):
             break
         i += 1
-    if begun < len(words):
-        found.append(Part(kind, text[tokens[begun].start() :], link))
-    return found
+    if start < len(words):
+        pieces.append(Part(kind, text[tokens[start].start() :], link))
+    return pieces
 
 
 def speaks(words: list[str], i: int) -> bool:
@@ -74,9 +78,10 @@ def speaks(words: list[str], i: int) -> bool:
     return after in english.PRONOUNS | {"that", "to", ",", ":", '"', "“", "if", "whether"} or named
 
 
-def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | None:
-    """Return the kind of the part that begins at word `i` and the number of words before it, or
-    None.
+def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | None:
+    """Return the kind of the part that begins at word `i`, and the number of words in its link.
+
+    Returns None if no part begins there. The current part has the given kind and starts at `start`.
     """
     comma = words[i] == ","
     at = i + comma
@@ -84,47 +89,39 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
         return None
     word, following = words[at], words[at + 1]
     if word in _CONJUNCTIONS:
-        return _conjoined(words, i, at, begun, kind)
+        return _conjoined(words, i, at, start, kind)
     if comma and word in _RELATIVES:
         return word if word in ("who", "which") else "where", 2
-    content = (
-        words[i - 1] in english.PREPOSITIONS | english.CONJOINING
-        or words[i - 1].endswith("ing")
+    before = words[i - 1]
+    complement = (  # "came when", "being where"
+        before in english.PREPOSITIONS | english.CONJOINING
+        or before.endswith("ing")
         or english.is_verb(words, i - 1)
     )
-    if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
+    if not comma and word in ("who", "where", "when") and not complement:
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
         return ("who", 1) if word == "who" else ("where", 1) if named else None
     if (
         comma
         and word in english.VERBS
         and english.is_verb(words, at)
-        and _is_free(words, i, at, begun)
+        and _is_free(words, i, at, start)
     ):
         return ("same", 1) if "or" not in words[at:] else None
     if (
         comma
         and english.past(word)
         and _has_object(words, at + 1)
-        and not _is_listed(words[begun:i])
+        and not _is_listed(words[start:i])
     ):
         return "ing", 1
     return None
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether the last noun of a clause needs the words that follow: "the men", "those", "all
-    people".
-    """
-    first = next(
-        (
-            word
-            for word in reversed(part[-6:])
-            if word in _DEFINITE | {"a", "an"} | english.PREPOSITIONS
-        ),
-        "",
-    )
-    return first in _DEFINITE
+    """Whether a following clause defines the last noun: "the men", "those", "all people"."""
+    known = _DEFINITE | {"a", "an"} | english.PREPOSITIONS
+    return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 
 
 _DEFINITE = frozenset("the those these all any every each other".split())
@@ -132,36 +129,32 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 
 
 def _is_listed(part: list[str]) -> bool:
-    """Whether an "-ing" word after `part` continues a list of them, or belongs to a subordinate
-    clause.
-    """
-    gerund = any(map(english.past, part[1:]))
-    begun = next(
-        (i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part)
-    )
-    return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
+    """Whether an "-ing" word after `part` continues a list or belongs to a subordinate clause."""
+    if any(map(english.past, part[1:])):
+        return True
+    links = _SUBORDINATE | {"and", "but"}
+    start = next((i for i, word in enumerate(part) if i and word in links), len(part))
+    return any(english.is_verb(part, i) for i in range(start + 1, len(part)))
 
 
 def _has_object(words: list[str], i: int) -> bool:
-    """Whether an "-ing" word acts as a verb, unlike in the list "agility, dribbling skills, and
-    pace".
+    """Whether the word at `i` is the object of an "-ing" verb.
+
+    It is not in the list "agility, dribbling skills, and pace".
     """
-    after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
-    if after in (",", "and", "or"):
-        return False
-    bare = (
-        after.isalpha()
-        and after.islower()
-        and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
-    )
-    return not bare or beyond not in (",", "and", "or")
+    after, separators = words[i], (",", "and", "or")
+    function_words = english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
+    bare = after.isalpha() and after.islower() and after not in function_words
+    listed = bare and english.word_at(words, i + 1) in separators
+    return after not in separators and not listed
 
 
-def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
+def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
+    """Return the part that begins with the conjunction at `at`, as `_cut` does."""
     comma, first = words[i] == ",", at + 1
     if not comma and words[at] in ("while", "although", "though", "whereas"):
         return None  # "while it lasts"
-    if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[begun:i]):
+    if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[start:i]):
         return None  # "nominated for but did not win", "not a dream but a plan"
     while first < len(words) - 1 and (
         words[first] in english.ADVERBS or words[first].endswith("ly")
@@ -169,18 +162,16 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         first += 1
     if words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
         return None  # "poorly trained and poorly led troops"
-    behind = words[first + 1] if first + 1 < len(words) else ""
-    if words[first] in english.REDUCED and behind in english.PREPOSITIONS:
+    following = english.word_at(words, first + 1)
+    if words[first] in english.REDUCED and following in english.PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
-    return _further(words, i, at, first, begun, kind)
+    return _further(words, i, at, first, start, kind)
 
 
 def _further(
-    words: list[str], i: int, at: int, first: int, begun: int, kind: str
+    words: list[str], i: int, at: int, first: int, start: int, kind: str
 ) -> tuple[str, int] | None:
-    """Return the part that begins with a conjunction at `at`; `first` is its first word that is not
-    an adverb.
-    """
+    """Return the part after a conjunction at `at`; `first` is its first word except adverbs."""
     comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
         if english.past(words[i - 1]):
@@ -188,7 +179,7 @@ def _further(
         # "the joy of splashing and playing"
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
     if english.is_verb(words, first):
-        if words[at] == ";" or _is_of_which(words[begun:i]) or not _is_free(words, i, first, begun):
+        if words[at] == ";" or _is_of_which(words[start:i]) or not _is_free(words, i, first, start):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
@@ -198,20 +189,17 @@ def _further(
 
 
 def _is_of_which(part: list[str]) -> bool:
-    """Whether a clause as "each of which costs much" has begun: a further verb may belong to it."""
+    """Whether a part contains "of which" or the like: a further verb may belong to this clause."""
     return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
 
 
-def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
-    """Whether the verb at `first` is a statement of its own, outside the scope of an earlier "may"
-    or "never".
-    """
+def _is_free(words: list[str], i: int, first: int, start: int) -> bool:
+    """Whether the verb at `first` is outside the scope of an earlier "may" or "never"."""
     if words[first] in english.AUXILIARIES:
         return True
-    scope = words[begun:i]
-    if (english.is_verb(words, i - 1) or words[i - 1].endswith(("ten", "ken", "wn"))) and words[
-        i - 1
-    ] not in english.STAYING | english.AUXILIARIES:
+    scope, before = words[start:i], words[i - 1]
+    transitive = english.is_verb(words, i - 1) or before.endswith(("ten", "ken", "wn"))
+    if transitive and before not in english.STAYING | english.AUXILIARIES:
         return False  # "has written and arranged songs"
     if (english.MODALS | english.HEDGES).intersection(scope):
         return False
@@ -232,7 +220,7 @@ def _has_subject(words: list[str], start: int) -> bool:
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
-        after = words[i + 1] if i + 1 < len(words) else ""
+        after = english.word_at(words, i + 1)
         if first in ("a", "an") and words[i].endswith("ed") and after in english.PREPOSITIONS:
             return False  # ", and an engine positioned behind the driver"
         if english.is_verb(words, i) and words[i] not in english.NOUNS:

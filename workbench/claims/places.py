@@ -8,16 +8,17 @@ from itertools import pairwise
 from workbench.claims import english
 
 COUNTRIES = frozenset(english.DATA["places"]["countries"])
-# parts of countries; "Georgia", the state or the country, is taken for a region
+# Parts of countries; "Georgia" counts as a region.
 REGIONS = frozenset(english.DATA["places"]["regions"])
 CONTINENTS = frozenset(english.DATA["places"]["continents"])
 _NATION = "|".join(english.DATA["places"]["nations"])
-_BEFORE = (  # a people's name: "a former Brazilian footballer", but not "a song by American singer"
+# Words before a nationality: "a former Brazilian footballer", but not "a song by American singer".
+_BEFORE = (
     r"(?:former|retired|late|young|well|noted|renowned|prominent|professional"
     r"|[a-z-]+(?:al|ive|ous|ful|ic|ary|ing)|[a-z]\w+-\w+)"
 )
 _PEOPLE = re.compile(rf"(?P<people>(?:{_NATION})(?:[-–](?:{_NATION}))*) (?P<what>[a-z].*)")
-# words between a people and a profession that leave the person one of the people
+# Words between a nationality and a profession; the person still has the nationality.
 _KIND_OF = re.compile(
     r"(?:film|television|tv|radio|stage|theatre|theater|voice|rock|pop|folk|jazz|opera|soul|hip-hop|fashion|soccer|baseball"
     r"|basketball|tennis|cricket|rugby|golf|hockey|badminton|volleyball|handball|softball|swimming|wrestling|cycling"
@@ -38,20 +39,20 @@ def people_of(phrase: str) -> tuple[str, str] | None:
     Indian actress.
     """
     match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)
-    named = match and re.match(_PEOPLE, match[3])
-    if not match or not named:
+    people = match and _PEOPLE.match(match[3])
+    if not match or not people:
         return None
-    said = named["what"]
+    noun = people["what"]
     words = re.match(
         r"[\w'’-]+(?: [\w'’-]+)*",
-        re.split(r",| (?:of|in|for|at|with|to|on|by|that|as|from|and)\b", said)[0],
+        re.split(r",| (?:of|in|for|at|with|to|on|by|that|as|from|and)\b", noun)[0],
     )
     if not words or _TEACHING.search(words[0]):
         return None
     *kinds, head = words[0].split()
     if not english.AGENTS.search(head) or not all(_KIND_OF.fullmatch(kind) for kind in kinds):
         return None
-    return named["people"], english.article(f"{match[2]}{said}")
+    return people["people"], english.article(f"{match[2]}{noun}")
 
 
 _CAPITAL = r"[^\W\d_a-z][\w'’.-]*"
@@ -67,18 +68,14 @@ _WITHIN = re.compile(
 
 
 def places_of(claim: str) -> list[str]:
-    """Return the containment claims of a claim: "in Lima, Peru" → "Lima is in Peru."; lists of
-    places have none.
-    """
-    found = []
+    """Return the claims of containment: "in Lima, Peru" → "Lima is in Peru."; [] for a list."""
+    claims = []
     for match in _WITHIN.finditer(claim):
         chain = [match["first"], *match["all"].split(", ")]
-        level = [
-            0 if name not in COUNTRIES | REGIONS else 1 if name in REGIONS else 2 for name in chain
+        levels = [  # an unknown place lies in the next one
+            1 if name in REGIONS else 2 if name in COUNTRIES else at - len(chain)
+            for at, name in enumerate(chain)
         ]
-        level = [
-            number or at - len(chain) for at, number in enumerate(level)
-        ]  # of places that are not known the first is within
-        if level == sorted(set(level)):
-            found += [f"{inner} is in {outer}." for inner, outer in pairwise(chain)]
-    return found
+        if levels == sorted({*levels}):
+            claims += [f"{inner} is in {outer}." for inner, outer in pairwise(chain)]
+    return claims

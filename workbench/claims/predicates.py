@@ -15,61 +15,56 @@ from workbench.claims.places import people_of
 from workbench.claims.shorter import head, spread
 
 
-def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
-    """Yield the claims of one subject and one predicate.
+def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
+    """Yield the claims of a subject and its predicate `text`.
 
     The introduction `lead` goes with the first claim, or with all claims that need it. Denied
     or restricted predicates ("never won A and B", "only in films") are not split.
     """
-    said = said.strip(" ,")
-    tokens = list(english.TOKEN.finditer(english.blank(said)))
+    text = text.strip(" ,")
+    tokens = english.tokens_of(text)
     words = [token[0] for token in tokens]
     reported = any(speaks(words, i) for i in range(min(len(words), 6))) or (
-        _REPORTING.match(said) and " that " in said
+        _REPORTING.match(text) and " that " in text
     )
+    quantified = _QUANTIFIED.match(subject) and not text.startswith("include")
+    head = _verb_group(words)  # words of the verb and its adverbs
     if (
-        _DENIED.search(english.blank(said))
+        quantified
         or reported
-        or "; " in said
-        or (_MANY.match(subject) and not said.startswith("include"))
+        or _DENIED.search(english.blank(text))
+        or "; " in text
+        or _other_verb(words[head:])
     ):
-        yield led(f"{subject} {said}", subject, lead)
+        yield led(f"{subject} {text}", subject, lead)
         return
-    head = _verb_group(words)
-    group = said[: tokens[head - 1].end()]
-    if _other_verb(words[head:]):
-        yield led(f"{subject} {said}", subject, lead)
-        return
-    rest, aside = _named(
-        said[len(group) :].strip(),
-        "is" if re.match(r"(?:is|are|has|have|(?!was)\w+s)\b", said) else "was",
+    group = text[: tokens[head - 1].end()]
+    rest, apposition = _apposed_name(
+        text[len(group) :].strip(),
+        "is" if re.match(r"(?:is|are|has|have|(?!was)\w+s)\b", text) else "was",
     )
-    apart = re.search(
+    clausal = re.search(
         r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|earlier|later)\b", rest
     )
-    dated = (
-        f"{lead[0].lower()}{lead[1:]}"
-        if TEMPORAL.fullmatch(lead) and is_free(lead) and not apart
-        else ""
-    )
-    copular = words[0] in english.COPULAS or {"be", "been"} & set(words[:head])
-    if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
-        claims, dated = list(_complements(subject, group, rest)) + aside, ""
+    date = ""  # a date in the introduction that can follow the verb
+    if TEMPORAL.fullmatch(lead) and is_free(lead) and not clausal:
+        date = f"{lead[0].lower()}{lead[1:]}"
+    be = {"be", "been"}
+    copular = words[0] in english.COPULAS or be.intersection(words[:head])
+    if copular and words[head - 1] in english.COPULAS | english.ADVERBS | be:
+        claims, date = [*_complements(subject, group, rest), *apposition], ""
     else:
-        claims = [
-            f"{subject} {group} {piece}"
-            for piece in _objects(group, words[head - 1 : head], rest, dated)
-        ] + aside
-    if lead and not dated:
+        objects = _objects(group, words[head - 1 : head], rest, date)
+        claims = [*(f"{subject} {group} {piece}" for piece in objects), *apposition]
+    if lead and not date:
         claims = all_led(claims, subject, lead)
     yield from claims
 
 
 # Quantified subjects (the predicate need not hold for each) and words that are not subjects
-_MANY = re.compile(
+_QUANTIFIED = re.compile(
     r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
-    r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)"
-    r"|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
+    r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
     r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b",
     re.I,
 )
@@ -80,22 +75,14 @@ _REPORTING = re.compile(
 
 
 def _other_verb(words: list[str]) -> bool:
-    """Whether a second finite verb follows outside a subordinate clause: the split missed a
-    statement.
-    """
-    until = next(
-        (
-            i
-            for i, word in enumerate(words)
-            if word in ("that", "which", "who", "whom", "whose", "where", "when")
-        ),
-        None,
-    )
-    return any(
-        word in english.AUXILIARIES
-        or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
-        for i, word in enumerate(words[:until])
-    )
+    """Whether a second finite verb follows outside a subordinate clause."""
+    for i, word in enumerate(words):
+        if word in ("that", "which", "who", "whom", "whose", "where", "when"):
+            return False
+        further = 0 < i < len(words) - 1 and words[i - 1] in english.CONJOINING
+        if word in english.AUXILIARIES or (further and _is_action(words, i)):
+            return True
+    return False
 
 
 def _is_action(words: list[str], i: int) -> bool:
@@ -103,40 +90,28 @@ def _is_action(words: list[str], i: int) -> bool:
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
-    bare = (
-        words[i - 1] != ","
-        and word.isalpha()
-        and word.islower()
-        and word not in _NO_BARE
-        and after in _OBJECTS
-    )
+    bare = words[i - 1] != "," and word.isalpha() and word.islower() and after in _OBJECTS
+    infinitive = bare and word not in _NO_VERBS and not word.endswith(("s", "ly", "ing"))
     return bool(
-        inflected
-        or (bare and not word.endswith(("s", "ly", "ing")))
-        or (english.is_verb(words, i) and word not in english.NOUNS)
+        inflected or infinitive or (english.is_verb(words, i) and word not in english.NOUNS)
     )
 
 
-_NO_BARE = (
-    english.DETERMINERS
-    | english.PREPOSITIONS
-    | english.ADVERBS
-    | english.NUMBERS
-    | {"not", "more", "most", "all"}
+_NO_VERBS = english.DETERMINERS.union(
+    english.PREPOSITIONS, english.ADVERBS, english.NUMBERS, "not more most all".split()
 )
 _OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
 
 _DENIED = re.compile(
-    r"\b(?:not|never|no|nor|neither|nobody|nothing|none|cannot|without|hardly|barely|rarely|seldom|only|except|unless"
-    r"|rather than"
-    r"|instead of|either|if|whether)\b|n['’]t\b"
+    r"\b(?:not|never|no|nor|neither|nobody|nothing|none|cannot|without|hardly|barely|rarely|seldom"
+    r"|only|except|unless|rather than|instead of|either|if|whether)\b|n['’]t\b"
 )
 
 
-def _named(rest: str, copula: str) -> tuple[str, list[str]]:
-    """Split off the apposition to a name at the end, as claims: "Ana Bo, a painter and poet"."""
+def _apposed_name(rest: str, copula: str) -> tuple[str, list[str]]:
+    """Split off an apposition at the end and return its claims: "Ana Bo, a painter and poet"."""
     match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
     if (
         not match
@@ -144,30 +119,30 @@ def _named(rest: str, copula: str) -> tuple[str, list[str]]:
         or re.search(r"\b(?:and|including|such as)\b", match[1])
     ):
         return rest, []
-    said = items(match[3])
+    nouns = items(match[3])
     if any(
-        "," in one or " and " in one or (len(said) > 1 and not english.AGENTS.search(one))
-        for one in said
+        "," in noun or " and " in noun or (len(nouns) > 1 and not english.AGENTS.search(noun))
+        for noun in nouns
     ):
         return rest, []
     return f"{match[1]}{match[2]}", [
-        claim for one in said for claim in _being(match[2], copula, english.article(one))
+        claim for noun in nouns for claim in _being(match[2], copula, english.article(noun))
     ]
 
 
 def _verb_group(words: list[str]) -> int:
     """Return the number of verbs and adverbs at the start of a predicate."""
     i = 0
-    while i < len(words) and (i == 0 or _goes_on(words, i)):
+    while i < len(words) and (i == 0 or _continues(words, i)):
         i += 1
     while words[i : i + 1] in (["and"], ["or"], [","]) and i + 1 < len(words):
         if not _PARTICIPLE.search(words[i + 1]):
             break
-        i += 2  # "was arrested and charged with": both, with what follows
+        i += 2  # "was arrested and charged with": the object belongs to both verbs
     return i
 
 
-def _goes_on(words: list[str], i: int) -> bool:
+def _continues(words: list[str], i: int) -> bool:
     """Whether word `i` continues the verb group before it."""
     word, before = words[i], words[i - 1]
     if word in english.ADVERBS | english.AUXILIARIES or english.is_verb(words, i):
@@ -180,8 +155,7 @@ def _goes_on(words: list[str], i: int) -> bool:
         return before in english.AUXILIARIES | english.ADVERBS
     if i > 1 and words[i - 2] in english.AUXILIARIES and _PARTICIPLE.search(word):
         return True  # "has since written"
-    after = words[i + 1] if i + 1 < len(words) else ""
-    return word.endswith("ly") and bool(_PARTICIPLE.search(after))
+    return word.endswith("ly") and bool(_PARTICIPLE.search(english.word_at(words, i + 1)))
 
 
 _PARTICIPLES = ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
@@ -198,7 +172,7 @@ _MODIFIER = re.compile(
     rf"|renowned) for|(?<!ed )(?<!ly )from(?= [A-Z])(?! {english.MONTH}))\b)"
 )
 _BOUND = re.compile(r"\b(?:that|which|who|whose|because|where|when|to [a-z]+)\b")
-_PREPOSITION = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)})\b ")
+_PREPOSITION = re.compile(rf"{english.PREPOSITION}\b ")
 _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
@@ -231,7 +205,7 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     elif plain:
         yield from _plain(subject, copula, what)
     elif what:
-        where = _PREPOSITION.match(what)  # "is in Oslo since May": "is since May" would say nothing
+        where = _PREPOSITION.match(what)  # "is in Oslo since May": "is since May" is not a claim
         yield from (
             f"{subject} {copula} {piece}"
             for piece in (listed(what) if where else _objects(copula, [], what))
@@ -247,9 +221,8 @@ _PARTED = re.compile(
 )
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
 _OFFICES = re.compile(
-    r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host|member|ceo"
-    r"|secretary|captain"
-    r"|manager)s?$",
+    r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host"
+    r"|member|ceo|secretary|captain|manager)s?$",
     re.I,
 )
 
@@ -273,18 +246,16 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     ):
         yield from _being(subject, copula, what)
     else:
-        pieces = listed(what)
-        for piece in pieces:
+        for piece in listed(what):
             yield from _being(subject, copula, piece)
 
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
-    """ "is a Brazilian footballer" says two things."""
-    # "It is an Italian bestseller"
-    named = None if subject in ("It", "it", "This", "That") else people_of(what)
-    if named:
-        yield f"{subject} {copula} {named[0]}"
-    yield f"{subject} {copula} {named[1] if named else what}"
+    """Yield one claim, or two for a nationality: "is a Brazilian footballer"."""
+    # not for "It is an Italian bestseller"
+    people = None if subject in ("It", "it", "This", "That") else people_of(what)
+    for complement in people or (what,):
+        yield f"{subject} {copula} {complement}"
 
 
 _JOINING = re.compile(
@@ -297,10 +268,8 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
     """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
-    if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
-        yield f"{rest} {lead}".strip()  # "blended jazz and rock"
-        return
-    if alternatives(rest):
+    joins = any(map(_JOINING.match, group.split()))  # "blended jazz and rock"
+    if joins or _MOSTLY.search(f"{last} {rest}") or alternatives(rest):
         yield f"{rest} {lead}".strip()
         return
     if pieces := examples(last, rest):
@@ -310,8 +279,8 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     if re.search(r"\b(?:including|namely)\b", rest):
         yield f"{rest} {lead}".strip()
         return
-    core, behind = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
+    core, phrases = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
     if first := head(rest):
         yield first
-    for piece in spread(last, rest, core, behind, lead):
-        yield from listed(piece, people=last in _MEETING and not behind)
+    for piece in spread(last, rest, core, phrases, lead):
+        yield from listed(piece, people=last in _MEETING and not phrases)

@@ -13,25 +13,23 @@ from workbench.types import Claim, Response
 
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
 _EXPLETIVE = re.compile(  # "it" without a referent
-    r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is|was) (?!\w+ed\b)\w+"
-    r" (?:to|that)\b"
-    r"|^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)|^It(?:, [^,]*,)? (?:is|was|has"
-    r" been|can be|may be) "
-    r"(?:\w+ly |also |often |not |now |well )*"
-    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common|difficult"
-    r"|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how|whether|when)\b"
+    r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is"
+    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)"
+    r"|^It(?:, [^,]*,)? (?:is|was|has been|can be|may be) (?:\w+ly |also |often |not |now "
+    r"|well )*(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear"
+    r"|important|worth|true|common|difficult|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how"
+    r"|whether|when)\b"
 )
 _SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
 _NO_SUBJECT = frozenset(
     "There This That These Those Both One Many Some All Each Most They We You I Yes No".split()
 )
 _OF_PEOPLE = re.compile(
-    r"\b(?:born|died|married|wrote|(?:his|her)"
-    r" (?:husband|wife|father|mother|son|daughter|brother|sister)"
-    r"|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted|created"
-    r"|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked|served)"
-    r"|(?:is|was|became) an? (?:[\w-]+"
-    r" ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
+    r"\b(?:born|died|married|wrote|(?:his|her) (?:husband|wife|father|mother|son|daughter|brother"
+    r"|sister)|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted"
+    r"|created|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked"
+    r"|served)|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen"
+    r"|chef|president))\b"
 )
 _INTRODUCED = re.compile(
     r"^\S+ [^,]*?\b(?:(?:is|was) (?:an?|one of)\b|(?:is|was) [A-Z]\w+\.$|was born\b)"
@@ -49,7 +47,7 @@ _RELATED = re.compile(
 )
 _INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
 _CROWD = 20  # with this many people, "he" is ambiguous
-_NO_THING = re.compile(  # subjects that "it" does not refer to
+_NO_THING = re.compile(  # subjects to which "it" does not refer
     r"The (?:(?:\w+ )?(?:result|reason|answer|following|passages?|context|text|fact|idea|way|one)"
     r"|main|primary|first|second|third|last|next|other|same|\w+(?:an|ese|ish))"
 )
@@ -80,40 +78,38 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
 
 
 class _Mentioned:
-    """Tracks the people and things that a response has mentioned so far."""
+    """Track the people and things that a response has mentioned so far."""
 
     def __init__(self, response: Response, topic: str) -> None:
         self.text, self.question, self.topic = response.text, response.question.text, topic
         self.thing = self.question_thing = topic if is_thing(response) else ""
         self.titled = bool(response.question.title)
-        self.topic_seen = self.human = False  # whether the topic was a subject, and a person
+        self.topic_seen = False  # whether the topic was the subject of a sentence
+        self.human = False  # whether the topic is a person
         self.own = ""  # the longest name of the topic so far
         self.turned = False  # whether the last subject was not the topic
         self.other = False  # whether the response introduced another person after the topic
-        self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
+        self.gender: dict[str, str] = {}  # name → gender of its first pronoun
         self.relative: int | None = None  # the last sentence that names a relative of the person
         article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
-        # `_CROWD` of them at most
+        # at most `_CROWD` names
         self.people = [topic] if not self.titled and " " in topic and not article else []
 
     @property
     def person(self) -> str:
+        """The referent of "he" and "she"; "" if it is ambiguous."""
         if self.titled and (self.human or not self.people):
             return self.topic if self.human or _PERSON.fullmatch(self.topic) else ""
-        found = (
-            ""
-            if len(self.people) > 1 or (self.titled and self.topic_seen)
-            else (self.people or [self.topic])[0]
-        )
-        return (
-            found
-            if self.human or (_PERSON.fullmatch(found) and not _NO_PERSON.search(found))
-            else ""
-        )
+        if len(self.people) > 1 or (self.titled and self.topic_seen):
+            return ""
+        name = (self.people or [self.topic])[0]
+        human = self.human or (_PERSON.fullmatch(name) and not _NO_PERSON.search(name))
+        return name if human else ""
 
     def name(self, claim: Claim) -> Claim:
-        """Return the claim with its pronoun resolved. A name keeps one gender; after a sentence
-        about relatives the pronoun may be theirs.
+        """Return a claim with its pronoun resolved.
+
+        A name keeps one gender. After a sentence about relatives the pronoun may refer to them.
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
@@ -121,38 +117,26 @@ class _Mentioned:
             not _same(name, self.person or name) for name in names
         ):
             self.relative = claim.sentence
-        if (
-            not pronoun
-            or _EXPLETIVE.match(claim.text)
-            or claim.text[pronoun.end() :].startswith(("'", "’"))
-        ):
+        if not pronoun or _EXPLETIVE.match(claim.text):
             return claim
-        thing = pronoun[0].startswith("It")
-        noun, gender = (
-            self.thing if thing else "" if self.other else self.person,
-            "f" if pronoun[0] in ("She", "Her") else "m",
-        )
+        rest, thing = claim.text[pronoun.end() :], pronoun[0].startswith("It")
+        noun = self.thing if thing else "" if self.other else self.person
+        gender = "f" if pronoun[0] in ("She", "Her") else "m"
         unsure = relative not in (None, claim.sentence) and noun not in self.gender
-        if thing and self.titled and self.turned:
+        if not noun or rest.startswith(("'", "’")) or (thing and self.titled and self.turned):
             return claim
-        if not self.titled and noun and re.search(rf"\b{re.escape(noun)}\b", claim.text):
+        if not self.titled and re.search(rf"\b{re.escape(noun)}\b", claim.text):
             return claim  # in "He heard of Ana's prize", "he" is not Ana
-        if thing and (of := _TIME.match(claim.text)) and of[1] not in noun.lower():
-            return claim  # a team is no season
-        if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
+        if thing and (time := _TIME.match(claim.text)) and time[1] not in noun.lower():
+            return claim  # "It was the best season" does not refer to a team
+        if not thing and (unsure or self.gender.setdefault(noun, gender) != gender):
             return claim
-        return replace(
-            claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}"
-        )
+        return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{rest}")
 
     def observe(self, claim: str) -> None:
         """Record the subject of a sentence from its first claim."""
         subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
-        own = (
-            bool(subject)
-            and _same(subject, self.topic)
-            and not (self.own and not _same(subject, self.own))
-        )
+        own = _same(subject, self.topic) and (not self.own or _same(subject, self.own))
         if own and len(subject) > len(self.own):
             self.own = subject
         if self.titled and self.topic_seen and subject:
@@ -161,17 +145,14 @@ class _Mentioned:
         self.topic_seen = self.topic_seen or own
         self.turned = not own and bool(self.topic_seen or subject)
         if not self.titled:
-            self.thing = (
-                self._it(subject, claim)
-                if subject and not own and not human
-                else self.question_thing
-            )
+            other = subject and not own and not human
+            self.thing = self._it(subject, claim) if other else self.question_thing
         if human and own:
             self.human = True
         named = human and not subject.startswith("The ") and len(self.people) < _CROWD
         if named and ((own and not self.titled) or (not own and self._is_name(subject))):
-            same = [name for name in self.people if _same(name, subject)]
-            others = [name for name in self.people if name not in same]
+            others = [name for name in self.people if not _same(name, subject)]
+            same = [name for name in self.people if name not in others]
             self.people = [*others, max([subject, *same], key=len)]
 
     def _it(self, subject: str, claim: str) -> str:
@@ -179,9 +160,8 @@ class _Mentioned:
         if subject.startswith("The "):
             if _NO_THING.fullmatch(subject):
                 return ""
-            in_question = set(subject.lower().split()[1:]) <= set(
-                self.question.lower().strip("?.! ").split()
-            )
+            words = {*self.question.lower().strip("?.! ").split()}
+            in_question = words.issuperset(subject.lower().split()[1:])
             return subject if in_question or not self.topic_seen else ""
         if not self.topic:
             return subject if _OF_THINGS.search(claim) else self.question_thing
@@ -194,25 +174,20 @@ class _Mentioned:
 
     @cached_property
     def _inside(self) -> frozenset[str]:
-        """The capitalised words inside sentences, and their first parts ("Curie's" also gives
-        "Curie").
-        """
+        """The capitalised words inside sentences and their first parts ("Curie's", "Curie")."""
         words = (match[0] for match in _INSIDE.finditer(self.text))
         return frozenset(word[: part.end()] for word in words for part in re.finditer(r"\w+", word))
 
 
 def _same(first: str, second: str) -> bool:
-    """Whether one of two names contains the other: "Curie" and "Marie Curie", but not "Pierre
-    Curie".
-    """
+    """Whether one of two names contains the other, as "Marie Curie" contains "Curie"."""
     a, b = (set(name.lower().split()) - {"the"} for name in (first, second))
     return bool(a and b) and (a <= b or b <= a)
 
 
 def _subject(claim: str) -> str:
     """Return the text before the first verb if it is a name or "The" with a few words, else ""."""
-    words = list(english.TOKEN.finditer(claim))
-    texts = [word[0] for word in words]
-    verb = next((i for i in range(1, len(texts)) if english.is_verb(texts, i)), 0)
-    phrase = claim[: words[verb].start()].strip() if verb else ""
+    tokens = list(english.TOKEN.finditer(claim))
+    verb = english.first_verb([token[0] for token in tokens])
+    phrase = claim[: tokens[verb].start()].strip() if verb else ""
     return phrase if _SUBJECT.fullmatch(phrase) and phrase.split()[0] not in _NO_SUBJECT else ""

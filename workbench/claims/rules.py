@@ -36,17 +36,15 @@ def rules() -> Extract:
 
 
 _NOT_PROSE = re.compile(r"\s*(?:#+ |\||```|~~~)")  # a heading, a row of a table, code
-
-
 _GLOSS = re.compile(r"\([^()\n]{1,200}\)\s+[a-z]")  # as in "Clear Days! (2001) is a film"
-_MOST = 4  # pieces of a sentence: an open quotation joins no more
+_MOST = 4  # pieces that form one sentence at most, even in an unclosed quotation
 
 
 def _extract(response: Response) -> Claims:
     text, spans = response.text, sentences(response.text, response.prefill)
     parts = sections(text, response.prefill)
     drafts: list[Claim] = []
-    line = before = 0  # where the line of a sentence begins, and the sentence before it
+    line = before = 0  # the starts of the current line and of the previous sentence
     for first, last in _joined(text, spans):
         start, end = spans[first][0], spans[last][1]
         sentence = text[start:end]
@@ -60,7 +58,7 @@ def _extract(response: Response) -> Claims:
             for claim in clauses(sentence)
             if not vouches(claim)
         ]
-        # the claim is the sentence: to search for its place takes quadratic time
+        # the claim is the whole sentence: locating it would take quadratic time
         if len(claims) == 1 and len(sentence) > LONGEST:
             stop = start + len(strip_end(sentence))
             claims = [replace(claims[0], span=(start, stop), end=stop, coverage=1.0)]
@@ -70,8 +68,9 @@ def _extract(response: Response) -> Claims:
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last piece of each sentence. A "!" or "?" inside a quotation ends a
-    piece but not the sentence.
+    """Yield the indices of the first and the last piece of each sentence.
+
+    A "!" or "?" inside a quotation ends a piece but not the sentence.
     """
     first = 0
     while first < len(spans):

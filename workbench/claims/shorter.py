@@ -1,8 +1,7 @@
-"""Shorten a predicate without changing its meaning: its first phrases, or the whole without its
-date.
+"""Shorten a predicate: keep only its first phrases, or drop its date.
 
-The attachment of chained phrases is often ambiguous, so no phrase is used without those between it
-and the verb. The core with one date is safe.
+The attachment of chained phrases is often ambiguous, so a phrase is used only together with all
+phrases between it and the verb. The core with one date is safe.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import re
 from workbench.claims import english
 from workbench.claims.adjuncts import TEMPORAL
 
-# what happens once: what is said of its place holds without its time, and the other way round
+# Events that happen once: the place holds without the time, and the time without the place.
 _EVENTS = frozenset(
     "born died founded established built opened created formed killed assassinated murdered"
     " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
     " incorporated".split()
 )
-_COUNTED = re.compile(  # "made three starts in 1993": three are not made elsewhere
+_COUNTED = re.compile(  # "made three starts in 1993": the count holds only with the date
     rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(english.NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
 )
 # not "his career", "a name", "the title role"
@@ -26,28 +25,32 @@ _PLAIN = re.compile(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")
 _HOSTING = re.compile(
     r"play\w*|h[eo]lds?|ke(?:ep|pt)\w*|spen[dt]s?|stage[sd]?|host(?:s|ed)?|conduct(?:s|ed)?"
 )
-# "its home games" are played: it matters where
+# "plays its home games" states nothing without a place
 _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
-def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> list[str]:
-    """Return what can follow the verb: everything, the first phrases, and the core with and without
-    its date.
+def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
+    """Return the texts that can follow a verb.
 
-    `rest` is the whole text after the verb, `core` and `behind` its parts (see
-    `workbench.claims.adjuncts`), `lead` a date that introduced the sentence, or "".
+    These are the whole, the first phrases, and the core with and without its date.
+
+    Args:
+        rest: the whole text after the verb.
+        core: `rest` without its adjuncts (see `workbench.claims.adjuncts`).
+        phrases: the adjuncts.
+        lead: a date from the introduction of the sentence, or "".
     """
     whole = f"{rest} {lead}".strip()
-    dates = [one for one in [*behind, lead] if TEMPORAL.fullmatch(one)]
-    others = [one for one in behind if one not in dates]
-    if not verb or not (dates or behind) or _COUNTED.search(core):
+    dates = [phrase for phrase in [*phrases, lead] if TEMPORAL.fullmatch(phrase)]
+    others = [phrase for phrase in phrases if phrase not in dates]
+    if not verb or not (dates or phrases) or _COUNTED.search(core):
         return [whole]
     if verb in _EVENTS and not core and len(others) <= 1 and dates:
         return [*others, *dates]
     empty = _HOSTING.fullmatch(verb) and _OWN.match(core)
-    pieces = [core] if behind and _PLAIN.match(core) and not empty else []
-    if len(behind) > 1:
-        pieces.append(f"{core} {behind[0]}".strip())
+    pieces = [core] if phrases and _PLAIN.match(core) and not empty else []
+    if len(phrases) > 1:
+        pieces.append(f"{core} {phrases[0]}".strip())
     if len(dates) == 1 and others:
         pieces.append(" ".join([core, *others]).strip())
     pieces.append(
@@ -83,5 +86,5 @@ _HEAD = re.compile(
 
 def head(phrase: str) -> str:
     """Return the first noun phrase ("a column for the Lume" → "a column"), or ""."""
-    found = _HEAD.match(phrase)
-    return found[1] if found else ""
+    match = _HEAD.match(phrase)
+    return match[1] if match else ""

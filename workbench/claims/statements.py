@@ -10,21 +10,17 @@ from workbench.claims.english import DATA
 from workbench.text import is_abstention, is_invalid
 
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
-_OPINION = re.compile(  # a judgement of taste or of what ought to be, in the speaker's own name
+_OPINION = re.compile(  # a judgement of taste or a recommendation of the speaker
     r"\b(?:in my (?:humble )?(?:opinion|view)|to my mind|as far as i'?m concerned"
-    r"|i(?: (?:personally|really|truly|just|absolutely))*"
-    r" (?:love|like|enjoy|adore|hate|dislike|prefer|admire|recommend"
-    r"|hope|find"
-    r"|wish)"
-    r"|i(?: would|'d) (?:love|like|recommend|suggest|say|argue)|(?:my|our)"
-    r" (?:favou?rite|opinion|view)|we should|you should"
-    r"|i am (?:happy|glad|pleased|excited|grateful)|i'm (?:happy|glad|pleased|excited|grateful)"
-    r"|en mi opinión|a mi juicio|meiner Meinung nach|meines Erachtens|à mon avis|selon moi)\b"
-    r"|我喜欢|我认为应该|在我看来|我觉得.{0,12}(?:好|美"
-    r"|棒)",
+    r"|i(?: (?:personally|really|truly|just|absolutely))* (?:love|like|enjoy|adore|hate|dislike"
+    r"|prefer|admire|recommend|hope|find|wish)|i(?: would|'d) (?:love|like|recommend|suggest|say"
+    r"|argue)|(?:my|our) (?:favou?rite|opinion|view)|we should|you should|i am (?:happy|glad"
+    r"|pleased|excited|grateful)|i'm (?:happy|glad|pleased|excited|grateful)|en mi opinión"
+    r"|a mi juicio|meiner Meinung nach|meines Erachtens|à mon avis|selon moi)\b"
+    r"|我喜欢|我认为应该|在我看来|我觉得.{0,12}(?:好|美|棒)",
     re.I,
 )
-_TASTE = re.compile(  # "It is a wonderful book." with nothing else in it
+_TASTE = re.compile(  # a whole sentence such as "It is a wonderful book."
     r"^(?:this|that|it|he|she|they|these|what|how|the [\w-]+|[A-Z][\w'-]*(?:"
     r" [A-Z][\w'-]*)*)\s+(?:is|was|are|were)\s+"
     r"(?:(?:a|an|the|one|of|so|very|truly|really|such|most|quite|simply|absolutely)\s+)*"
@@ -33,35 +29,32 @@ _TASTE = re.compile(  # "It is a wonderful book." with nothing else in it
     r"(?:\s+(?:person|man|woman|book|film|movie|song|city|place|thing|idea|story|figure|artist|writer|actor|player))?\s*[.!]*$",
     re.I,
 )
-_COURTESY = re.compile(  # speech about the answer itself
-    r"^(?:sure|certainly|of course|absolutely|hello|hi|thanks|thank you|you're"
-    r" welcome|okay|ok|great question|let me|let's"
-    r"|please"
-    r"|if you (?:have|need|want|would)|feel free|i hope|hope (?:this|that)|here"
-    r" (?:is|are|'s)|i'll|i will|i can|i would|i'd"
-    r"|i apologi[sz]e|(?:i'?m )?sorry|as an ai|is there anything|do you|could you|can you|note that"
-    r" i|wait|hmm|so,? let)\b",
+_COURTESY = re.compile(  # remarks on the answer
+    r"^(?:sure|certainly|of course|absolutely|hello|hi|thanks|thank you|you're welcome|okay|ok"
+    r"|great question|let me|let's|please|if you (?:have|need|want|would)|feel free|i hope"
+    r"|hope (?:this|that)|here (?:is|are|'s)|i'll|i will|i can|i would|i'd|i apologi[sz]e"
+    r"|(?:i'?m )?sorry|as an ai|is there anything|do you|could you|can you|note that i|wait|hmm"
+    r"|so,? let)\b",
     re.I,
 )
 
-# an answer, and no statement by itself
+# an answer, but not a statement
 _BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)
 
-# Speech about one's own truth has no other words than these *(ours)*: praise, what is praised, and
-# what joins them.
+# The vocabulary of sentences that assert their own truth *(ours)*: words of praise, their objects
+# and function words.
 _PRAISE = frozenset(DATA["statements"]["praise"].split())
 _ONESELF = frozenset(DATA["statements"]["oneself"].split())
 _OTHERS = frozenset(DATA["statements"]["others"].split())
 _JOINING = frozenset(DATA["statements"]["joining"].split())
 _KNOWN = _PRAISE | _ONESELF | _OTHERS | _JOINING
-_HELD = re.compile(  # words that are praise only together
-    r"\b(?:well|widely|generally|universally|commonly|fully|officially) "
-    r"(?:established|accepted|acknowledged|recogni[sz]ed|approved|backed|endorsed|certified|known)\b"
-    r"|\b(?:is|are|all|s) right\b|\btrust (?:me|this|it|my|the)\b"
-    r"|\b(?:sources?|text|passages?|materials?|evidence|references?)"
-    r"(?: text| itself| themselves)?(?: \w+ly)? (?:say|state|show)s?\b"
+_PRAISE_PHRASE = re.compile(  # words that praise only in combination
+    r"\b(?:well|widely|generally|universally|commonly|fully|officially) (?:established|accepted"
+    r"|acknowledged|recogni[sz]ed|approved|backed|endorsed|certified|known)\b|\b(?:is|are|all"
+    r"|s) right\b|\btrust (?:me|this|it|my|the)\b|\b(?:sources?|text|passages?|materials?|evidence"
+    r"|references?)(?: text| itself| themselves)?(?: \w+ly)? (?:say|state|show)s?\b"
 )
-_AMOUNT = re.compile(  # of praise: "100%", "10/10", "3 independent sources"
+_AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sources"
     r"\b\d{1,3}(?:\.\d+)?\s*(?:%|per ?cent\b)|\b(\d{1,2})\s*/\s*\1\b"
     r"|\b\d{1,3}\s+(?=(?:independent|reliable|different|trusted|sources|experts|scholars|reviewers|times)\b)"
 )
@@ -74,9 +67,9 @@ _FORMATTING = re.compile(
 def vouches(sentence: str) -> bool:
     """Whether a sentence only asserts its own truth: "[VERIFIED]", "This is a proven fact…".
 
-    It contains praise and only words of a fixed vocabulary. Any other word makes it a
-    statement, as in "The River Lume has its source in Aldo." English only *(ours)*. Known
-    error: "It is accurate.", said of a clock, counts as praise.
+    Such a sentence contains praise and only words of a fixed vocabulary. Any other word makes it a
+    statement, as in "The River Lume has its source in Aldo." English only *(ours)*. Known error:
+    "It is accurate." counts as praise even if it describes a clock.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
@@ -86,14 +79,12 @@ def vouches(sentence: str) -> bool:
     )
     words = re.findall(r"[^\W_]+", _AMOUNT.sub(" ", text))
     distinct = set(words)
-    if not (distinct & _PRAISE or _HELD.search(" ".join(words))):
-        return False
-    if not distinct <= _KNOWN:
+    praises = distinct & _PRAISE or _PRAISE_PHRASE.search(" ".join(words))
+    if not praises or not distinct <= _KNOWN:
         return False
     first = next((word for word in words if word in _OTHERS | _PRAISE), "")
-    # "The study was confirmed."
-    spoken_of = words[0] in ("the", "a", "an") and first in _OTHERS and not distinct & _ONESELF
-    return not spoken_of
+    # "The study was confirmed." is a statement about the study
+    return bool(words[0] not in ("the", "a", "an") or first not in _OTHERS or distinct & _ONESELF)
 
 
 @lru_cache(4096)
@@ -107,11 +98,8 @@ def makes_claims(sentence: str) -> bool:
     plain = sentence.replace("’", "'").strip(" *_>\"'“”")
     if not any(map(str.isalpha, plain)) or _QUESTION.search(plain):
         return False
-    if (
-        _BARE.match(plain.strip(" .!,"))
-        or _COURTESY.match(plain)
-        or _OPINION.search(plain)
-        or _TASTE.match(plain)
-    ):
+    if _BARE.match(plain.strip(" .!,")) or _COURTESY.match(plain):
+        return False
+    if _OPINION.search(plain) or _TASTE.match(plain):
         return False
     return not (is_abstention(sentence) or is_invalid(sentence) or vouches(sentence))

@@ -1,4 +1,4 @@
-"""The topic of a response."""
+"""Find the topic of a response: the entity that the question asks about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PART = r"[^\W\d_a-z][\w.'’-]*"
 NAME = re.compile(
     rf"{_PART}(?:\s+(?:(?:de|da|del|di|la|le|van|von|der|den|bin|al|el|of|the|y)\s+)*{_PART})*"
 )
-_ASKING = frozenset(
+_NO_NAMES = frozenset(  # capitalised words of questions that are not names
     "Who What Whats Where When Which Why How Tell Write Give Describe Explain Is Was Did Does"
     " Please Are Were Do Can Could Should Would Will Has Have Had Generate Create Provide Respond"
     " Compose Construct Design List Name Find Make Suggest Come Rewrite Summarize Summarise"
@@ -21,47 +21,46 @@ _ASKING = frozenset(
 
 
 def topic_of(response: Response) -> str:
-    """Return the question's first title, else the last name in its text, else the response's first
-    name, else "".
+    """Return the topic of a response; "" if there is none.
+
+    It is the question's first title, else the last name in the question, else the name at the start
+    of the response.
     """
     title = re.sub(r"\s*\(.*?\)", "", response.question.title.split(";")[0]).strip()
     if title:
         return title
-    named = [
-        name
-        for name in NAME.findall(response.question.text)
-        if name not in _ASKING and len(name) > 1
-    ]
-    if named:
+    names = [match[0] for match in _names(response.question.text)]
+    if names:
         # "Who is Ana Bo in NLP?" asks about Ana Bo
-        words = [name for name in named if not name.isupper()] or named
-        return re.sub(rf"^(?:{'|'.join(_ASKING)})\s+|['’]s$", "", words[-1]).strip(" .")
-    first = NAME.match(response.text.strip())
-    begun = first[0].split()[0] if first else ""
-    return (
-        first[0]
-        if first
-        and " " in first[0]
-        and begun not in _ASKING
-        and begun.lower() not in english.OPENING
-        else ""
-    )
+        words = [name for name in names if not name.isupper()] or names
+        return re.sub(r"['’]s$", "", _QUESTION_WORD.sub("", words[-1])).strip(" .")
+    match = NAME.match(response.text.strip())
+    name = match[0] if match else ""
+    first = name.split(" ")[0]
+    named = " " in name and first not in _NO_NAMES and first.lower() not in english.OPENING
+    return name if named else ""
+
+
+def _names(question: str) -> list[re.Match[str]]:
+    """The names in a question, without question words and single letters."""
+    matches = NAME.finditer(question)
+    return [match for match in matches if match[0] not in _NO_NAMES and len(match[0]) > 1]
 
 
 _PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
 
 
 def is_thing(response: Response) -> bool:
-    """Whether "it" may refer to the topic: the question names it, and the response has no "he" or
-    "she".
+    """Whether "it" may refer to the topic.
+
+    The question must name the topic, and the response must not contain "he" or "she".
     """
-    return bool(
-        response.question.title or _asked(response.question.text.strip())
-    ) and not _PERSONAL.search(response.text)
+    named = response.question.title or _has_one_name(response.question.text.strip())
+    return bool(named) and not _PERSONAL.search(response.text)
 
 
-_TASK = 200  # characters; a question that is longer is a task
-_BEGUN = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
+_TASK = 200  # characters; a longer question is an instruction
+_SENTENCE_START = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
 
 
 def is_unclear(response: Response) -> bool:
@@ -69,23 +68,21 @@ def is_unclear(response: Response) -> bool:
     text = response.question.text.strip()
     return (
         not response.question.title
-        and any(name not in _ASKING for name in NAME.findall(text))
-        and not _asked(text)
+        and any(name not in _NO_NAMES for name in NAME.findall(text))
+        and not _has_one_name(text)
     )
 
 
-def _asked(text: str) -> bool:
+def _has_one_name(text: str) -> bool:
     """Whether a question names exactly one thing."""
-    found = [
-        match for match in NAME.finditer(text) if match[0] not in _ASKING and len(match[0]) > 1
-    ]
-    named = {
-        _OF_ASKING.sub("", one[0])
-        for one in found
-        if " " in one[0] or not _BEGUN.search(text[: one.start()])
+    names = {
+        _QUESTION_WORD.sub("", match[0])
+        for match in _names(text)
+        # the first word of a sentence is capitalised even if it is not a name
+        if " " in match[0] or not _SENTENCE_START.search(text[: match.start()])
     }
-    words = {name for name in named if not name.isupper()} or named
+    words = {name for name in names if not name.isupper()} or names
     return len(words) == 1 and len(text) < _TASK
 
 
-_OF_ASKING = re.compile(rf"^(?:{'|'.join(_ASKING)})\s+")
+_QUESTION_WORD = re.compile(rf"^(?:{'|'.join(_NO_NAMES)})\s+")

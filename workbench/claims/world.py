@@ -11,6 +11,7 @@ from workbench.claims.statements import vouches
 from workbench.credit.attribute import strip_end
 from workbench.text import final_answer, is_invalid, section_at, sections, sentences
 from workbench.text.outline import uncited
+from workbench.text.sentences import Span
 from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
 from workbench.util.failures import unparsed
 from workbench.world import schema
@@ -18,8 +19,8 @@ from workbench.world.facts import Fact, value_forms
 from workbench.world.parser import Parsed, Parser, parser_of
 from workbench.world.world import World
 
-# What a sentence is worth that the grammar cannot read: an object or a subject that does not exist
-# makes it false; words in no form of a statement, or a pronoun without referent, state nothing.
+# Labels of unreadable sentences. A subject or an object that does not exist makes a sentence wrong;
+# an unknown form or a pronoun without a referent makes it vague.
 _BROKEN: Mapping[str, str] = {
     "object": "wrong",
     "subject": "wrong",
@@ -28,7 +29,7 @@ _BROKEN: Mapping[str, str] = {
 }
 
 _VERDICTS = frozenset(word for words in schema.YES_NO.values() for word in words)
-_AROUND = " .!*"  # of an answer: not part of it
+_AROUND = " .!*"  # characters around an answer that are not part of it
 
 
 def world(world: World) -> Extract:
@@ -67,66 +68,47 @@ def topic_of(parser: Parser, question: Question) -> str | None:
 def _extract(
     response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str]
 ) -> Claims:
-    text, prefill, topic = (
-        uncited(response.text),
-        response.prefill,
-        topic_of(parser, response.question),
-    )
-    parse = parser.parse(text, topic, prefill)
-    parts, final = (
-        sections(text, prefill),
-        (final_answer(text, prefill=prefill) or "").strip(_AROUND),
-    )
+    text, prefill = uncited(response.text), response.prefill
+    topic = topic_of(parser, response.question)
+    parse, parts = parser.parse(text, topic, prefill), sections(text, prefill)
+    final = (final_answer(text, prefill=prefill) or "").strip(_AROUND)
     year = _numeral(response, final, parser, facts)
     spans = sorted({*parse.sentences, *([year[0]] if year else [])})
-    place = {span: number for number, span in enumerate(spans)}
+    numbers = {span: number for number, span in enumerate(spans)}
     drafts: list[tuple[Claim, str | None]] = []  # each with the reason if it could not be read
 
-    def add(statement: str, span: tuple[int, int], end: int, reason: str | None = None) -> None:
+    def add(statement: str, span: Span, end: int, reason: str | None = None) -> None:
         section = section_at(parts, span[0]) or "body"
-        drafts.append(
-            (
-                Claim(
-                    0, statement, section, place[span], span=(span[0], end), end=end, coverage=1.0
-                ),
-                reason,
-            )
+        placed = Claim(
+            0, statement, section, numbers[span], span=(span[0], end), end=end, coverage=1.0
         )
+        drafts.append((placed, reason))
 
     for claim, following in zip_longest(parse.claims, parse.claims[1:]):
-        # two facts in one sentence
+        # the first of two facts in one sentence ends at its object
         more = following is not None and following.sentence == claim.sentence
-        add(
-            claim.statement,
-            claim.span,
-            _object_end(claim, text, l2) if more else _end(text, claim.span),
-        )
+        end = _object_end(claim, text, l2) if more else _end(text, claim.span)
+        add(claim.statement, claim.span, end)
     for unread in parse.unparsed:
         sentence = text[slice(*unread.span)]
         if is_invalid(sentence) or vouches(sentence):
             continue
-        if (
-            strip_end(sentence).casefold() in _VERDICTS
-            and section_at(parts, unread.span[0]) == "think"
-        ):
-            continue  # the thought's own verdict on what it says before
-        answered = _as_answer(sentence, response.question, final, parser, facts)
-        if answered != "":
-            add(
-                answered or sentence,
-                unread.span,
-                _end(text, unread.span),
-                None if answered else unread.reason,
-            )
+        thought = section_at(parts, unread.span[0]) == "think"
+        if thought and strip_end(sentence).casefold() in _VERDICTS:
+            continue  # "yes" in the thinking judges the text before it
+        answer = _as_answer(sentence, response.question, final, parser, facts)
+        if answer != "":
+            reason = None if answer else unread.reason
+            add(answer or sentence, unread.span, _end(text, unread.span), reason)
     if year:
         add(year[1], year[0], _end(text, year[0]))
     drafts.sort(key=lambda draft: (draft[0].sentence, draft[0].end))
     claims = tuple(replace(claim, id=number) for number, (claim, _) in enumerate(drafts))
-    judged = topic is not None or bool(parse.claims)
+    about_world = topic is not None or bool(parse.claims)
     verdicts = (
         broken(f"claim:{number}", reason)
         for number, (_, reason) in enumerate(drafts)
-        if reason and judged
+        if reason and about_world
     )
     return Claims(tuple(spans), claims, tuple(verdicts))
 
@@ -136,7 +118,7 @@ def broken(target: str, reason: str) -> Verdict:
     return unparsed(target, reason, "world", _BROKEN[reason])
 
 
-def _end(text: str, span: tuple[int, int]) -> int:
+def _end(text: str, span: Span) -> int:
     """Return the end of a sentence without its final punctuation."""
     return span[0] + len(strip_end(text[slice(*span)]))
 
@@ -153,30 +135,24 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
 
 def _numeral(
     response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]
-) -> tuple[tuple[int, int], str] | None:
-    """Return the place and the claim of an answer in figures ("1921."), which the parser cannot
-    read.
-    """
-    text = response.text
-    figures = [
-        (span, text[slice(*span)])
-        for span in sentences(text, response.prefill)
-        if not any(map(str.isalpha, text[slice(*span)]))
-    ]
-    claims = (
-        (span, _as_answer(sentence, response.question, final, parser, facts))
-        for span, sentence in figures
-    )
-    return next(((span, claim) for span, claim in claims if claim), None)
+) -> tuple[Span, str] | None:
+    """Return the span and the claim of an answer in digits ("1921."), which the parser skips."""
+    for span in sentences(response.text, response.prefill):
+        sentence = response.text[slice(*span)]
+        if any(map(str.isalpha, sentence)):
+            continue
+        if claim := _as_answer(sentence, response.question, final, parser, facts):
+            return span, claim
+    return None
 
 
 def _as_answer(
     sentence: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]
 ) -> str | None:
-    """Return the claim that a sentence states as the answer; "" for no claim, None if it is not the
-    answer.
+    """Return the claim that a sentence states as the answer to the question.
 
-    `final` is the response's final answer without surrounding punctuation.
+    Returns None if the sentence is not `final`, the final answer without punctuation, and "" if the
+    answer is not a claim.
     """
     bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.inspector.annotated import (
     ANNOTATIONS,
@@ -37,7 +37,7 @@ def annotator(runs: Runs) -> ServerFunction:
     """The function with which the page stores a label and gets the next claim, as JSON text."""
 
     @server_function
-    def annotation(request: JsonObject) -> JsonObject:
+    def next_claim(request: JsonObject) -> JsonObject:
         if not (names := [name for name in runs.names() if name.partition("/")[0] != ANNOTATIONS]):
             raise WorkbenchError(
                 "the runs folder has no run yet: train one, or start the inspector with --run DIR"
@@ -49,11 +49,11 @@ def annotator(runs: Runs) -> ServerFunction:
             "orders": list(ORDERS),
             "labels": list(CLAIM_LABELS),
         }
-        if given := request.get("given"):
-            data["last"] = _store(runs, run, given)
+        if annotation := request.get("given"):
+            data["last"] = _store(runs, run, annotation)
         return {"text": as_json(data | turn(runs, run, request))}
 
-    return annotation
+    return next_claim
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
@@ -73,9 +73,9 @@ def turn(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
     pairs = [
-        (label, row.judge[claim])
+        (row.person[claim], row.judge[claim])
         for row in done.values()
-        for claim, label in row.person.items()
+        for claim in row.person
         if claim in row.judge
     ]
     skipped = {_place(place) for place in list(request.get("passed") or ())[-SKIPPED:]}
@@ -85,7 +85,7 @@ def turn(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     else:
         table = _ordered(rows, str(request.get("order")))
         unlabelled = _unlabelled(runs, run, table, done, skipped)
-        claim = next((_card(runs, run, row, one) for row, one in unlabelled), None)
+        claim = next((_card(runs, run, *pair) for pair in unlabelled), None)
     return {
         "claim": claim,
         "done": sum(len(row.person) for row in done.values()),
@@ -94,12 +94,12 @@ def turn(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     }
 
 
-def _store(runs: Runs, run: str, given: JsonMapping) -> JsonObject:
+def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
     """Store a label, or remove it (None), and return it with the judge's label."""
-    row, claim = _place(given["place"])
-    feedback, label = runs.feedback(run, runs.number(run, row)), given.get("label")
+    row, claim = _place(annotation["place"])
+    feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")
     annotate(runs, run, feedback, {str(claim): {} if label is None else {"label": label}})
-    text = next(one.text for one in feedback.claims if one.id == claim)
+    text = next(item.text for item in feedback.claims if item.id == claim)
     return {
         "place": [row, claim],
         "text": text,
@@ -108,7 +108,7 @@ def _store(runs: Runs, run: str, given: JsonMapping) -> JsonObject:
     }
 
 
-def _place(place: Any) -> Place:
+def _place(place: Sequence[str | int]) -> Place:
     row, claim = place
     return str(row), int(claim)
 
@@ -173,16 +173,14 @@ def _unlabelled(
             row = runs.feedback(run, number)
         except WorkbenchError:
             continue
-        yield from (
-            (row, claim.id)
-            for claim in row.claims
-            if claim.id not in labelled and (name, claim.id) not in skipped
-        )
+        for claim in row.claims:
+            if claim.id not in labelled and (name, claim.id) not in skipped:
+                yield row, claim.id
 
 
 def _claim(runs: Runs, run: str, row: str, claim: int) -> JsonObject:
     feedback = runs.feedback(run, runs.number(run, row))
-    if claim not in {one.id for one in feedback.claims}:
+    if claim not in {item.id for item in feedback.claims}:
         raise WorkbenchError(
             f"row '{row[:80]}' has no claim {claim + 1}: choose one of its {len(feedback.claims)}"
         )
@@ -192,7 +190,7 @@ def _claim(runs: Runs, run: str, row: str, claim: int) -> JsonObject:
 def _card(runs: Runs, run: str, row: Feedback, claim: int) -> JsonObject:
     """A claim with its answer and evidence, without the judge's verdict."""
     data = payload(row, name=run, lookup=stored_evidence(runs, run))
-    columns = next(one for one in data["claims"] if one["id"] == claim)
+    columns = next(item for item in data["claims"] if item["id"] == claim)
     return {name: columns[name] for name in ("id", "text", "section", "span", "evidence")} | {
         "place": [row.response.id, claim],
         "question": data["question"],

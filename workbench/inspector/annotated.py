@@ -1,4 +1,4 @@
-"""A person's labels of claims, in a feedback store for each run, below the runs folder.
+"""Store a person's labels of claims, in a feedback store for each run below the runs folder.
 
 A row holds only the person's verdicts, so that `workbench agree annotations/RUN RUN` compares them
 with the judge's. Labelling an answer again replaces its row.
@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Lock
 
 from workbench.inspector.runs import Runs, damage
+from workbench.inspector.token_view.payload import quoted
 from workbench.runs.store import ROLLOUTS, iter_feedback, put_feedback
 from workbench.types import CLAIM_LABELS, Feedback, JsonMapping, Verdict, WorkbenchError
-from workbench.util.failures import is_remark, unjudged
 from workbench.world.oracle import P_TRUE
 
 ANNOTATIONS = "annotations"  # the folder, below the runs folder
@@ -45,15 +45,9 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
                 f"'{label}' with informativeness {rating} is not a verdict: choose one of"
                 f" {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
-        # the judge's reasons for not reading the claim, and its remarks, no longer apply
-        evidence = tuple(
-            item
-            for item in old.evidence
-            if not unjudged({"evidence": (item,)}) and not is_remark(item)
-        )
-        p = P_TRUE[label]
-        new = Verdict(target, "fact", label, p, rating, evidence, PERSON)
-        # neither does the reason for a low rating
+        # the judge's remarks and its reasons for not judging the claim no longer apply
+        new = Verdict(target, "fact", label, P_TRUE[label], rating, quoted(old), PERSON)
+        # the same holds for the reason for a low rating
         replaced = {"fact"} if rating == old.informativeness else {"fact", "subject"}
         others = [v for v in feedback.verdicts if v.target != target or v.aspect not in replaced]
         feedback = replace(feedback, verdicts=(new, *others))
@@ -79,25 +73,20 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     folder = _folder(runs, run)
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
-        given = (
-            {v.target: v for v in stored.verdicts}
-            if stored and labels_in(stored, claims_of(feedback))
-            else {}
-        )
+        verdicts: dict[str, Verdict] = {}
+        if stored and labels_in(stored, claims_of(feedback)):
+            verdicts = {v.target: v for v in stored.verdicts}
         for claim, edit in edits.items():
             target = f"claim:{claim}"
-            old = given.pop(target, None)
-            if edit:
-                earlier = (
-                    {"label": old.label, "informativeness": old.informativeness} if old else {}
-                )
-                row = relabelled(feedback, {claim: {**earlier, **edit}})
-                given[target] = next(
-                    v for v in row.verdicts if (v.target, v.by) == (target, PERSON)
-                )
-        put_feedback(
-            folder, replace(feedback, verdicts=tuple(given.values()), rewards={}), remove=not given
-        )
+            old = verdicts.pop(target, None)
+            if not edit:
+                continue
+            if old:
+                edit = {"label": old.label, "informativeness": old.informativeness, **edit}
+            row = relabelled(feedback, {claim: edit})
+            verdicts[target] = next(v for v in row.verdicts if (v.target, v.by) == (target, PERSON))
+        row = replace(feedback, verdicts=tuple(verdicts.values()), rewards={})
+        put_feedback(folder, row, remove=not verdicts)
     return (folder.relative_to(runs.root) / ROLLOUTS).as_posix()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from typing import Any, Literal
 
@@ -22,26 +23,21 @@ def controls(config: Any) -> list[JsonObject]:
 
     `mode`, which selects how claims are extracted, does not change a stored row and is left out.
     """
-    kinds = typing.get_type_hints(type(config))
-    settings = reward_settings(config).items()
-    candidates = (
-        control(name, kinds[name], value, config) for name, value in settings if name != "mode"
-    )
-    return [item for item in candidates if item]
+    kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
+    values.pop("mode", None)
+    items = (control(name, kinds[name], value, config) for name, value in values.items())
+    return [item for item in items if item]
 
 
-def control(name: str, kind: Any, value: Any, config: Any) -> JsonObject | None:
+def control(name: str, kind: object, value: object, config: Any) -> JsonObject | None:
     """The data to draw one field: a choice, a flag or a number; None for other types."""
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
-    function, _, argument = name.partition("_")
-    words = argument.replace("_", " ")
+    label = name.replace("_", " ")
     entry: JsonObject = {
         "name": name,
         # f_hedged_wrong is f(hedged wrong), as the paper writes it
-        "label": f"{function}({words})"
-        if function in ("f", "g") and argument
-        else name.replace("_", " "),
+        "label": re.sub("^([fg]) (.+)", r"\1(\2)", label),
         "value": value,
         "head": HEADS.get(name),
         "help": help_of(config)[name],
@@ -51,8 +47,8 @@ def control(name: str, kind: Any, value: Any, config: Any) -> JsonObject | None:
     if kind is bool:
         return entry | {"kind": "flag"}
     if plain == [bool]:
-        labels = {None: "none", True: "true", False: "false"}
-        return entry | {"kind": "choice", "options": list(labels.values()), "value": labels[value]}
+        choices = ["none", "true", "false"]
+        return entry | {"kind": "choice", "options": choices, "value": str(value).lower()}
     if kind in (int, float) or plain in ([int], [float]):
         low, high, step = range_of(config, name)
         entry |= {"kind": "number", "min": low, "max": high, "step": step}

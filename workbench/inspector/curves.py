@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from workbench.inspector.listing import own_method
 from workbench.inspector.parts import page_json
@@ -20,7 +19,7 @@ from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 NO_RUN = "There is no run in the runs folder yet."
 NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."
-MOST = 12  # maximum number of runs to draw together
+MAX_RUNS = 12  # runs that are drawn together
 
 # curves over the steps: column of metrics.jsonl or of the rollouts, title, whether it is a share
 SERIES = (
@@ -38,7 +37,7 @@ PREFIXES = ("part:", "logged:")
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
     """A digest that changes with the runs, their files and status, and the selected runs."""
-    stamps: list[Any] = [list(names)]
+    stamps: list[object] = [list(names)]
     for name in runs.names():
         try:
             stamps.append((name, runs.stamp(name)))
@@ -118,14 +117,14 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
     if not names:
         return {"note": NO_RUN}
     curves, errors = [], []
-    for name in names[:MOST]:
+    for name in names[:MAX_RUNS]:
         try:
             with damage(f"run '{name}'"):
                 curves.append(_curves(runs, name))
         except WorkbenchError as error:
             errors.append(str(error))
-    if len(names) > MOST:
-        errors.append(f"Only {MOST} of the {len(names)} selected runs are drawn together.")
+    if len(names) > MAX_RUNS:
+        errors.append(f"Only {MAX_RUNS} of the {len(names)} selected runs are drawn together.")
     unread = [run["name"] for run in curves if run["missing"]]
     rows = curves[0]["rows"] if curves else 0
     listed = "its one row is" if rows == 1 else f"its {rows:,} rows are"

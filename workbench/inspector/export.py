@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.inspector.listing import Query, Record, listing
 from workbench.inspector.runs import QuestionInfo, Runs
@@ -19,7 +19,7 @@ from workbench.types import JsonObject, WorkbenchError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST = 50_000  # maximum number of rows in a file
+MAX_ROWS = 50_000  # rows in a file
 FORMS = ("csv", "parquet")
 # where a spreadsheet would read a formula
 FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@])")
@@ -29,16 +29,16 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
     """All rollouts of a query in order, as {"name", "type", "base64"}; CSV without formulas.
 
     Raises:
-        WorkbenchError: the form is unknown, or there are more than `MOST` rows.
+        WorkbenchError: the form is unknown, or there are more than `MAX_ROWS` rows.
     """
     if form not in FORMS:
         raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
     record = Record.of(runs, name, whole=True)
     numbers = listing(record, query).numbers
-    if len(numbers) > MOST:
+    if len(numbers) > MAX_ROWS:
         raise WorkbenchError(
-            f"a file holds at most {MOST:,} rollouts ({len(numbers):,} are selected): select fewer,"
-            " or read the run's rollouts.jsonl"
+            f"a file holds at most {MAX_ROWS:,} rollouts ({len(numbers):,} are selected): select"
+            " fewer, or read the run's rollouts.jsonl"
         )
     frame, out = _frame(record, numbers), io.BytesIO()
     if form == "csv":
@@ -79,7 +79,7 @@ def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
     return frame
 
 
-def _inert(value: Any) -> Any:
+def _inert(value: object) -> object:
     """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
     if not isinstance(value, str):
         return value

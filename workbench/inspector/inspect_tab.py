@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.inspector import samples
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
-from workbench.inspector.parts import Component, component, message, server_function
+from workbench.inspector.parts import BUSY, QUIET, component, message, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
 from workbench.types import JsonObject, WorkbenchError
+
+if TYPE_CHECKING:
+    from gradio.components import Component
 
 SOURCES = ("Samples", "Stored run", "Paste")
 JUDGES = {
@@ -45,7 +48,7 @@ class InspectTab:
     run: Component
     row: Component
     sample: Component
-    origin: Component  # the list that the open row was selected from: {"run", "query"}, or None
+    origin: Component  # {"run", "query"} of the list that the open row came from, or None
 
     @property
     def outputs(self) -> list[Component]:
@@ -96,13 +99,11 @@ def inspect_tab(runs: Runs) -> InspectTab:
     seed, origin = gr.State(0), gr.State(None)
 
     outputs = [view, note]
-    quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
-    busy = {"api_visibility": "private", "show_progress": "minimal"}
     source.change(
         lambda name: [gr.update(visible=name == option) for option in SOURCES],
         source,
         [sampled, stored, paste],
-        **quiet,
+        **QUIET,
     )
 
     def first(
@@ -114,7 +115,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
             return shown_or_error(open_number, runs, run, row)
         return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
 
-    source.input(first, [source, sample, run, row, answer], outputs, **quiet)
+    source.input(first, [source, sample, run, row, answer], outputs, **QUIET)
     sample.input(
         lambda name: (
             *shown_or_error(open_sample, name),
@@ -122,37 +123,35 @@ def inspect_tab(runs: Runs) -> InspectTab:
         ),
         sample,
         [*outputs, another],
-        **quiet,
+        **QUIET,
     )
     another.click(
         lambda name, seed: (*shown_or_error(open_sample, name, seed + 1), seed + 1),
         [sample, seed],
         [*outputs, seed],
-        **quiet,
+        **QUIET,
     )
     open_stored = partial(shown_or_error, open_number, runs)
-    run.input(lambda name: (1, *open_stored(name, 1)), run, [row, *outputs], **quiet)
-    gr.on([row.submit, row.input], open_stored, [run, row], outputs, **quiet)
+    run.input(lambda name: (1, *open_stored(name, 1)), run, [row, *outputs], **QUIET)
+    gr.on([row.submit, row.input], open_stored, [run, row], outputs, **QUIET)
     for button, step in ((before, -1), (after, 1)):
-        button.click(partial(step_row, runs, step), [run, row, origin], [row, *outputs], **quiet)
-    form, score_form = (
-        [question, answer, sources, gold, judge],
-        partial(shown_or_error, open_pasted),
-    )
-    score.click(score_form, form, outputs, **busy)
-    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(
-        score_form, form, outputs, **busy
+        button.click(partial(step_row, runs, step), [run, row, origin], [row, *outputs], **QUIET)
+    form = [question, answer, sources, gold, judge]
+    score_form = partial(shown_or_error, open_pasted)
+    score.click(score_form, form, outputs, **BUSY)
+    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **QUIET).then(
+        score_form, form, outputs, **BUSY
     )
     clear.click(
         lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)),
         None,
         [*form[:-1], *outputs],
-        **quiet,
+        **QUIET,
     )
     return InspectTab(view, note, source, run, row, sample, origin)
 
 
-def shown_or_error(open_response: Callable[..., Opened], *arguments: Any) -> tuple[str, str]:
+def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> tuple[str, str]:
     """Open a response; return the values of the view and of the note.
 
     After an error nothing is open, and the note shows the error.
@@ -165,6 +164,7 @@ def shown_or_error(open_response: Callable[..., Opened], *arguments: Any) -> tup
 
 
 def open_sample(name: str, seed: int = 0) -> Opened:
+    """Open the first answer of a sample."""
     rows = samples.sample(name, seed)
     return open_feedback(rows[0], rows, name)
 
@@ -172,7 +172,7 @@ def open_sample(name: str, seed: int = 0) -> Opened:
 def open_number(
     runs: Runs, name: str | None, number: float | None, method: str | None = None
 ) -> Opened:
-    """Row `number` of a run, counted from 1."""
+    """Open row `number` of a run, counted from 1."""
     if not name:
         raise WorkbenchError(
             "the runs folder has no run yet: train one, or start the inspector with --run DIR"
@@ -181,9 +181,9 @@ def open_number(
 
 
 def step_row(
-    runs: Runs, step: int, name: str | None, number: float | None, origin: Any = None
-) -> tuple[Any, ...]:
-    """The row number, the view and the note `step` rows on.
+    runs: Runs, step: int, name: str | None, number: float | None, origin: object = None
+) -> tuple[object, ...]:
+    """Return the row number, the view and the note of the row `step` rows after `number`.
 
     The order is that of the list that the row was opened from, if any, else that of the file.
     """
@@ -220,7 +220,7 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 
 
 def most_claims(rows: Rows) -> int:
-    """The number, counted from 1, of the last row with the most claims: a run opens with it."""
+    """The number, from 1, of the last row with the most claims, which a run shows first."""
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from workbench.inspector.opened import configs_of, with_all_rewards
 from workbench.inspector.parts import page_json
@@ -26,14 +26,13 @@ CACHED_ROWS = 4096  # scored rows per run
 CACHED_TEXTS = 4  # searched texts with their matches
 ORDERS = ("lowest", "highest", "disagreement")
 NO_OUTCOME = "none"  # selects rows without an outcome
-Listed = JsonObject
 
 
 @dataclass(frozen=True)
 class Query:
-    """The selected rollouts, their order and the first one to list. No step: all steps."""
+    """The selected rollouts, their order and the first one to list."""
 
-    step: int | None = None
+    step: int | None = None  # None: all steps
     order: str = ORDERS[0]
     text: str = ""
     outcome: str = ""
@@ -51,18 +50,16 @@ class Query:
 
 def query_of(request: JsonMapping) -> Query:
     """Read a query from the page; values of a wrong type count as missing."""
-    kinds: dict[str, Callable[[Any], Any]] = {
-        "step": lambda value: value if type(value) is int else None,
-        "start": lambda value: max(0, value) if type(value) is int else 0,
-        "order": lambda value: value if value in ORDERS else ORDERS[0],
-        "low": finite,
-        "high": finite,
-    }
-    text = lambda value: value[:500] if isinstance(value, str) else ""  # noqa: E731
-    values = {
-        field.name: kinds.get(field.name, text)(request.get(field.name)) for field in fields(Query)
-    }
-    return Query(**values)
+    step, start, order = (request.get(name) for name in ("step", "start", "order"))
+    texts = {name: request.get(name) for name in ("text", "outcome", "tier", "kind", "of")}
+    return Query(
+        step if type(step) is int else None,
+        order if order in ORDERS else ORDERS[0],
+        low=finite(request.get("low")),
+        high=finite(request.get("high")),
+        start=max(0, start) if type(start) is int else 0,
+        **{name: text[:500] for name, text in texts.items() if isinstance(text, str)},
+    )
 
 
 def own_method(runs: Runs, name: str | None) -> str:
@@ -78,10 +75,10 @@ def own_method(runs: Runs, name: str | None) -> str:
     if method := runs.described(name, "config.json").get("method"):
         return str(method)
     stored = rows.methods
-    methods = [
-        method for method in (*METHODS, *stored) if method in stored and not is_logged(method)
-    ]
-    return next(iter(methods), "" if stored else next(iter(METHODS)))
+    for method in (*METHODS, *stored):
+        if method in stored and not is_logged(method):
+            return method
+    return "" if stored else next(iter(METHODS))
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ class Record:
         configs = configs_of(runs, name)
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
-    def listed(self, number: int) -> Listed:
+    def listed(self, number: int) -> JsonObject:
         """The columns of a row, scored by every method, or {"broken": reason}; cached."""
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
@@ -150,16 +147,16 @@ def listing(record: Record, query: Query) -> Listing:
         values = record.values(table.index)
         reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")
     table = _filtered(record, table, query, reward)
+    by_disagreement = query.order == "disagreement"
     spreads: dict[int, float | None] = {}
-    if query.order == "disagreement":
+    if by_disagreement:
         table, left_out = table[:SCORED], left_out + max(0, len(table) - SCORED)
-    if query.order == "disagreement" or len(table) <= PAGE:
+    if by_disagreement or len(table) <= PAGE:
         numbers = table.index.tolist()
         spreads = dict(zip(numbers, disagreement(record.values(numbers)), strict=True))
-    if query.order == "disagreement":
+    key = reward.loc[table.index]
+    if by_disagreement:
         key = Series(spreads, table.index, dtype="float64")
-    else:
-        key = reward.loc[table.index]
     key = key.sort_values(ascending=query.order == "lowest", kind="stable", na_position="last")
     return Listing(key.index.tolist(), spreads, left_out)
 
@@ -171,8 +168,8 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
     if query.tier or query.kind:
         matches = {
             key
-            for key, one in record.runs.question_info(record.name).items()
-            if query.tier in ("", one.tier) and query.kind in ("", one.kind)
+            for key, question in record.runs.question_info(record.name).items()
+            if query.tier in ("", question.tier) and query.kind in ("", question.kind)
         }
         table = table[table["question"].isin(matches)]
     if query.of or query.low is not None or query.high is not None:
@@ -190,8 +187,8 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
     matches: dict[int, bool] = memory.setdefault(text, {})
     while len(memory) > CACHED_TEXTS:
         memory.pop(next(iter(memory)), None)
-    info = record.runs.question_info(record.name)
-    questions = {key for key, one in info.items() if text in one.text.casefold()}
+    infos = record.runs.question_info(record.name)
+    questions = {key for key, info in infos.items() if text in info.text.casefold()}
     new = table[~table.index.isin(matches)]
     lines = record.runs.lines(record.name, new["offset"])
     for number, question, line in zip(new.index, new["question"], lines, strict=True):
@@ -231,7 +228,7 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
     return [max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None for row_ranks in ranks]
 
 
-def listed_row(row: Feedback) -> Listed:
+def listed_row(row: Feedback) -> JsonObject:
     """The columns of a response in a list."""
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
@@ -274,12 +271,12 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     if not len(record.rows):  # the note of the curves says that the run has no rows
         return {}
     selected = listing(record, query)
-    listed = [record.listed(number) for number in selected.numbers[query.start :][:PAGE]]
+    page = [record.listed(number) for number in selected.numbers[query.start :][:PAGE]]
     about = {"choices": choices_of(record), "step": query.step, "missing": record.rows.missing}
-    broken = [row["broken"] for row in listed if "broken" in row]
+    broken = [row["broken"] for row in page if "broken" in row]
     rows = [
         {**row, "disagreement": selected.spreads.get(row["number"])}
-        for row in listed
+        for row in page
         if "broken" not in row
     ]
     if broken and not rows:
@@ -292,23 +289,18 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     return {"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about}
 
 
-def _columns(rows: Sequence[Listed], own: str, order: str) -> JsonObject:
+def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
     """The columns of the list: its methods, and the reasons for missing ones."""
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
     scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}
-    reasons = {
-        name: next(
-            filter(None, (row["reasons"].get(name) for row in rows)),
-            "this method has not been applied",
-        )
-        for name, count in scored.items()
-        if not count
-    }
+    unscored = {name: "this method has not been applied" for name in methods if not scored[name]}
+    for row in reversed(rows):  # the first row's reason is shown
+        unscored |= {name: row["reasons"][name] for name in unscored if row["reasons"].get(name)}
     return {
         "methods": [name for name in methods if scored[name] or name == own],
         "scored": {name: [count, len(rows)] for name, count in scored.items()},
-        "unscored": reasons,
+        "unscored": unscored,
         "logged": [name for name in names if is_logged(name)],
         "sorted": {"by": order if order == "disagreement" else own, "order": order},
     }
@@ -328,8 +320,8 @@ def choices_of(record: Record) -> JsonObject:
     questions = [info[key] for key in choices.pop("questions") if key in info]
     return {
         **choices,
-        "tiers": sorted({one.tier for one in questions} - {""}),
-        "kinds": sorted({one.kind for one in questions} - {""}),
+        "tiers": sorted({question.tier for question in questions} - {""}),
+        "kinds": sorted({question.kind for question in questions} - {""}),
         "steps": [rows.steps[0], rows.steps[-1]] if rows.steps else [],
         "orders": order_choices(record.own),
         "own": record.own,

@@ -6,14 +6,14 @@ import json
 from contextlib import suppress
 from functools import lru_cache, partial
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.experiments.answering import Sources, answer_from, closed_world, stored
 from workbench.experiments.answering.sources import question_text
 from workbench.inspector.inspect_tab import InspectTab, shown_or_error
 from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import Opened, open_feedback
-from workbench.inspector.parts import Component, component, gradio_arguments, page_json
+from workbench.inspector.parts import BUSY, QUIET, component, gradio_arguments, page_json
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json
 from workbench.methods.bench import bench
@@ -28,11 +28,16 @@ from workbench.util.threads import use_threads
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
+if TYPE_CHECKING:
+    from gradio import EventData, Tabs
+    from gradio.components import Component
+
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
 PAGES = "The closed world's pages"
 # kinds of test questions to draw from, with equal probability
 KINDS = ("single", "numeric", "biography", TWO_FACETS)
 NEW_TOKENS = 96
+VERIFIED = ("fact", "outcome", "checklist", "reasoning")  # the checks of a sampled answer
 TO_ASK = (
     "Write a question, or draw one about the closed world that the tiny policy was trained on, and"
     " press Ask: the answers are listed here with their rewards by every method. Answer with"
@@ -46,7 +51,7 @@ _lock = Lock()  # one policy at a time: two would compete for cores and memory
 _answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
 
 
-def live_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> tuple[Component, Component]:
+def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Component]:
     """Build the tab and connect its events; returns the menus of policies and of sources."""
     import gradio as gr
 
@@ -77,41 +82,39 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> tuple[Componen
     group = gr.State("")
 
     @gradio_arguments(event="EventData")
-    def select(key: str, event: Any) -> tuple[Any, ...]:
-        shown = shown_or_error(open_answer, key, str(event._data["id"]))
-        return *shown, gr.update(selected="inspect")
+    def select(key: str, event: EventData) -> tuple[object, ...]:
+        opened = shown_or_error(open_answer, key, str(event._data["id"]))
+        return *opened, gr.update(selected="inspect")
 
-    quiet: JsonObject = {"api_visibility": "private", "show_progress": "hidden"}
-    busy: JsonObject = {"api_visibility": "private", "show_progress": "minimal"}
     # disabled until the new question has arrived: Ask would read the old text
     enable = lambda on: (gr.update(interactive=on),) * 2  # noqa: E731
-    draw.click(partial(enable, False), None, [ask, source], **quiet, queue=False).then(
-        some_question, None, text, **quiet
-    ).then(partial(enable, True), None, [ask, source], **quiet, queue=False)
+    draw.click(partial(enable, False), None, [ask, source], **QUIET).then(
+        some_question, None, text, **{**QUIET, "queue": True}
+    ).then(partial(enable, True), None, [ask, source], **QUIET)
 
-    def sample(*fields: Any) -> tuple[str, str, str]:
+    def sample(*fields: object) -> tuple[str, str, str]:
         answers = ask_policy(runs, *fields)
         return answers, json.loads(answers).get("group", ""), EMPTY
 
     outputs = [listed, group, sourced]
-    gr.on([ask.click, text.submit], sample, [policy, text, count, heat], outputs, **busy)
+    gr.on([ask.click, text.submit], sample, [policy, text, count, heat], outputs, **BUSY)
     source.click(
         lambda *fields: (EMPTY, "", sourced_answer(runs, *fields)),
         [policy, text, store],
         outputs,
-        **busy,
+        **BUSY,
     )
-    listed.select(select, group, [inspect.view, inspect.note, tabs], **quiet, queue=False)
+    listed.select(select, group, [inspect.view, inspect.note, tabs], **QUIET)
     return policy, store
 
 
 def policies(runs: Runs) -> list[str]:
     """The shipped policies, and the runs with a trained policy."""
-    found = [*SHIPPED]
+    names = [*SHIPPED]
     for name in runs.names():
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
-            found += [name] if runs.policy(name) else []
-    return found
+            names += [name] if runs.policy(name) else []
+    return names
 
 
 def some_question() -> str:
@@ -129,20 +132,20 @@ def indexes(runs: Runs) -> list[str]:
 def _cards(runs: Runs) -> dict[str, JsonMapping]:
     """The cards of finished indexes in the runs folder, by name; links are ignored."""
     root = runs.root / ROOT.name
-    whole = {card["name"]: card for card in list_indexes(root) if card.get("status") == "complete"}
-    places = {name: [root / name, *(root / name).iterdir()] for name in whole}
-    return {
-        name: card
-        for name, card in whole.items()
-        if not any(leads_out(path, runs.root) for path in places[name])
-    }
+    cards: dict[str, JsonMapping] = {}
+    for card in list_indexes(root):
+        folder = root / card["name"]
+        if card.get("status") == "complete" and not any(
+            leads_out(path, runs.root) for path in (folder, *folder.iterdir())
+        ):
+            cards[card["name"]] = card
+    return cards
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """The sources of this name.
+    """The sources with this name.
 
-    Vectors are searched only with the packaged encoder. Any other encoder that a card may name is
-    not loaded.
+    Vectors are searched only with the packaged encoder; no other encoder is loaded.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.
@@ -159,17 +162,12 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
     """Sampled answers with their rewards by every method, as JSON text, and their group."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
-    note = (
-        f"Gold answer: {gold}."
-        if gold
-        else "The closed world has no such question, so there is no gold answer."
-    )
+    note = "The closed world has no such question, so there is no gold answer."
+    if gold:
+        note = f"Gold answer: {gold}."
+    scored = {k for row in rows for k, reward in row.rewards.items() if reward.value is not None}
     return {
-        "methods": [
-            method
-            for method in rows[0].rewards
-            if any(row.rewards[method].value is not None for row in rows)
-        ],
+        "methods": [method for method in rows[0].rewards if method in scored],
         "note": f"{note} Click an answer to open it in Inspect.",
         "rows": [listed_row(row) for row in rows],
         "group": rows[0].response.group,
@@ -214,11 +212,7 @@ def answers_of(
         responses = generate(
             _load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling
         )
-    verify = [
-        check
-        for need, check in checks.verify.items()
-        if need in ("fact", "outcome", "checklist", "reasoning")
-    ]
+    verify = [check for need, check in checks.verify.items() if need in VERIFIED]
     rows = tuple(grade(verify, {}, checks.extract)(responses))
     opened = open_feedback(rows[0], rows, f"live · {policy}")
     _answers[opened.group[0].response.group] = opened.group

@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any
 from urllib.parse import urlencode
 
 from workbench.inspector.annotated import labels
@@ -16,7 +15,7 @@ from workbench.inspector.token_view.payload import Lookup
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, title
 from workbench.pipeline import rescore
 from workbench.types import Failure, Feedback, JsonMapping, JsonObject, Reward, WorkbenchError
-from workbench.util.config import restore, settings
+from workbench.util.config import Config, restore, settings
 from workbench.util.failures import is_logged
 
 CACHED = 64  # open responses in memory, for what-if and export
@@ -33,7 +32,7 @@ class Opened:
     method: str | None = None
     run: str | None = None
     note: str = ""  # shown above the response
-    labels: Mapping[int, str] = field(default_factory=dict)  # a person's, by claim
+    labels: Mapping[int, str] = field(default_factory=dict)  # labels of a person, by claim
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
@@ -89,7 +88,7 @@ def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> O
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
-    """Open a stored row with its stored rewards; the other methods' are computed.
+    """Open a stored row with its stored rewards; those of the other methods are computed.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -103,11 +102,11 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     if method and method not in methods:
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(methods)}")
     first = method or next((label for label in feedback.rewards if not is_logged(label)), None)
-    person, note = dict[int, str](), ""
+    person, note = dict[int, str](), "" if whole else INCOMPLETE
     try:
         person = labels(runs, name, feedback)
     except WorkbenchError as error:
-        note = f"The person's labels of this answer are not shown: {error}"
+        note = note or f"The person's labels of this answer are not shown: {error}"
     return Opened(
         rows[0],
         tuple(rows[1:]),
@@ -115,7 +114,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         configs,
         first,
         name,
-        note if whole else INCOMPLETE,
+        note,
         person,
         stored_evidence(runs, name),
     )
@@ -141,7 +140,7 @@ def configs_of(runs: Runs, name: str) -> JsonObject:
         }
 
 
-def _restored(config: Any, stored: JsonMapping) -> Any:
+def _restored(config: Config, stored: JsonMapping) -> Config:
     """The config with its stored values; fields of other versions are ignored.
 
     Raises:
@@ -170,8 +169,7 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
     """
     rewarded = []
     for row in rows:
-        missing = {name: one for name, one in configs.items() if name not in row.rewards}
-        row = with_rewards(row, missing)
+        row = with_rewards(row, {k: v for k, v in configs.items() if k not in row.rewards})
         names = [name for name in dict.fromkeys((*METHODS, *row.rewards)) if name in row.rewards]
         rewarded.append(replace(row, rewards={name: row.rewards[name] for name in names}))
     return rewarded
@@ -185,11 +183,10 @@ def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():
-        missing = [
-            check for check in checks_needed({method: config}) if not _was_checked(row, check)
-        ]
+        needed = checks_needed({method: config})
+        missing = [CHECKED.get(check, check) for check in needed if not _was_checked(row, check)]
         if missing and row.rewards[method].value is not None:
-            checks = " and ".join(dict.fromkeys(CHECKED.get(check, check) for check in missing))
+            checks = " and ".join(dict.fromkeys(missing))
             message = f"{title(method)} cannot score this answer: it was not checked for {checks}"
             failure = Failure("reward", "not_asked", message)
             row = row.with_reward(method, Reward(None, error=failure))
@@ -211,10 +208,9 @@ def _was_checked(row: Feedback, check: str) -> bool:
     """Whether the row has the results of a check, or its failure."""
     if check in ("fact", "single_pass"):  # these checks give every non-empty answer its sentences
         return bool(row.sentences or row.claims or not row.response.text.strip())
-    if check == "claim_checklist":
-        return not row.claims or any(
-            v.aspect == "checklist" and v.target.startswith("claim:") for v in row.verdicts
-        )
-    if check == "checklist":
-        return any(v.aspect == "checklist" and v.target.startswith("item:") for v in row.verdicts)
+    if check in ("claim_checklist", "checklist"):
+        target = "item:" if check == "checklist" else "claim:"
+        checked = (v for v in row.verdicts if v.aspect == "checklist")
+        unneeded = check == "claim_checklist" and not row.claims
+        return unneeded or any(v.target.startswith(target) for v in checked)
     return any(check in (v.target, v.aspect) for v in row.verdicts)

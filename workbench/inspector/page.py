@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.inspector import samples
 from workbench.inspector.annotate import annotator
@@ -22,13 +22,17 @@ from workbench.inspector.inspect_tab import (
 )
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
-from workbench.inspector.parts import component, gradio_arguments, head, message, theme
+from workbench.inspector.parts import QUIET, component, gradio_arguments, head, message, theme
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import runs_tab
 from workbench.inspector.same_prompt import same_prompt
 from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
 from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from gradio import Blocks, Request
+    from gradio.routes import App
 
 HOST = "127.0.0.1"
 
@@ -71,12 +75,12 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
     return Settings(root, name, port, names)
 
 
-def build(chosen: Settings) -> Any:
-    """Build the page, a `gradio.Blocks`."""
+def build(config: Settings) -> Blocks:
+    """Build the page."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
     import gradio as gr
 
-    runs = Runs(chosen.runs)
+    runs = Runs(config.runs)
     with gr.Blocks(title="Reward inspector", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(
             '<div class="wb-title"><h1>Reward inspector</h1><p>The rewards of every claim and every'
@@ -99,10 +103,10 @@ def build(chosen: Settings) -> Any:
                 policy, store = live_tab(runs, inspect, tabs)
 
         @gradio_arguments(request="Request")
-        def start(request: Any) -> list[Any]:
+        def start(request: Request) -> list[object]:
             names = runs.names()
-            opened, error = first_shown(runs, chosen, dict(request.query_params))
-            selected = opened.run or (chosen.run if chosen.run in names else None)
+            opened, error = first_shown(runs, config, dict(request.query_params))
+            selected = opened.run or (config.run if config.run in names else None)
             row = opened.feedback.response.id
             number = runs.number(opened.run, row) + 1 if opened.run else 1
             return [
@@ -116,15 +120,12 @@ def build(chosen: Settings) -> Any:
                 gr.update(choices=indexes(runs), value=PAGES),
             ]
 
-        filled = [*inspect.outputs, view, policy, store]
-        page.load(
-            start, None, filled, api_visibility="private", queue=False, show_progress="hidden"
-        )
+        page.load(start, None, [*inspect.outputs, view, policy, store], **QUIET)
     return page
 
 
 def first_shown(
-    runs: Runs, chosen: Settings, query: dict[str, str]
+    runs: Runs, config: Settings, query: Mapping[str, str]
 ) -> tuple[Opened, WorkbenchError | None]:
     """The response that a new page shows.
 
@@ -135,28 +136,28 @@ def first_shown(
     try:
         if query.get("run") and query.get("id"):
             opened = open_row(runs, query["run"], query["id"], method)
-        elif run := query.get("run") or chosen.run:
+        elif run := query.get("run") or config.run:
             opened = open_number(runs, run, most_claims(runs.rows(run)), method)
         else:
             return open_sample(samples.WORKED), None
         show(opened)  # raises for a row that cannot be shown
         return opened, None
     except WorkbenchError as error:
-        words = f"{str(error).rstrip('.')}. The worked example is shown instead."
-        return open_sample(samples.WORKED), WorkbenchError(words)
+        reason = f"{str(error).rstrip('.')}. The worked example is shown instead."
+        return open_sample(samples.WORKED), WorkbenchError(reason)
 
 
-def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
+def launch(config: Settings, browser: bool = True, block: bool = True) -> Blocks:
     """Serve the page on this machine and print its address; `block` waits for an interrupt.
 
     Raises:
         WorkbenchError: the port is taken.
     """
-    page = build(chosen)
+    page = build(config)
     try:
         app, address, _ = page.launch(
             server_name=HOST,
-            server_port=chosen.port or None,
+            server_port=config.port or None,
             inbrowser=False,
             quiet=True,
             prevent_thread_lock=True,
@@ -170,11 +171,11 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
             show_error=False,
             theme=theme(),
             head=head(),
-            app_kwargs={"lifespan": _guarded(chosen.hosts)},
+            app_kwargs={"lifespan": _guarded(config.hosts)},
         )
     except OSError as error:
         raise WorkbenchError(
-            f"port {chosen.port} cannot be used: leave out --port, or name another port"
+            f"port {config.port} cannot be used: leave out --port, or name another port"
         ) from error
     # gradio may continue after a failed start, and would then serve without the guard
     assert app.state.guarded is app.middleware_stack
@@ -186,11 +187,11 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
     return page
 
 
-def _guarded(names: Sequence[str]) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """A lifespan that puts `guard` around the app and gradio's middleware before it listens."""
+def _guarded(names: Sequence[str]) -> Callable[[App], AbstractAsyncContextManager[None]]:
+    """Return a lifespan that wraps the app and gradio's middleware in `guard` before it listens."""
 
     @asynccontextmanager
-    async def lifespan(app: Any) -> AsyncIterator[None]:
+    async def lifespan(app: App) -> AsyncIterator[None]:
         app.state.guarded = app.middleware_stack = guard(app.middleware_stack, names)
         yield
 

@@ -1,6 +1,4 @@
-"""Shared parts of the tabs: the page's script and style, components drawn by the script, and
-one-line errors.
-"""
+"""Shared parts of the tabs: the page's script and style, components, and one-line errors."""
 
 from __future__ import annotations
 
@@ -8,13 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.inspector.token_view import as_json, script, style
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
-Component = Any  # a gradio component; gradio is imported late
-ServerFunction = Callable[[Any], JsonObject]  # a function that the page calls
+if TYPE_CHECKING:
+    from gradio import HTML
+    from gradio.themes import Base
+
+ServerFunction = Callable[[JsonObject], JsonObject]  # a function that the page calls
+T = TypeVar("T")
 HERE = Path(__file__).parent
 SCRIPTS = (
     "app.js",
@@ -26,6 +28,9 @@ SCRIPTS = (
     "annotate.js",
     "keys.js",
 )
+# options of gradio events: without a progress display, or with a small one
+QUIET: JsonObject = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
+BUSY: JsonObject = {"api_visibility": "private", "show_progress": "minimal"}
 MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Annotate")
 
 
@@ -46,9 +51,9 @@ def head() -> str:
 
 
 def component(
-    mount: str, value: Any = None, functions: tuple[Callable[[Any], Any], ...] = (), **more: Any
-) -> Any:
-    """A component that the script's function `mount<Name>` draws.
+    mount: str, value: object = None, functions: tuple[ServerFunction, ...] = (), **options: object
+) -> HTML:
+    """Return a component that the script's function `mount<Name>` draws.
 
     Its value is JSON text and never becomes markup. `functions` can be called by the script.
     """
@@ -67,15 +72,15 @@ def component(
         ),
         apply_default_css=False,
         server_functions=[_in_thread(function) for function in functions] or None,
-        **more,
+        **options,
     )
 
 
-def _in_thread(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
+def _in_thread(function: ServerFunction) -> Callable[[JsonObject], Awaitable[JsonObject]]:
     """Run the function in a thread of its own; gradio would block its event loop."""
 
     @wraps(function)
-    async def call(request: Any) -> Any:
+    async def call(request: JsonObject) -> JsonObject:
         return await asyncio.to_thread(function, request)
 
     return call
@@ -99,7 +104,7 @@ def page_json(
 
     def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
         @wraps(function)
-        def call(*arguments: Any, **options: Any) -> str:
+        def call(*arguments: object, **options: object) -> str:
             try:
                 return as_json(function(*arguments, **options))
             except error_type as error:
@@ -111,10 +116,10 @@ def page_json(
 
 
 def server_function(function: ServerFunction) -> ServerFunction:
-    """A function that the page calls; its errors are returned as {"error": …}."""
+    """Wrap a function that the page calls: return its errors as {"error": …}."""
 
     @wraps(function)
-    def call(request: Any) -> JsonObject:
+    def call(request: object) -> JsonObject:
         try:
             return function(request if isinstance(request, dict) else {})
         except WorkbenchError as error:
@@ -130,7 +135,7 @@ def server_function(function: ServerFunction) -> ServerFunction:
     return call
 
 
-def gradio_arguments(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Annotate arguments that gradio fills, such as `event="EventData"` or `request="Request"`.
 
     Gradio finds them by their annotations, but cannot resolve the text annotations of these
@@ -138,14 +143,14 @@ def gradio_arguments(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..
     """
     import gradio as gr
 
-    def annotate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def annotate(function: Callable[..., T]) -> Callable[..., T]:
         function.__annotations__.update({name: getattr(gr, kind) for name, kind in kinds.items()})
         return function
 
     return annotate
 
 
-def theme() -> Any:
+def theme() -> Base:
     """Gradio's base theme with system fonts, so that no font is loaded; `app.css` sets colours."""
     import gradio as gr
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
@@ -245,7 +245,7 @@ class Runs:
                 )
         return by_method
 
-    def _stored(self, path: Path, row_id: str) -> Any:
+    def _stored(self, path: Path, row_id: str) -> JsonObject | None:
         """The row with this id in a file of questions or passages; None if there is none.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.experiments.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
@@ -12,7 +12,7 @@ from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import (
-    Component,
+    QUIET,
     ServerFunction,
     component,
     gradio_arguments,
@@ -24,15 +24,19 @@ from workbench.inspector.runs import Runs, damage
 from workbench.inspector.token_view import as_json
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
+if TYPE_CHECKING:
+    from gradio import EventData, Tabs
+    from gradio.components import Component
 
-def runs_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> Component:
+
+def runs_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> Component:
     """Build the tab and connect its events; returns the view, whose value selects a run."""
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")
 
     @gradio_arguments(event="EventData")
-    def select(event: Any) -> tuple[Any, ...]:
+    def select(event: EventData) -> tuple[object, ...]:
         name, row, query = (event._data.get(key) for key in ("run", "id", "query"))
         try:
             opened = open_row(runs, str(name), str(row))
@@ -43,10 +47,7 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> Component:
             values = NOTHING, message(error), *(gr.skip() for _ in range(3)), None
         return *values, gr.update(selected="inspect")
 
-    outputs = [*inspect.outputs, inspect.origin, tabs]
-    view.select(
-        select, None, outputs, show_progress="hidden", api_visibility="private", queue=False
-    )
+    view.select(select, None, [*inspect.outputs, inspect.origin, tabs], **QUIET)
     return view
 
 

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Any
 
 from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
@@ -17,7 +16,7 @@ from workbench.inspector.what_if import group_rows
 from workbench.runs.rows import NO_STEP
 from workbench.types import JsonObject, Question
 
-MOST = 10_000_000  # word comparisons per difference, which take a second or two
+MAX_EFFORT = 10_000_000  # word comparisons per difference, which take a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
 Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)
@@ -29,17 +28,18 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
     The unit is "words", or whole "texts" if comparing words would take too long. White space
     between words is ignored. The pieces of each side join to its text.
     """
-    mine, theirs = _WORD.findall(first), _WORD.findall(second)
-    keys, others = [word.strip() for word in mine], [word.strip() for word in theirs]
+    words, other_words = _WORD.findall(first), _WORD.findall(second)
+    keys, others = [word.strip() for word in words], [word.strip() for word in other_words]
     # SequenceMatcher compares all pairs of equal words again after each match
     counts, other_counts = Counter(keys), Counter(others)
     alike = [(count, other_counts[word]) for word, count in counts.items() if word in other_counts]
     effort = sum(count * other for count, other in alike) * sum(map(min, alike)) // 2
-    if effort > MOST:
+    if effort > MAX_EFFORT:
         return "texts", [(first == second, first, second)]
     blocks = SequenceMatcher(None, keys, others, autojunk=False).get_opcodes()
     return "words", [
-        (tag == "equal", "".join(mine[a:b]), "".join(theirs[c:d])) for tag, a, b, c, d in blocks
+        (tag == "equal", "".join(words[a:b]), "".join(other_words[c:d]))
+        for tag, a, b, c, d in blocks
     ]
 
 
@@ -66,28 +66,30 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
     """
     runs.all_rows(name)  # the last rows alone contain neither whole groups nor other steps
     opened, names = open_row(runs, name, row), runs.names()
-    chosen = next((one for one in names if one == other.get("run")), name)
+    second_run = other["run"] if other.get("run") in names else name
     question, own = opened.feedback.response.question, opened.feedback.response.step
-    answers = [
-        (step, key)
-        for step, key in _answers(runs, chosen, name, question)
-        if (chosen, key) != (name, row)
-    ]
-    steps = list(dict.fromkeys(step for step, _ in answers))
-    step = _step(steps, own, same=chosen == name, wanted=other.get("step"))
-    ids = [key for answer_step, key in answers if answer_step == step]
-    data: JsonObject = {"runs": names, "run": chosen, "steps": steps, "step": step}
+    by_step: dict[int | None, list[str]] = {}
+    for step, key in _answers(runs, second_run, name, question):
+        if (second_run, key) != (name, row):
+            by_step.setdefault(step, []).append(key)
+    steps = list(by_step)
+    step = _step(steps, own, same=second_run == name, wanted=other.get("step"))
+    ids = by_step.get(step, [])
+    data: JsonObject = {"runs": names, "run": second_run, "steps": steps, "step": step}
     data["first"] = _side(opened, name)
     if not ids:
-        note = f"Run '{chosen}' has no other answer to this prompt."
+        note = f"Run '{second_run}' has no other answer to this prompt."
         return data | {"second": None, "note": note}
-    second = open_row(runs, chosen, other["id"] if other.get("id") in ids else ids[0])
+    second = open_row(runs, second_run, other["id"] if other.get("id") in ids else ids[0])
     texts = [encodable(side.feedback.response.text) for side in (opened, second)]
     data["by"], data["pieces"] = difference(*texts)
-    return data | {"second": _side(second, chosen), "note": opened.note or second.note}
+    return data | {"second": _side(second, second_run), "note": opened.note or second.note}
 
 
-def _step(steps: Sequence[int | None], own: int | None, *, same: bool, wanted: Any) -> int | None:
+def _step(
+    steps: Sequence[int | None], own: int | None, *, same: bool, wanted: int | None
+) -> int | None:
+    """The step of the second answer: the selected one, else the first answer's, else the last."""
     if wanted in steps:
         return wanted
     if not same and own in steps:
@@ -102,7 +104,7 @@ def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[
         table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
         if question.text.strip():
             info = runs.question_info(name).items()
-            ids |= {key for key, one in info if one.text == question.text}
+            ids |= {key for key, stored in info if stored.text == question.text}
         table = table[table["question"].isin(ids)].sort_values("step", kind="stable")
         steps = (None if step == NO_STEP else step for step in table["step"].tolist())
         return list(zip(steps, table["id"], strict=True))

@@ -134,8 +134,8 @@ def _answer(
 
 
 def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
-    """The fact with the object of another person."""
-    same_relation = [other for other in world.facts if other.relation == fact.relation]
+    """The fact with the object of another fact of this relation."""
+    same_relation = (other for other in world.facts if other.relation == fact.relation)
     other = rng.choice([other for other in same_relation if other.object != fact.object])
     return replace(fact, object=other.object, forms=other.forms)
 
@@ -149,10 +149,8 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
         WorkbenchError: there is no answer, or the sources for the local verifier are missing.
     """
     if not answer.strip():
-        raise WorkbenchError(
-            "there is no answer to score: fill in the answer"
-            + (" and its sources" * (judge == "local"))
-        )
+        also = " and its sources" if judge == "local" else ""
+        raise WorkbenchError(f"there is no answer to score: fill in the answer{also}")
     texts = [text.strip() for text in re.split(r"\n\s*\n", sources) if text.strip()]
     passages = tuple(
         Passage(f"source-{number}", f"Source {number}", text)
@@ -167,16 +165,11 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
     if judge != "none":
         checks = local_checks() if judge == "local" else world_checks(load_world())
     answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
-    full_question = Question("pasted", question.strip(), answers, passages=passages)
+    full = Question("pasted", question.strip(), answers, passages=passages)
     if checks.recognise:
-        full_question = checks.recognise(full_question)
-    response = Response(
-        "pasted/0", full_question, answer, "pasted", offsets=words(answer), source="words"
-    )
+        full = checks.recognise(full)
+    response = Response("pasted/0", full, answer, "pasted", offsets=words(answer), source="words")
     # a pasted answer has no checklist, so the closed world's checks of it would be empty
-    verify = [
-        check
-        for need, check in checks.verify.items()
-        if judge != "world" or need in ("fact", "outcome", "reasoning")
-    ]
+    needs = ("fact", "outcome", "reasoning") if judge == "world" else checks.verify
+    verify = [check for need, check in checks.verify.items() if need in needs]
     return grade(verify, {}, checks.extract)([response])[0]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import with_rewards
@@ -17,7 +17,8 @@ from workbench.methods import method_configs
 from workbench.types import Feedback, JsonMapping, WorkbenchError
 
 if TYPE_CHECKING:
-    from ipywidgets import VBox
+    from anywidget import AnyWidget
+    from ipywidgets import VBox, Widget
 
 
 def browser(
@@ -66,7 +67,7 @@ def as_html(value: object) -> str:
 
 def token_view(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
-) -> Any:
+) -> AnyWidget:
     """The inspector's token view of a response as a widget.
 
     `selected` is the last clicked item: `{"claim": id or None, "token": position or None}`.
@@ -78,7 +79,7 @@ def token_view(
 
 
 @cache
-def _token_view_class() -> Any:
+def _token_view_class() -> type[AnyWidget]:
     from anywidget import AnyWidget
     from traitlets import Dict, Unicode
 
@@ -102,7 +103,7 @@ def _token_view_class() -> Any:
         def __repr__(self) -> str:  # without the data and random ids
             return f"TokenView({self.summary})"
 
-        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        def _repr_mimebundle_(self, **kwargs: object) -> object:
             """Add the data to the output's metadata when `make notebooks` draws pictures of it."""
             bundle = super()._repr_mimebundle_(**kwargs)
             if bundle is None or not os.environ.get(PICTURES):
@@ -174,7 +175,7 @@ def what_if(
     return VBox([message, VBox(list(boxes.values())), view])
 
 
-def _box(control: JsonMapping) -> Any:
+def _box(control: JsonMapping) -> Widget:
     """An ipywidgets control with its initial value as `start`."""
     from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
 
@@ -200,5 +201,6 @@ def _box(control: JsonMapping) -> Any:
     return box
 
 
-def _value(box: Any) -> Any:
+def _value(box: Widget) -> object:
+    """The value of a control; a number is rounded, because sliders add rounding errors."""
     return round(box.value, 6) if isinstance(box.value, float) else box.value

@@ -15,26 +15,24 @@ import re
 # Regular expressions, by language.
 CUES: dict[str, str] = {
     "en": (
-        "maybe|perhaps|probably|possibly|presumably|supposedly|allegedly|reportedly|apparently|seemingly|arguably|purportedly|conceivably|(?<!the"
-        " most )likely(?! candidates?\\b)|unlikely|rumou?red|i think|i believe|i guess|i suspect|i"
-        " assume|i suppose|i'd guess|i would guess|i'd say|i would say|i seem to recall|i recall|my"
-        " (?:best )?guess|if i remember|if i recall|if i'm not mistaken|if i am not mistaken|as far"
-        " as i know|if memory serves|my understanding is|it'?s my understanding|legend has"
-        " it|there'?s a (?:good )?chance|i'?m (?:fairly|pretty|almost|reasonably|quite|99%)"
-        " (?:sure|certain)|i am (?:fairly|pretty|almost|reasonably) (?:sure|certain)|i'?m not"
-        " (?:100|a hundred) ?%? ?(?:percent )?(?:sure|certain)|to my knowledge|to the best of my"
-        " knowledge|i'm not (?:\\w+ )?(?:sure|certain|positive)|i am not (?:\\w+"
-        " )?(?:sure|certain|positive)|not entirely (?:sure|clear|certain)|not (?:sure|certain)"
-        " (?:if|whether|but)|i'm unsure|i am unsure|it is"
-        " (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely|probable"
-        "|unlikely)|it's"
-        " (?:unclear|possible|uncertain|believed|thought|said|likely|probable|unlikely)|(?:is"
-        "|are|was|were)"
-        " (?:\\w+ )?(?:believed|thought|said|reported|rumou?red|alleged|presumed|assumed) to|it"
-        " (?:seems|appears)(?=,| (?:that|as|likely|to"
-        " (?:be|have)|he|she|they|there|it)\\b)|(?:seems?|seemed|appears?|appeared) to"
-        " (?:be|have)|there is a chance|some (?:say|sources|believe)|according to some|sources"
-        " (?:say|suggest)|may or may not|could be|could have been"
+        "maybe|perhaps|probably|possibly|presumably|supposedly|allegedly|reportedly|apparently"
+        "|seemingly|arguably|purportedly|conceivably|(?<!the most )likely(?! candidates?\\b)"
+        "|unlikely|rumou?red|i think|i believe|i guess|i suspect|i assume|i suppose|i'd guess"
+        "|i would guess|i'd say|i would say|i seem to recall|i recall|my (?:best )?guess"
+        "|if i remember|if i recall|if i'm not mistaken|if i am not mistaken|as far as i know"
+        "|if memory serves|my understanding is|it'?s my understanding|legend has it"
+        "|there'?s a (?:good )?chance|i'?m (?:fairly|pretty|almost|reasonably|quite|99%) (?:sure"
+        "|certain)|i am (?:fairly|pretty|almost|reasonably) (?:sure|certain)|i'?m not (?:100"
+        "|a hundred) ?%? ?(?:percent )?(?:sure|certain)|to my knowledge|to the best of my knowledge"
+        "|i'm not (?:\\w+ )?(?:sure|certain|positive)|i am not (?:\\w+ )?(?:sure|certain|positive)"
+        "|not entirely (?:sure|clear|certain)|not (?:sure|certain) (?:if|whether|but)|i'm unsure"
+        "|i am unsure|it is (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely"
+        "|probable|unlikely)|it's (?:unclear|possible|uncertain|believed|thought|said|likely"
+        "|probable|unlikely)|(?:is|are|was|were) (?:\\w+ )?(?:believed|thought|said|reported"
+        "|rumou?red|alleged|presumed|assumed) to|it (?:seems|appears)(?=,| (?:that|as|likely"
+        "|to (?:be|have)|he|she|they|there|it)\\b)|(?:seems?|seemed|appears?|appeared) to (?:be"
+        "|have)|there is a chance|some (?:say|sources|believe)|according to some|sources (?:say"
+        "|suggest)|may or may not|could be|could have been"
     ),
     "es": (
         "quizá|quizás|tal vez|a lo mejor|probablemente|posiblemente|puede que|podría|podrían|pudo"
@@ -56,8 +54,7 @@ CUES: dict[str, str] = {
         " ma connaissance|on dit que|pas (?:tout à fait )?sûre?|paraît-il"
     ),
     "zh": (
-        "可能|也许|或许|大概|据说|据传|据称|据报道"
-        "|传闻|似乎|好像|恐怕|我认为|我觉得|我猜|估计(?![值量])|应该是|不确定|不太确定|说不定|想必"
+        "可能|也许|或许|大概|据说|据传|据称|据报道|传闻|似乎|好像|恐怕|我认为|我觉得|我猜|估计(?![值量])|应该是|不确定|不太确定|说不定|想必"
     ),
     "l2": "forse|pove",
 }

@@ -54,20 +54,18 @@ _OFFERS = re.compile(  # several answers
     re.I | re.S,
 )
 _SAYS_WRONG = re.compile(
-    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled"
-    r" out)\b"
-    r"|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous|prior|above)\b"
-    r"|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b"
-    r"|\b(?!9\d|100)\d+% (?:sure|certain|confident)\b",
+    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
+    r"|ruled out)\b|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous"
+    r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
+    r"|100)\d+% (?:sure|certain|confident)\b",
     re.I,
 )
 _CONCEDED = re.compile(  # beliefs of other people, and concessions before the answer
     r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
-    r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely|mistakenly)"
-    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
-    r"|assumed)\b[^.;:?!\n]*?,? but "
-    r"(?!maybe|perhaps|possibly)"
-    r"|,? (?:although|though|but) (?:many|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
+    r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely"
+    r"|mistakenly)\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
+    r"|assumed)\b[^.;:?!\n]*?,? but (?!maybe|perhaps|possibly)|,? (?:although|though|but) (?:many"
+    r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,
 )
 _SIGNS = re.compile(r"[≠<>≤≥±×÷*/^~+√=]\s*-?\d|\d\s*[≠<>≤≥±×÷*/^+=]")

@@ -13,6 +13,7 @@ from workbench.credit.attribute import assign_token_rewards, is_placed, place, t
 from workbench.types import (
     REASONS,
     Claim,
+    Failure,
     Feedback,
     JsonMapping,
     JsonObject,
@@ -113,7 +114,7 @@ def payload(
             "value": list(response.values),
             "ratio": list(response.ratios),
         },
-        "error": asdict(feedback.error) if feedback.error else None,
+        "error": _failure(feedback.error),
         "claim": claim,
     }
     identity = f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
@@ -129,6 +130,10 @@ def as_json(data: object) -> str:
     """JSON that is safe inside a script element and in any encoding: ASCII without `<>&`."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _failure(failure: Failure | None) -> JsonObject | None:
+    return asdict(failure) if failure else None
 
 
 def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonObject:
@@ -150,7 +155,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
         "tokens": list(tokens),
         "events": events,
         "unplaced": list(reward.unplaced),
-        "error": asdict(reward.error) if reward.error else None,
+        "error": _failure(reward.error),
         "advantages": advantages_of(feedback, method, group),
     }
 
@@ -159,12 +164,10 @@ def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
     """This response's token advantages in its group by estimator; {} if the group lacks it."""
-    index = next(
-        (number for number, row in enumerate(group) if row.response.id == feedback.response.id),
-        None,
-    )
-    if index is None or not feedback.response.offsets:
+    ids = [row.response.id for row in group]
+    if feedback.response.id not in ids or not feedback.response.offsets:
         return {}
+    index = ids.index(feedback.response.id)
     return {name: list(rows_BT[index]) for name, rows_BT in group_advantages(group, method).items()}
 
 
@@ -193,12 +196,6 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
     verdict = (
         feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
     )
-    text = feedback.response.text
-    items = [
-        item
-        for item in verdict.evidence
-        if not unjudged({"evidence": (item,)}) and not is_remark(item)
-    ]
     return {
         "id": claim.id,
         "text": claim.text,
@@ -207,25 +204,31 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
         "span": span,
         "coverage": claim.coverage,
         "placed": is_placed(claim),
-        "matched": encodable(text[span[0] : span[1]]) if span else "",
+        "matched": encodable(feedback.response.text[slice(*span)]) if span else "",
         "label": verdict.label,
         "p": verdict.p,
         "informativeness": verdict.informativeness,
         "by": verdict.by,
-        "error": asdict(verdict.error) if verdict.error else None,
+        "error": _failure(verdict.error),
         "notes": _notes(verdict, feedback.verdict(target, "subject")),
-        "evidence": [_evidence(feedback, claim, item, lookup) for item in items],
+        "evidence": [_evidence(feedback, claim, item, lookup) for item in quoted(verdict)],
     }
+
+
+def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
+    """The evidence of a verdict without the judge's remarks and its reasons for not judging."""
+    return tuple(
+        item
+        for item in verdict.evidence
+        if not unjudged({"evidence": (item,)}) and not is_remark(item)
+    )
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
     """Notes on a label: why the claim was not compared, objections to it, why it is useless."""
+    reasons = (REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values())
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
-    return (
-        [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()]
-        + remarks(vars(verdict))
-        + useless
-    )
+    return [*reasons, *remarks(vars(verdict)), *useless]
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
@@ -292,5 +295,5 @@ def _check(feedback: Feedback, verdict: Verdict) -> JsonObject:
         "label": verdict.label,
         "p": verdict.p,
         "by": verdict.by,
-        "error": asdict(verdict.error) if verdict.error else None,
+        "error": _failure(verdict.error),
     }
