@@ -23,9 +23,10 @@ from statistics import median
 from typing import Any
 
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.config import TINY
-from workbench.methods.forag.reward import Evaluation
-from workbench.methods.forag.segments import segments, unjudged
+from workbench.methods.forag.checks import unlabelled
+from workbench.methods.forag.config import Evaluation
+from workbench.methods.forag.scales import TINY
+from workbench.methods.forag.segments import segments
 from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor
@@ -65,7 +66,9 @@ def scorer_of(policy: str, level: str) -> Scorer:
 
 def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[Read]:
     """The answers that have a segment, as ids."""
-    rows = [unjudged(response, segments(response, read, evaluation)) for response, read in answers]
+    rows = [
+        unlabelled(response, segments(response, read, evaluation)) for response, read in answers
+    ]
     return [scorer.read(row) for row in rows if row.segments]
 
 
