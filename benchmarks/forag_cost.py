@@ -23,14 +23,15 @@ from statistics import median
 from typing import Any
 
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.config import TINY
-from workbench.methods.forag.reward import Evaluation
-from workbench.methods.forag.segments import segments, unjudged
+from workbench.methods.forag.checks import unlabelled
+from workbench.methods.forag.config import Evaluation
+from workbench.methods.forag.scales import TINY
+from workbench.methods.forag.segments import segments
 from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor
 from workbench.training.loading import load_trainee
-from workbench.training.scorer import EncodedRow, Scorer
+from workbench.training.scorer import Read, Scorer
 from workbench.types import TWO_FACETS, Claims, Response
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -65,7 +66,9 @@ def scorer_of(policy: str, level: str) -> Scorer:
 
 def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[EncodedRow]:
     """The answers that have a segment, as ids."""
-    rows = [unjudged(response, segments(response, read, evaluation)) for response, read in answers]
+    rows = [
+        unlabelled(response, segments(response, read, evaluation)) for response, read in answers
+    ]
     return [scorer.encode(row) for row in rows if row.segments]
 
 
@@ -83,7 +86,7 @@ def together(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
 def each(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
     """A pass for each segment, up to its last token."""
     alone = [
-        EncodedRow(read.ids[: places[-1] + 1], [places], [0.0])
+        Read(read.ids[: places[-1] + 1], [places], [0.0])
         for read in reads
         for places in read.places
     ]

@@ -19,8 +19,7 @@ from workbench.experiments.queue.entries import read_entries
 from workbench.experiments.queue.runs import shortened
 from workbench.methods import METHODS
 from workbench.methods.bench import TINY_POLICY, Bench, questions_hash
-from workbench.methods.forag.config import aggregate
-from workbench.methods.forag.stages import MethodRun
+from workbench.methods.forag.run import Run
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.folder import differences
@@ -93,9 +92,7 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     # Where a language model judges, training sends it no request: rules find the sentences, and
     # the reward model scores them.
     finished = {name: made / name for name in ("reward_model", "reference")}
-    run = MethodRun(
-        config_of(), [], few(12).checks, FORAG, aggregate(config_of()), model_alone=True
-    )
+    run = Run(config_of(), FORAG, [], few(12).checks, model_alone=True)
     pay = run.training_grade(Job(POLICY, tmp_path, 1, finished), compared=True)
     scored = pay([row.response for row in rows])
     assert {v.aspect for row in scored for v in row.verdicts} == {"factuality", "baseline"}
@@ -130,7 +127,7 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
         config = scaled(
             config_of(), cold={"cold_questions": count or 1}, drawn={"questions": count}
         )
-        run = MethodRun(config, asked, few(30).checks, FORAG, aggregate(config))
+        run = Run(config, FORAG, asked, few(30).checks)
         return [q.id for q in run.cold_questions(seed)], [q.id for q in run.judged_questions(seed)]
 
     cold, judged = drawn(15)
@@ -185,12 +182,12 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.references=0"], "references is 0"),
         (["forag.cold_samples=-1"], "cold_samples is -1"),
         (["forag.trainer=unlikelihood", "forag.unlearn=0"], "unlearn is 0"),
-        (["forag.kinds=biography"], "brings no passages"),
+        (["forag.kinds=biography"], "has no passages"),
         (["forag.grpo.beta=1"], "does not use grpo"),
         (["forag.baseline=false", "forag.references=2"], "does not use references"),
         (["forag.rewarded=judge", "forag.level=token"], "does not use reward_model"),
         (["forag.cold_samples=0", "forag.writer=judge"], "does not use cold"),
-        (["forag.writer=judge"], "has none that writes: name one with --judge URL"),
+        (["forag.writer=judge"], "has no judge that writes: name one with --judge URL"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_begun(

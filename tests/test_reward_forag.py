@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import failure, row, with_verdicts
-from workbench.methods.forag.config import FoRAG, reward
+from workbench.methods.forag.config import FoRAG
+from workbench.methods.forag.reward import reward
 from workbench.pipeline import rescore
 from workbench.types import Failure, Feedback, Reward, Verdict
 

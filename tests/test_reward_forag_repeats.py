@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from tests.test_reward_forag import BASELINE, MIXED, pay
 from workbench.judge import LABELS
-from workbench.methods.forag.config import FoRAG, reward
+from workbench.methods.forag.config import FoRAG
+from workbench.methods.forag.reward import reward
 from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.inspector.examples import worked_example
-from workbench.methods.rlfh.config import RLFH, label_values, reward
+from workbench.methods.rlfh.config import RLFH, label_values
+from workbench.methods.rlfh.reward import reward
 from workbench.pipeline import rescore
 from workbench.types import Event, Failure, Feedback, Reward, Verdict, WorkbenchError
 

@@ -12,17 +12,10 @@ import pytest
 
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.methods.forag.config import FoRAG, aggregate
-from workbench.methods.forag.config import loss as loss_of
-from workbench.methods.forag.segments import (
-    baseline,
-    cuts,
-    factuality,
-    judged_rows,
-    reference_values,
-    segments,
-)
-from workbench.methods.forag.stages import METHOD
+from workbench.methods.forag import METHOD, FoRAG
+from workbench.methods.forag.checks import baseline, factuality, reference_values
+from workbench.methods.forag.reward import aggregate
+from workbench.methods.forag.segments import count_cuts, judged_rows, segments
 from workbench.methods.held_out import calibration, held_out, split_held_out
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
@@ -62,8 +55,8 @@ def test_judged_samples_as_rows_by_hand(
     assert MIXED.response.text == "c0 c1 c2. c3. nothing."
     [made], card = judged_rows([MIXED], config.evaluation, aggregate(config))
     assert list(made.segments) == [Segment(*segment) for segment in expected]
-    assert loss_of(config) == loss
-    assert loss_of(scaled(config, reward_model=scaled(RewardModel(), loss="mse"))) == "mse"
+    assert config.model_loss == loss
+    assert scaled(config, reward_model=scaled(RewardModel(), loss="mse")).model_loss == "mse"
     assert card.samples == 1 and sum(card.rows.values()) == len(expected)
 
 
@@ -90,7 +83,7 @@ def test_rows_have_the_segments_that_training_pays() -> None:
         [made], _ = judged_rows([feedback], evaluation, min, [read])  # type: ignore[arg-type]
         assert list(made.segments) == [Segment(*span) for span in spans]
     failed = replace(feedback, error=Failure("parse", "empty", "x"))
-    assert cuts([feedback, failed], [read, read], "subclaim") == {
+    assert count_cuts([feedback, failed], [read, read], "subclaim") == {
         "both": 2,
         "paid_alone": 1,
         "judged_alone": 1,

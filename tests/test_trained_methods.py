@@ -21,7 +21,7 @@ from workbench.experiments.queue import run_of
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
-from workbench.methods.rlfh.stages import later
+from workbench.methods.rlfh.stages import loaded_at_first_batch
 from workbench.runs.store import iter_feedback
 from workbench.types import Checked, Claims, Feedback, Question, Response, Verify, WorkbenchError
 from workbench.verdicts.checks import rule_checks
@@ -119,7 +119,10 @@ def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers()
         made.append(torch.rand(1).item())
         return lambda batch: [Checked(()) for _ in batch]
 
-    verify, row = later(make), (Response("r", Question("q", "?"), ""), Claims((), ()))
+    verify, row = (
+        loaded_at_first_batch(make),
+        (Response("r", Question("q", "?"), ""), Claims((), ())),
+    )
     torch.manual_seed(5)
     expected = torch.rand(1).item()
     torch.manual_seed(5)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.experiments.evaluate import training_config
-from workbench.methods.forag.config import PLAN, plans_untold
+from workbench.methods.forag.cold_start import PLAN, plans_unprompted
 from workbench.policies.generate import Policy, prompt_ids
 from workbench.retrieval.chunk import split_page
 from workbench.types import Passage, Question, WorkbenchError
@@ -74,7 +74,7 @@ def reader_of(path: str, policy: Policy) -> Reader:
     new_tokens = min(SMALL_NEW_TOKENS if small else NEW_TOKENS, context // 2)
     limit = context - new_tokens
     system, config = OUTLINE if small else PLAN, training_config(path)
-    if config is not None and plans_untold(config):
+    if config is not None and plans_unprompted(config):
         prompts = config.get("prompts")
         system = str(prompts.get("system") or "") if isinstance(prompts, Mapping) else ""
     most, room = (SMALL_MOST, min(SMALL_ROOM, limit)) if small else (MOST, limit)

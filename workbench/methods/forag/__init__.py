@@ -1,23 +1,26 @@
-"""FoRAG: factuality optimised at two fine grains in web-enhanced long answers (arXiv 2406.13779).
+"""FoRAG: long answers from retrieved passages, with an outline and fine-grained factuality rewards
+(arXiv 2406.13779).
 
-The paper: answers are planned by an outline before they are written, which makes them more
-coherent and less factual; doubly fine-grained RLHF (evaluation by holistic answer, sentence or
-subclaim; reward model by sequence or token) brings factuality back. WebGPT-en, Llama2-7B,
-answers wholly factual: .7978 with the outline, .8897 with both; subclaims .8897, sentences
-.8787, holistic .8493 with a sequence-level reward model; unlikelihood .8419, filtered MLE .7831.
+The paper: an outline makes answers more coherent and less factual. Doubly fine-grained RLHF
+restores factuality: it varies the granularity of the evaluation (answer, sentence or subclaim) and
+of the reward model (sequence or token). Share of wholly factual answers on WebGPT-en, Llama2-7B:
+outline .7978; then RLHF with a sequence-level reward model by subclaims .8897, by sentences .8787,
+by answers .8493; unlikelihood .8419, filtered MLE .7831.
 
-Our deviations: only the `[Answer]` part counts; the paper's normalisation by the reference's own
-answer subtracts the mean of that answer's segment values, and the reference's answers are
-sampled as those that are paid, without beams. Where no reward model has judged, the verdicts on
-claims stand in for it, and the reward says so. The outline is learnt from the policy's own
-samples of the form, drawn where it is told to plan and learnt without being told; with
-`cold.writer=judge`, as in the paper, from a stronger model's; for comparison there are answers
-without an outline. An adapter is trained instead of all parameters. GRPO in PPO's place is ours,
-and so is `repeats=once`: the paper's sum pays a sentence as often as it is said.
+Our deviations:
+
+* Only the `[Answer]` part is scored.
+* The reward is normalised by the mean segment value of the reference's own answers to the same
+  question. These are sampled with the policy's settings, without beam search.
+* Without a reward model's score, verdicts on the claims are used. The part `stood_in` counts these.
+* The outline is learnt from the policy's own samples. The instruction to plan is in the prompt that
+  samples them and not in the one that trains on them. With `cold.writer=judge`, as in the paper, a
+  stronger model writes the outlined answers. `cold.outline=false` trains on answers without one.
+* An adapter is trained instead of all parameters.
+* GRPO is an alternative to PPO. `repeats=once` ignores repeated sentences; the paper rewards them.
 """
 
 from workbench.methods.forag.config import FoRAG
-from workbench.methods.forag.reward import forag
-from workbench.methods.forag.stages import METHOD
+from workbench.methods.forag.method import METHOD
 
-__all__ = ["METHOD", "FoRAG", "forag"]
+__all__ = ["METHOD", "FoRAG"]

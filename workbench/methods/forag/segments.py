@@ -1,56 +1,41 @@
-"""The segments of an answer between a judge and a reward model (FoRAG, arXiv 2406.13779, section
-5.2): judged samples → rows to train on, a trained model → a check with verdicts on segments, and
-the values of the reference's own answers.
+"""The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2), and judged samples as training
+rows of a reward model.
 
-A segment is a sentence of the answer that makes a claim, or the answer from the first such
+A segment is a sentence of the answer with at least one claim, or the span from the first such
 sentence to the last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
-from workbench.methods.forag.reward import Aggregate, Evaluation
+from workbench.methods.forag.config import Evaluation
+from workbench.methods.forag.reward import Aggregate
 from workbench.methods.lookup import Unscored, by_sentence, on_claim, supported, table
 from workbench.text import in_answer
 from workbench.training.rows import Card
-from workbench.training.scorer import Judged, Scorer, Segment
-from workbench.types import (
-    Checked,
-    Claim,
-    Claims,
-    Failure,
-    Feedback,
-    Response,
-    Verdict,
-    Verify,
-)
+from workbench.training.scorer import Judged, Segment
+from workbench.types import Claim, Claims, Feedback, Response
 
-HOLISTIC = "response"
-Span = tuple[int, int]
+# by the target of its verdict: a segment's span, without surrounding white space, and its claims
+Segments = dict[str, tuple[tuple[int, int], list[Claim]]]
 
 
-def segments(
-    response: Response, read: Claims | Feedback, evaluation: Evaluation
-) -> dict[str, tuple[Span, list[Claim]]]:
-    """By the target of its verdict each segment's place, without white space around it, and its
-    claims.
-    """
-    said = by_sentence(
-        [claim for claim in filter(in_answer(response), read.claims) if claim.sentence is not None]
-    )
-    spans = {
-        number: read.sentences[number]
-        for number in sorted(said, key=lambda number: number or 0)
-        if number is not None
+def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:
+    """Return the segments of a response whose claims were extracted."""
+    claims = filter(in_answer(response), read.claims)
+    groups = by_sentence([claim for claim in claims if claim.sentence is not None])
+    found = {
+        f"segment:{number}": (read.sentences[number], groups[number])
+        for number in range(len(read.sentences))
+        if number in groups
     }
-    if evaluation != "holistic":
-        return {f"segment:{number}": (span, said[number]) for number, span in spans.items()}
-    if not spans:
-        return {}
-    whole = (min(start for start, _ in spans.values()), max(end for _, end in spans.values()))
-    return {HOLISTIC: (whole, [claim for together in said.values() for claim in together])}
+    if evaluation != "holistic" or not found:
+        return found
+    spans = [span for span, _ in found.values()]
+    whole = (min(start for start, _ in spans), max(end for _, end in spans))
+    return {"response": (whole, [claim for own in groups.values() for claim in own])}
 
 
 def judged_rows(
@@ -59,19 +44,18 @@ def judged_rows(
     aggregate: Aggregate,
     reads: Sequence[Claims] | None = None,
 ) -> tuple[list[Judged], Card]:
-    """Samples with "fact" verdicts as rows for a reward model; a segment's target is `aggregate`
-    of its claims' labels, 1 for a supported claim and 0 for any other. What was cut off counts:
-    a policy in training is cut off as well.
+    """Turn samples with "fact" verdicts into training rows of a reward model.
 
-    `reads` are the samples as training will read them, where that is not as the judge has: a row
-    then has the segments that both find, with the place that training gives them and the judge's
-    labels. See `cuts` for the others.
+    A segment's target aggregates its claims' labels: 1 for a supported claim, 0 for any other.
+    Responses that reached the token limit are included, as training has such responses too.
+
+    Args:
+        reads: the claims as training will extract them, if not as the judge did. A row then has the
+            segments that both find, at training's places and with the judge's labels; `count_cuts`
+            counts the others.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
-    asked = set[str]()
-    cut: Sequence[Claims | Feedback] = feedbacks if reads is None else reads
-    for feedback, read in zip(feedbacks, cut, strict=True):
-        asked.add(feedback.response.question.id)
+    for feedback, read in zip(feedbacks, reads or feedbacks, strict=True):
         row = _judged(feedback, read, evaluation, aggregate)
         if isinstance(row, Judged):
             rows.append(row)
@@ -81,11 +65,12 @@ def judged_rows(
             )
         else:
             dropped[row] += 1
-    left_out = len(asked - {row.question.id for row in rows})
+    questions = {feedback.response.question.id for feedback in feedbacks}
+    left_out = len(questions - {row.question.id for row in rows})
     card = Card(
         "judged_segments",
-        len(asked),
-        len(rows) + dropped.total(),
+        len(questions),
+        len(feedbacks),
         dict(sorted(kinds.items())),
         {"no usable sample": left_out} if left_out else {},
         dict(sorted(dropped.items())),
@@ -100,113 +85,36 @@ def _judged(
     if feedback.error is not None:
         return "failed"
     verdicts, response = table(feedback), feedback.response
-    # both readers find the same: see `workbench.claims`
+    # all extractors split sentences by the same rules
     assert read.sentences == feedback.sentences, response.id
-    found, paid = segments(response, feedback, evaluation), segments(response, read, evaluation)
     try:
         targets = {
             name: aggregate([supported(on_claim(verdicts, claim, "fact")) for claim in own])
-            for name, (_, own) in found.items()
+            for name, (_, own) in segments(response, feedback, evaluation).items()
         }
     except Unscored:
         return "failed"
-    placed = [Segment(*span, targets[name]) for name, (span, _) in paid.items() if name in targets]
-    return (
-        Judged(response.question, response.text, tuple(placed), response.token_ids)
-        if placed
-        else "no claims"
-    )
+    rewarded = segments(response, read, evaluation).items()
+    placed = tuple(Segment(*span, targets[name]) for name, (span, _) in rewarded if name in targets)
+    if not placed:
+        return "no claims"
+    return Judged(response.question, response.text, placed, response.token_ids)
 
 
-def cuts(
+def count_cuts(
     feedbacks: Sequence[Feedback], reads: Sequence[Claims], evaluation: Evaluation
 ) -> dict[str, int]:
-    """How many segments of the samples that were judged the judge and training's own reader both
-    find, and each alone: `paid_alone` get a value that nothing was learnt for, and
-    `judged_alone` none."""
-    counts = {"both": 0, "paid_alone": 0, "judged_alone": 0}
+    """Count the segments that the judge and training's extraction find: both, or one alone.
+
+    The model learns no target for segments counted in `paid_alone`, and never scores those in
+    `judged_alone`.
+    """
+    counts = Counter(both=0, paid_alone=0, judged_alone=0)
     for feedback, read in zip(feedbacks, reads, strict=True):
         if feedback.error is None:
-            paid = segments(feedback.response, read, evaluation).keys()
+            rewarded = segments(feedback.response, read, evaluation).keys()
             judged = segments(feedback.response, feedback, evaluation).keys()
-            counts["both"] += len(paid & judged)
-            counts["paid_alone"] += len(paid - judged)
-            counts["judged_alone"] += len(judged - paid)
-    return counts
-
-
-def factuality(scorer: Scorer, evaluation: Evaluation, by: str = "reward model") -> Verify:
-    """Aspect "factuality": p of every segment, all of a batch's in few forward passes. What is
-    longer than the model reads is a failure; the length of answers is bounded where they are
-    sampled."""
-
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        found = [segments(response, read, evaluation) for response, read in batch]
-        rows = [unjudged(response, own) for (response, _), own in zip(batch, found, strict=True)]
-        scores = iter(scorer.score([row for row in rows if row.segments]))
-        return [Checked(tuple(verdicts(list(own), next(scores))) if own else ()) for own in found]
-
-    def verdicts(targets: Sequence[str], values: Sequence[float]) -> list[Verdict]:
-        if values:
-            scored = zip(targets, values, strict=True)
-            return [Verdict(target, "factuality", p=value, by=by) for target, value in scored]
-        message = (
-            f"prompt and answer have more tokens than the reward model reads, {scorer.longest}"
-        )
-        long = Failure("verify", "too_long", message)
-        return [Verdict(target, "factuality", by=by, error=long) for target in targets]
-
-    return verify
-
-
-def unjudged(response: Response, found: Mapping[str, tuple[Span, list[Claim]]]) -> Judged:
-    """Return the response as an unlabelled row for a reward model."""
-    placed = tuple(Segment(*span) for span, _ in found.values())
-    ids = response.token_ids if response.source == "sampled" else ()
-    return Judged(response.question, response.text, placed, ids)
-
-
-def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
-    """By question the mean value of a segment of the reference's own answers, or why all of them
-    failed; where they have no segment, the mean over all questions' *(ours)*: against 0 any
-    answer to such a question would pay. Where none has one, nothing can be compared, and that is
-    a failure."""
-    # the values of the segments together, and how many they are
-    sums: dict[str, tuple[float, float]] = {}
-    failed: dict[str, float | Failure] = {}
-    for feedback in feedbacks:
-        question, paid = feedback.response.question.id, feedback.rewards[method]
-        if paid.value is None:
-            failed[question] = paid.error or Failure(
-                "reward", "no_verdict", "the reference has no value"
-            )
-        else:
-            value, count = sums.get(question, (0.0, 0.0))
-            sums[question] = (value + paid.value, count + paid.parts["segments"])
-    together = sum(count for _, count in sums.values())
-    if not together:
-        nothing = Failure(
-            "reward",
-            "no_verdict",
-            "no answer of the reference makes a claim: look at its cold start",
-        )
-        return failed | dict.fromkeys(sums, nothing)
-    usual = sum(value for value, _ in sums.values()) / together
-    return failed | {
-        question: value / count if count else usual for question, (value, count) in sums.items()
-    }
-
-
-def baseline(values: Mapping[str, float | Failure], by: str = "reference") -> Verify:
-    """Aspect "baseline": what `reference_values` says of the response's question."""
-
-    def of(question: str) -> Verdict:
-        missing = Failure(
-            "verify", "not_probed", f"the reference was not asked question '{question}'"
-        )
-        value = values.get(question, missing)
-        if isinstance(value, Failure):
-            return Verdict("response", "baseline", by=by, error=value)
-        return Verdict("response", "baseline", p=value, by=by)
-
-    return lambda batch: [Checked((of(response.question.id),)) for response, _ in batch]
+            counts["both"] += len(rewarded & judged)
+            counts["paid_alone"] += len(rewarded - judged)
+            counts["judged_alone"] += len(judged - rewarded)
+    return dict(counts)

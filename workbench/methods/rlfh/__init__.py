@@ -1,22 +1,25 @@
-"""RLFH: on-policy reinforcement learning from the truth and the helpfulness of every claim
+"""RLFH: on-policy reinforcement learning from the truth and the informativeness of each claim
 (arXiv 2406.12221).
 
-The paper: an AI judge splits a response into atomic statements, verifies each against retrieved
-passages and rates how informative it is; the verdicts are traced back to tokens and PPO
-maximises their sum. FactScore of Vicuna-7B on HotpotQA .569 → .655, on SQuADv2 .669 → .683, on
-biographies .347 → .474; paying at statements (.655) does better than at sentences (.645) or at
-the end of the paragraph (.639).
+The paper: a judge splits a response into atomic statements, verifies each against retrieved
+passages and rates its informativeness. The verdicts are traced back to tokens, and PPO maximises
+their sum. FactScore of Vicuna-7B: HotpotQA .569 → .655, SQuADv2 .669 → .683, biographies .347 →
+.474. Rewards at statements (.655) do better than at sentences (.645) or at the end of the response
+(.639).
 
-Our deviations: claims in the thinking are not paid; a claim that cannot be found in the text is
-listed and paid at its sentence's end, else at the response's end; informativeness is rated in
-one call for all claims, as section 3.1.3 has it. An adapter is trained instead of all
-parameters, with larger learning rates; the critic is a linear head on the policy's hidden
-states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack that the paper's
-reward invites.
+Our deviations:
+
+* Claims in the thinking earn no reward.
+* A claim that is not found in the text is listed as unplaced. Its reward is at the end of its
+  sentence, or of the response if it has none.
+* One call rates the informativeness of all claims, as section 3.1.3 describes.
+* An adapter is trained instead of all parameters, with larger learning rates. The critic is a
+  linear head on the policy's hidden states.
+* GRPO is an alternative to PPO.
+* `off_subject` closes a loophole of the paper's reward: a policy that writes about another person.
 """
 
 from workbench.methods.rlfh.config import RLFH
-from workbench.methods.rlfh.reward import rlfh
-from workbench.methods.rlfh.stages import METHOD
+from workbench.methods.rlfh.method import METHOD
 
-__all__ = ["METHOD", "RLFH", "rlfh"]
+__all__ = ["METHOD", "RLFH"]

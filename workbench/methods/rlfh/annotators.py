@@ -1,52 +1,37 @@
-"""Other annotators in place of a bench's check of facts: RLFH (arXiv 2406.12221, section 4.5,
-table 3) compares whose verdicts a policy learns from."""
+"""Annotators in place of a bench's check of facts: RLFH (arXiv 2406.12221, section 4.5, table 3)
+compares policies that learn from different annotators.
+"""
 
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from workbench.policies.generate import Policy, generate
-from workbench.text import final_answer, is_abstention
-from workbench.types import (
-    Checked,
-    Claim,
-    Claims,
-    Cost,
-    Failure,
-    Passage,
-    Question,
-    Response,
-    Verdict,
-    Verify,
-    WorkbenchError,
-)
-from workbench.verdicts.claims import HEDGED, open_claims, searched, unfound
+from workbench.types import Checked, Claim, Claims, Cost, Passage, Response, Verdict, Verify
+from workbench.verdicts.claims import open_claims, searched, unfound
 from workbench.verdicts.local import local_facts
 from workbench.verifier.verifier import Verifier
-from workbench.world.parser import Parsed, parser_of
-from workbench.world.schema import RELATIONS, YES_NO
 from workbench.world.world import World
 
-REPLY = 12  # tokens of a reply: a name, a year, "I do not know."
-# tokens of a reply that thinks first: the fact, then "yes." or "no.", all in tags
-THINKING = 48
+OPPOSITE = {
+    "correct": "wrong",
+    "wrong": "correct",
+    "hedged_correct": "hedged_wrong",
+    "hedged_wrong": "hedged_correct",
+}
 
 Row = tuple[Response, Claims]
-Key = tuple[str, str]  # a question's id and a claim's words
+Key = tuple[str, str]  # a question's id and a claim's text
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """`verify` with the labels of `annotator`: its verdicts on claims, with their p, evidence and
-    failures.
+    """Return `verify` with the annotator's verdicts on claims: labels, p, evidence and failures.
 
     Informativeness and the aspect "subject" stay those of `verify`, and so does the verdict on a
-    claim that was judged as it was extracted. The annotator sees each claim alone, without its
-    response. It is called once for the same claim in answer to the same question, or again if its
-    verdict failed. The cost of a call goes to the first row that needs it; the passages that a
-    verdict rests on go to every row.
+    claim that the extraction judged. The annotator gets each claim alone, without its response, and
+    once for each question unless its verdict failed. The first row with the claim has the cost of
+    the call; each row has the passages that its verdicts cite.
     """
     known: dict[Key, Checked] = {}
 
@@ -54,9 +39,9 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
         rows = [
             {
                 f"claim:{claim.id}": (response.question.id, claim.text)
-                for claim in open_claims(found)
+                for claim in open_claims(extraction)
             }
-            for response, found in batch
+            for response, extraction in batch
         ]
         questions = {response.question.id: response.question for response, _ in batch}
         new = [key for key in {key: 1 for row in rows for key in row.values()} if key not in known]
@@ -69,19 +54,17 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
         known.update((key, one) for key, one in fresh.items() if one.verdicts[0].error is None)
         costs = {key: one.cost for key, one in fresh.items()}
         return [
-            _relabelled(exact, keys, judged, costs)
-            for exact, keys in zip(verify(batch), rows, strict=True)
+            _relabelled(checked, keys, judged, costs)
+            for checked, keys in zip(verify(batch), rows, strict=True)
         ]
 
     return run
 
 
 def _relabelled(
-    exact: Checked, keys: Mapping[str, Key], judged: Mapping[Key, Checked], costs: dict[Key, Cost]
+    checked: Checked, keys: Mapping[str, Key], judged: Mapping[Key, Checked], costs: dict[Key, Cost]
 ) -> Checked:
-    """`exact` with the annotator's labels and passages, and the costs that no row before has
-    taken.
-    """
+    """Return `checked` with the annotator's verdicts and passages, and the costs left in `costs`."""
 
     def relabelled(verdict: Verdict) -> Verdict:
         if verdict.aspect != "fact" or verdict.error is not None or verdict.target not in keys:
@@ -90,20 +73,20 @@ def _relabelled(
         rating = verdict.informativeness if other.error is None else None
         return replace(other, target=verdict.target, informativeness=rating)
 
-    passages = {page.id: page for key in keys.values() for page in judged[key].passages}
+    cited = {page.id: page for key in keys.values() for page in judged[key].passages}
     return Checked(
-        tuple(map(relabelled, exact.verdicts)),
-        sum((costs.pop(key, Cost()) for key in keys.values()), exact.cost),
-        (*exact.passages, *(page for page in passages.values() if page not in exact.passages)),
+        tuple(map(relabelled, checked.verdicts)),
+        sum((costs.pop(key, Cost()) for key in keys.values()), checked.cost),
+        (*checked.passages, *(page for page in cited.values() if page not in checked.passages)),
     )
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """The local verifier, reading the pages of the entities that the question asks about,
-    outdated editions among them.
+    """Return the local verifier's check, with the pages of the question's entities as passages,
+    outdated editions included.
 
-    Where there is no page, a claim is vague *(ours)*, as RLFH labels what its materials leave
-    open. A failure would take every unknown person out of training.
+    A claim without a page is vague *(ours)*, as RLFH labels what its materials leave open. A
+    failure would remove every unknown person from training.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
@@ -115,16 +98,16 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
             for one, _ in batch
         ]
         rows = [
-            (replace(response, question=replace(response.question, passages=passages)), found)
-            for (response, found), passages in zip(batch, own, strict=True)
+            (replace(response, question=replace(response.question, passages=passages)), extraction)
+            for (response, extraction), passages in zip(batch, own, strict=True)
         ]
         return [
             replace(
-                one,
-                verdicts=tuple(map(_left_open, one.verdicts)),
-                passages=searched(response, [passages]) if one.verdicts else (),
+                checked,
+                verdicts=tuple(map(_left_open, checked.verdicts)),
+                passages=searched(response, [passages]) if checked.verdicts else (),
             )
-            for one, (response, _), passages in zip(verify(rows), batch, own, strict=True)
+            for checked, (response, _), passages in zip(verify(rows), batch, own, strict=True)
         ]
 
     return run
@@ -135,125 +118,16 @@ def _left_open(verdict: Verdict) -> Verdict:
     return unfound(replace(verdict, error=None)) if missing else verdict
 
 
-def by_yes_or_no(policy: Policy, world: World) -> Verify:
-    """A policy that judges claims from memory *(ours: the paper's annotators read passages)*: is
-    it so, yes or no?
+def flipped(verify: Verify, share: float) -> Verify:
+    """Return `verify` with a `share` of its "fact" labels inverted, as by a worse annotator.
 
-    It is asked as the world's own yes/no questions are, with room to think first. A claim that
-    the world has no such question for is vague, and so is one that the policy does not know.
+    Correct becomes wrong, wrong becomes correct, vague stays. Whether a label is inverted depends
+    on question and claim alone.
     """
-    labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
-    system = world.questions("ood", ["yes_no"])[0].system
-
-    def ask(stated: Parsed) -> str | None:
-        forms = RELATIONS[stated.relation].checks.get("en")
-        return forms[0].format(s=stated.subject, o=stated.object) if forms else None
-
-    def read(stated: Parsed, reply: str) -> str | None:
-        return labels.get(reply.casefold())
-
-    return _by_policy(policy, world, ask, read, "self", system=system, room=THINKING)
-
-
-def by_recall(policy: Policy, world: World) -> Verify:
-    """A policy that judges claims from memory *(ours)*, asked anew: does its greedy answer agree
-    with the claim?
-
-    It does not see the claim, so it cannot simply agree with it. A claim that it does not know is
-    vague.
-    """
-    parser = parser_of(world)
-
-    def ask(stated: Parsed) -> str | None:
-        return RELATIONS[stated.relation].asks["en"][0].format(s=stated.subject)
-
-    def read(stated: Parsed, reply: str) -> str | None:
-        value = parser.value(RELATIONS[stated.relation].object, reply)
-        return None if value is None else "correct" if value == stated.object else "wrong"
-
-    return _by_policy(policy, world, ask, read, "recall")
-
-
-def _by_policy(
-    policy: Policy,
-    world: World,
-    ask: Callable[[Parsed], str | None],  # the question that decides a claim, if there is one
-    read: Callable[[Parsed, str], str | None],  # the label by the answer, if it can be read
-    name: str,
-    system: str = "",
-    room: int = REPLY,
-) -> Verify:
-    """Judge claims that state one fact of the world by the policy's greedy replies. All questions
-    go out in one call, each once. A claim without a question is vague.
-    """
-    parser = parser_of(world)
-
-    def question(claim: Claim) -> tuple[Parsed, str] | None:
-        facts = parser.parse(claim.text).claims
-        text = ask(facts[0]) if len(facts) == 1 and facts[0].object is not None else None
-        return None if text is None else (facts[0], text)
-
-    def run(batch: Sequence[Row]) -> list[Checked]:
-        start = time.perf_counter()
-        rows = [[(claim, question(claim)) for claim in open_claims(found)] for _, found in batch]
-        texts = list({pair[1]: 1 for row in rows for _, pair in row if pair})
-        asked = [Question(text, text, system=system) for text in texts]
-        answers = generate(policy, asked, max_new_tokens=room, greedy=True)
-        replies = dict(zip(texts, answers, strict=True))
-
-        def verdict(claim: Claim, pair: tuple[Parsed, str] | None) -> Verdict:
-            vague = Verdict(f"claim:{claim.id}", "fact", "vague", by=name)
-            return _by_reply(vague, *pair, replies[pair[1]], read) if pair else vague
-
-        cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
-        return [Checked(tuple(verdict(*one) for one in row), cost) for row in rows]
-
-    return run
-
-
-def _by_reply(
-    vague: Verdict,
-    stated: Parsed,
-    question: str,
-    reply: Response,
-    read: Callable[[Parsed, str], str | None],
-) -> Verdict:
-    """The verdict with the label by a reply; a reply without an answer is a failure."""
-    verdict = replace(vague, evidence=({"question": question, "reply": reply.text.strip()},))
-    if is_abstention(reply.text, prefill=reply.prefill):
-        return verdict
-    answer = final_answer(reply.text, prefill=reply.prefill)
-    label = None if answer is None else read(stated, answer.strip(" .!"))
-    if label is None:
-        message = f"the reply to '{question}' does not answer it"
-        error = Failure("verify", "unparsed", message, reply.text)
-        return replace(vague, label=None, error=error)
-    return replace(verdict, label=HEDGED[label] if stated.stance == "hedged" else label)
-
-
-OPPOSITE = {
-    "correct": "wrong",
-    "wrong": "correct",
-    "hedged_correct": "hedged_wrong",
-    "hedged_wrong": "hedged_correct",
-}
-
-
-def flipped(verify: Verify, share: float, seed: int = 0) -> Verify:
-    """`verify` with a `share` of its "fact" verdicts inverted, as by a poorer annotator: correct
-    becomes wrong, wrong becomes correct, vague stays.
-
-    The same claim in answer to the same question is always judged alike.
-
-    Raises:
-        WorkbenchError: `share` is not between 0 and 1.
-    """
-    if not 0 <= share <= 1:
-        raise WorkbenchError(f"flips is {share}: it must lie between 0 and 1")
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:
         texts = {f"claim:{claim.id}": claim.text for claim in claims.claims}
-        key = f"flipped-{seed}-{response.question.id}-{texts.get(verdict.target)}"
+        key = f"flipped-0-{response.question.id}-{texts.get(verdict.target)}"
         flips = random.Random(key).random() < share
         if verdict.aspect != "fact" or verdict.label not in OPPOSITE or not flips:
             return verdict

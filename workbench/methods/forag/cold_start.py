@@ -1,0 +1,74 @@
+"""FoRAG's cold start (arXiv 2406.13779, section 4): its settings, and the answers it trains on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from workbench.pipeline import assemble
+from workbench.training.collect import WRITTEN, collect_in_stage, written
+from workbench.training.pairs import cold_start_forag, cold_start_plain, cold_start_written
+from workbench.training.rows import Card, Example
+from workbench.training.settings import Sampling
+from workbench.training.stage import Job
+from workbench.types import Checks, JsonMapping, Question
+from workbench.util.config import setting
+
+PLAN = (
+    "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general"
+    " to specific, progressive, comparison, cause and effect, parallel or chronological. Under"
+    " [Outline] list one to five numbered points, each ending in the number of the passage that it"
+    " rests on, as in [2]. Under [Answer] write the answer, point by point, from the passages."
+)
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """The answers that the cold start trains on; there is no cold start with 0 samples."""
+
+    outline: bool = setting(True, "whether the answers begin with an outline")
+    writer: Literal["policy", "judge"] = setting(
+        "policy",
+        "author of the outlined answers: the policy with an instruction to plan, or the judge, a"
+        " stronger model, as in the paper",
+    )
+    # (ours)
+    told: str = setting(
+        PLAN, "system prompt that samples outlined answers; the training prompt omits it"
+    )
+    cold_samples: int = setting(4, "sampled responses a question; a judge writes one", least=0)
+    cold_questions: int = setting(1000, "questions of the cold start", least=1)
+
+    @property
+    def sampled(self) -> bool:
+        return bool(self.cold_samples) and self.writer == "policy"
+
+
+def plans_unprompted(config: JsonMapping) -> bool:
+    """Whether the run with this stored config learnt to plan without an instruction."""
+    cold = config.get("cold")
+    return (
+        isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
+    )
+
+
+def cold_start_rows(
+    cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
+) -> tuple[list[Example], Card]:
+    """Collect the answers of a cold start in the job's folder, as rows without an instruction."""
+    if not cold.sampled:
+        assert checks.write is not None  # `stages` checks this
+        folder = job.out / WRITTEN
+        return cold_start_written(
+            written(checks.write, questions, job.start, folder, sampling.max_failed)
+        )
+    prompted = questions
+    if cold.outline:
+        prompted = [replace(question, system=cold.told) for question in questions]
+    # Only the form is learnt, so that the samples are neither verified nor rewarded.
+    grade = assemble(checks, [], {})
+    samples = collect_in_stage(job, prompted, grade, sampling, cold.cold_samples, method=None)
+    examples, card = (cold_start_forag if cold.outline else cold_start_plain)(samples)
+    bare = {question.id: question for question in questions}
+    return [replace(example, question=bare[example.question.id]) for example in examples], card

@@ -1,0 +1,82 @@
+"""The method FoRAG: the parts of its reward, and the settings that a training does not use."""
+
+from __future__ import annotations
+
+from workbench.methods.forag.config import FoRAG
+from workbench.methods.forag.reward import reward
+from workbench.methods.forag.scales import TINY
+from workbench.methods.forag.stages import stages
+from workbench.methods.method import Method, Training
+
+PARTS = {
+    "factuality": ("factuality", "sum of the sentences' factuality, each from 0 to 1"),
+    "segments": ("sentences scored", "number of sentences of the answer with a factuality"),
+    "baseline": (
+        "reference answers",
+        "mean factuality of the reference's own answers, subtracted from every sentence",
+    ),
+    "stood_in": (
+        "scored by claim verdicts",
+        "sentences without a reward model's score: verdicts on their claims are used",
+    ),
+    "repeated": (
+        "repeated",
+        "with repeats=once: sentences that repeat what the answer stated, which earn no reward",
+    ),
+    "unfinished": (
+        "missing",
+        "sentences that a plan without an answer lacks: each counts as a false one",
+    ),
+}
+
+
+def training(config: FoRAG) -> Training:
+    """Return how a config is trained: its last stage, and the settings that it does not use."""
+    modelled = config.by_rl and config.rewarded == "model"
+    last = config.trainer if config.by_rl else "tuned"
+    return Training(last, _unused(config) - {last}, resident_models=int(modelled))
+
+
+def _unused(config: FoRAG) -> set[str]:
+    """Return the paths of the settings that the config's other settings leave unused."""
+    cold, unused = config.cold, {"ppo", "grpo", "tuned"}
+    judged = config.by_rl and config.rewarded == "judge"
+    if config.trainer != "unlikelihood":
+        unused |= {"unlearn"}
+    if config.trainer != "ppo":
+        unused |= {"baseline"}
+    if not config.by_rl:
+        unused |= {"rewarded", "evaluation", "aggregate", "repeats"}
+    if config.evaluation != "subclaim":
+        unused |= {"aggregate"}
+    if not cold.cold_samples:
+        unused |= {"sft", "cold.outline", "cold.writer", "cold.told", "cold.cold_questions"}
+    elif not cold.outline:
+        unused |= {"cold.writer", "cold.told"}
+    elif not cold.sampled:
+        unused |= {"cold.told", "cold.cold_samples"}
+    if not config.by_rl or judged:
+        unused |= {"reward_model", "held_out"}
+    if not config.compares:
+        unused |= {"references"}
+    if judged:
+        unused |= {"drawn.questions", "drawn.samples"}
+        if not cold.sampled:
+            unused |= {"drawn.temperature", "drawn.top_p", "drawn.max_new_tokens"}
+        if not cold.cold_samples and not config.compares:
+            unused |= {"drawn.max_failed"}
+    return unused
+
+
+METHOD = Method(
+    "forag",
+    "FoRAG",
+    FoRAG,
+    reward,
+    # a bench's checks or a reward model under this name
+    lambda config: (config.judged_by,),
+    stages=lambda config, bench: stages(config, bench, METHOD),
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+)

@@ -1,0 +1,118 @@
+"""A training run of FoRAG: its questions, and the graders of its stages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from workbench.claims import rules
+from workbench.methods.bench import Bench
+from workbench.methods.forag.checks import baseline, factuality, reference_values
+from workbench.methods.forag.config import FoRAG
+from workbench.methods.method import Method, training_questions
+from workbench.pipeline import assemble
+from workbench.runs.store import iter_feedback
+from workbench.training import reward_model
+from workbench.training.collect import SAMPLES, collect_in_stage
+from workbench.training.scorer import MODEL, load_reward_model
+from workbench.training.stage import Job
+from workbench.types import TWO_FACETS, Checks, Feedback, Grade, Question, WorkbenchError
+
+BY_RULES = rules()  # the extractor in training with `model_alone`
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the stages of a training run share.
+
+    Attributes:
+        questions: the questions of RL.
+        model_alone: whether only the reward model scores responses in training, on sentences that
+            rules extract: a language model as judge would cost a request for each response.
+    """
+
+    config: FoRAG
+    method: Method
+    questions: Sequence[Question]
+    checks: Checks
+    model_alone: bool = False
+
+    def judge_grade(self) -> Grade:
+        """Return the judge's grader, without a baseline: the reference has no values yet."""
+        return self.method.grader(replace(self.config, baseline=None), self.checks)
+
+    def cold_questions(self, seed: int) -> list[Question]:
+        return self._shuffled(seed)[: self.config.cold.cold_questions]
+
+    def judged_questions(self, seed: int) -> list[Question]:
+        # from the other end, so that they share few questions with the cold start
+        return self._shuffled(seed)[::-1][: self.config.drawn.questions]
+
+    def _shuffled(self, seed: int) -> list[Question]:
+        """Return the questions in another order than RL's."""
+        rng = random.Random(f"forag-questions-{seed}")
+        return rng.sample(list(self.questions), len(self.questions))
+
+    def judged_samples(self, job: Job) -> list[Feedback]:
+        drawn, questions = self.config.drawn, self.judged_questions(job.seed)
+        grade, name = self.judge_grade(), self.method.name
+        return collect_in_stage(job, questions, grade, drawn.sampling, drawn.samples, method=name)
+
+    def training_grade(self, job: Job, compared: bool = False) -> Grade:
+        """Return the grader that gives the policy's reward, by the reward model or the judge.
+
+        Args:
+            compared: subtract the values of the reference's own answers.
+        """
+        config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
+        if config.rewarded == "model":
+            scorer = load_reward_model(job.stages["reward_model"] / MODEL)
+            names = ["factuality"] if self.model_alone else ["fact", "factuality"]
+            checks = replace(
+                checks,
+                extract=BY_RULES if self.model_alone else checks.extract,
+                verify={**checks.verify, "factuality": factuality(scorer, config.evaluation)},
+            )
+        if compared:
+            samples = iter_feedback(job.stages["reference"] / SAMPLES)
+            values = reference_values(samples, self.method.name)
+            checks = replace(checks, verify={**checks.verify, "baseline": baseline(values)})
+            config, names = replace(config, baseline=True), [*names, "baseline"]
+        rewards = {self.method.name: self.method.reward(config)}
+        return assemble(checks, names, rewards, self.method.sections(config))
+
+
+def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
+    """Check a config and its bench, and return the run.
+
+    Raises:
+        WorkbenchError: invalid settings, no questions, a question without passages to answer from,
+            or a missing judge.
+    """
+    method.reward(config)  # checks the values
+    if config.judged_by != "fact":
+        raise WorkbenchError(
+            "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
+        )
+    if config.fractional and config.reward_model.loss == "log":
+        raise WorkbenchError(
+            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
+            " out, or set aggregate=min"
+        )
+    reward_model.check(config.reward_model)
+    questions = training_questions(config.prompts, bench, answered=False)
+    if bare := next((question for question in questions if not question.passages), None):
+        raise WorkbenchError(
+            f"question '{bare.id}' has no passages, and FoRAG answers from passages: give questions"
+            ' with "passages" (`workbench data show --store` finds some), or on the tiny bench set'
+            f" forag.prompts.kinds={TWO_FACETS}"
+        )
+    run = Run(config, method, questions, bench.checks, bench.llm_judge is not None)
+    run.judge_grade()  # raises if the judge cannot verify facts
+    if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
+        raise WorkbenchError(
+            f"forag.cold.writer is judge, and bench '{bench.name}' has no judge that writes: name"
+            " one with --judge URL --judge-model NAME, or leave it out"
+        )
+    return run

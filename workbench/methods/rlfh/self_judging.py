@@ -1,0 +1,118 @@
+"""A policy as the annotator of its own claims, from memory *(ours)*: the annotators of RLFH's table
+3 (arXiv 2406.12221) read passages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from workbench.methods.rlfh.annotators import Row
+from workbench.policies.generate import Policy, generate
+from workbench.text import final_answer, is_abstention
+from workbench.types import Checked, Claim, Cost, Failure, Question, Response, Verdict, Verify
+from workbench.verdicts.claims import HEDGED, open_claims
+from workbench.world.parser import Parsed, parser_of
+from workbench.world.schema import RELATIONS, YES_NO
+from workbench.world.world import World
+
+REPLY = 12  # tokens of a reply: a name, a year, "I do not know."
+THOUGHT = 48  # tokens of a reply with thinking: the fact, then "yes." or "no.", all in tags
+
+Ask = Callable[[Parsed], str | None]  # a claim -> the question that decides it, if there is one
+Read = Callable[[Parsed, str], str | None]  # a claim and an answer -> the label, if it is readable
+
+
+def by_yes_or_no(policy: Policy, world: World) -> Verify:
+    """Return a check by the policy's answer to a yes/no question: is the claim true?
+
+    The questions and their system prompt are the world's own, with room to think first. A claim
+    without such a question is vague, and so is one that the policy does not know.
+    """
+    labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
+    system = world.questions("ood", ["yes_no"])[0].system
+
+    def ask(stated: Parsed) -> str | None:
+        forms = RELATIONS[stated.relation].checks.get("en")
+        return forms[0].format(s=stated.subject, o=stated.object) if forms else None
+
+    def read(stated: Parsed, answer: str) -> str | None:
+        return labels.get(answer.casefold())
+
+    return _by_policy(policy, world, ask, read, "self", system, THOUGHT)
+
+
+def by_recall(policy: Policy, world: World) -> Verify:
+    """Return a check by the policy's answer to an open question: does it agree with the claim?
+
+    The question omits the claim, so that the policy cannot simply agree. A claim that it does not
+    know is vague.
+    """
+    parser = parser_of(world)
+
+    def ask(stated: Parsed) -> str | None:
+        return RELATIONS[stated.relation].asks["en"][0].format(s=stated.subject)
+
+    def read(stated: Parsed, answer: str) -> str | None:
+        value = parser.value(RELATIONS[stated.relation].object, answer)
+        return None if value is None else "correct" if value == stated.object else "wrong"
+
+    return _by_policy(policy, world, ask, read, "recall")
+
+
+def _by_policy(
+    policy: Policy,
+    world: World,
+    ask: Ask,
+    read: Read,
+    name: str,
+    system: str = "",
+    max_new_tokens: int = REPLY,
+) -> Verify:
+    """Return a check of claims that state one fact of the world, by greedy replies.
+
+    A batch's questions are generated in one call, each once. A claim without a question is vague.
+    """
+    parser = parser_of(world)
+
+    def question_of(claim: Claim) -> tuple[Parsed, str] | None:
+        facts = parser.parse(claim.text).claims
+        text = ask(facts[0]) if len(facts) == 1 and facts[0].object is not None else None
+        return None if text is None else (facts[0], text)
+
+    def run(batch: Sequence[Row]) -> list[Checked]:
+        start = time.perf_counter()
+        rows = [
+            [(claim, question_of(claim)) for claim in open_claims(extraction)]
+            for _, extraction in batch
+        ]
+        texts = list({pair[1]: 1 for row in rows for _, pair in row if pair})
+        questions = [Question(text, text, system=system) for text in texts]
+        responses = generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True)
+        replies = dict(zip(texts, responses, strict=True))
+
+        def verdict(claim: Claim, pair: tuple[Parsed, str] | None) -> Verdict:
+            vague = Verdict(f"claim:{claim.id}", "fact", "vague", by=name)
+            return _by_reply(vague, *pair, replies[pair[1]], read) if pair else vague
+
+        cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
+        return [Checked(tuple(verdict(*one) for one in row), cost) for row in rows]
+
+    return run
+
+
+def _by_reply(
+    vague: Verdict, stated: Parsed, question: str, reply: Response, read: Read
+) -> Verdict:
+    """Return the verdict that a reply gives; a reply without an answer is a failure."""
+    verdict = replace(vague, evidence=({"question": question, "reply": reply.text.strip()},))
+    if is_abstention(reply.text, prefill=reply.prefill):
+        return verdict
+    answer = final_answer(reply.text, prefill=reply.prefill)
+    label = None if answer is None else read(stated, answer.strip(" .!"))
+    if label is None:
+        message = f"the reply to '{question}' does not answer it"
+        error = Failure("verify", "unparsed", message, reply.text)
+        return replace(vague, label=None, error=error)
+    return replace(verdict, label=HEDGED[label] if stated.stance == "hedged" else label)
