@@ -31,7 +31,7 @@ from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor
 from workbench.training.loading import load_trainee
-from workbench.training.scorer import Read, Scorer
+from workbench.training.scorer import EncodedRow, Scorer
 from workbench.types import TWO_FACETS, Claims, Response
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -86,7 +86,7 @@ def together(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
 def each(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
     """A pass for each segment, up to its last token."""
     alone = [
-        Read(read.ids[: places[-1] + 1], [places], [0.0])
+        EncodedRow(read.ids[: places[-1] + 1], [places], [0.0])
         for read in reads
         for places in read.places
     ]
