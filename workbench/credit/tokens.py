@@ -217,8 +217,8 @@ def encode(tokenizer: Any, text: str) -> tuple[tuple[int, ...], Offsets]:
     text.
 
     Raises:
-        WorkbenchError: the tokenizer does not say which characters its tokens come from (it is
-        not a fast one).
+        WorkbenchError: the tokenizer does not say which characters its tokens come from (it is not
+            a fast one).
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(

@@ -222,10 +222,10 @@ def compare(
     """
     import pandas as pd
 
-    found = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
-    ordered = [tier for tier in tiers if tier in found]
+    present = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
+    ordered = [tier for tier in tiers if tier in present]
     rows = []
-    for tier in ("all", *ordered, *(tier for tier in found if tier not in tiers)):
+    for tier in ("all", *ordered, *(tier for tier in present if tier not in tiers)):
         for label, report in reports.items():
             cells = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
             rates = {rate: _text(cells.get(rate), tier == "all") for rate in RATES}

@@ -152,16 +152,16 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
             hub.create_repo(repository, private=private, exist_ok=True)
         elif not hub.repo_exists(repository):
             return
-        found = hub.model_info(repository)
+        info = hub.model_info(repository)
         hub.auth_check(repository, write=True)
     except Exception as error:  # the hub and the network raise many types
         raise WorkbenchError(
             f"cannot push to '{repository}' ({' '.join(str(error).split())[:300]}): check the name"
             " and the write permission of `hf auth login` or HF_TOKEN, or leave out --push"
         ) from error
-    files = [one.rfilename for one in found.siblings or [] if one.rfilename != ".gitattributes"]
+    files = [one.rfilename for one in info.siblings or [] if one.rfilename != ".gitattributes"]
     state = f"has files ({files[0]}, …)" if files else ""
-    if not files and bool(found.private) != private:
+    if not files and bool(info.private) != private:
         state = f"is not {'private' if private else 'public'}"
     if state:
         raise WorkbenchError(

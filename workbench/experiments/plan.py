@@ -202,7 +202,7 @@ def read_trainings(
     last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
     used.pop(last, None)
-    found = []
+    trainings = []
     for name, part in {**used, last: get(config, last)}.items():
         path = f"{method.name}.{name}"
         for field, value, _ in settings(part):
@@ -216,8 +216,8 @@ def read_trainings(
             reward_model.RewardModel: reward_model,
         }
         modules.get(type(part), offline).check(part)
-        found.append(read_training(path, part, prompt, shape))
-    return found
+        trainings.append(read_training(path, part, prompt, shape))
+    return trainings
 
 
 def gib(size: float) -> str:

@@ -94,8 +94,8 @@ def method_configs(
     to its own.
 
     Raises:
-        WorkbenchError: no such method or field, a value of the wrong type, or a setting of a
-        method that is not named.
+        WorkbenchError: no such method or field, a value of the wrong type, or a setting of a method
+            that is not in `names`.
     """
     chosen = {name: method(name) for name in (METHODS if names is None else names)}
     by_name: dict[str, list[str]] = {name: [] for name in chosen}

@@ -1,7 +1,7 @@
 """Benches: `bench("tiny" | "small" | "paper")` returns policy, questions and checks.
 
-`tiny` is the closed world with its shipped policy and needs nothing from outside. `small` and
-`paper` name models on the hub and read questions from a data set or a file.
+`tiny` is the closed world with its shipped policy and needs no download. `small` and `paper` use
+models of the hub and questions from a data set or a file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from workbench.verdicts.llm_judge import REPLIES, LLMJudge
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
-# in the repository, not in a wheel
+# The repository has this folder; an installed package does not.
 TINY_POLICY = Path(__file__).resolve().parents[2] / "data" / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# in a run's folder: the policy, made by an earlier stage, that its last stage started from
+# In a run's folder: the policy that an earlier stage made for the last stage to start from.
 START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
@@ -40,9 +40,13 @@ THINK_THEN_BOX = (
 
 @dataclass(frozen=True)
 class Scale:
-    """What a bench's trainings start from, a folder or a hub name, how long an answer in an
-    evaluation may be at most, and how many tokens a prompt is taken to have where nobody has
-    counted."""
+    """The size of a bench.
+
+    Attributes:
+        policy: folder or hub name of the initial policy.
+        longest: most tokens of an answer in an evaluation.
+        prompt: tokens of a prompt, for estimates before any prompt is read.
+    """
 
     policy: str
     longest: int
@@ -59,28 +63,33 @@ NAMES = tuple(SCALES)
 
 @dataclass(frozen=True)
 class Bench:
-    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `max_new_tokens`
-    is for an evaluation.
+    """An initial policy, questions and a judge. The settings of a method for a bench are in the
+    method's folder.
 
-    The settings of a method at this scale are in its `config.py`. `judge` makes the checks that
-    responses are graded by, when they are first asked for: the closed world's own on the tiny
-    bench; elsewhere, unless others are given, what rules can tell. `llm_judge` is the language
-    model behind them, where there is one.
+    Attributes:
+        policy: name of the initial policy, a key of `checkpoints`, a folder or a hub name.
+        questions: (split, kinds=None, lang="en") -> questions.
+        max_new_tokens: most tokens of an answer in an evaluation.
+        hash: digest of the questions: the world's, or the file's.
+        judge: returns the checks that grade responses; called when they are first needed.
+        checkpoints: policy name -> folder or hub name.
+        long_new_tokens: as `max_new_tokens`, for questions that ask for a long text.
+        shown: question -> how many of the base's training documents state its answer; None if
+            unknown.
+        llm_judge: the language model behind `judge`, if any.
+        questions_hash: kinds -> digest of the questions that `hash` does not cover, if any.
     """
 
     name: str
     policy: str
-    questions: Callable[..., list[Question]]  # (split, kinds=None, lang="en") -> questions
+    questions: Callable[..., list[Question]]
     max_new_tokens: int
-    hash: str  # of the questions: the world's, or the file's
+    hash: str
     judge: Callable[[], Checks]
     checkpoints: Mapping[str, str] = field(default_factory=dict)
-    long_new_tokens: int = 0  # for questions that ask for a whole text, where that is more
-    # How many of the documents that its policies learnt from state what a question asks for; None
-    # where nobody has counted.
+    long_new_tokens: int = 0
     shown: Callable[[Question], int | None] = lambda question: None
     llm_judge: LLMJudge | None = None
-    # Digest of the questions of these kinds that `hash` does not cover; None if it covers all.
     questions_hash: Callable[[Iterable[str]], str | None] = lambda kinds: None
 
     @cached_property
@@ -88,10 +97,10 @@ class Bench:
         return self.judge()
 
     def with_judge(self, judge: LLMJudge | None) -> Bench:
-        """The bench whose responses a language model judges; with None the bench as it is.
+        """Return the bench with a language model as its judge; unchanged if None.
 
         Raises:
-            WorkbenchError: the bench has a judge of its own.
+            WorkbenchError: the bench is the tiny one, which has an exact judge.
         """
         if judge is None:
             return self
@@ -105,17 +114,16 @@ class Bench:
         return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
 
     def with_cache_dir(self, folder: Path) -> Bench:
-        """The bench whose judge keeps its replies in this folder, unless it was told where."""
+        """Return the bench with its judge's replies cached in `folder`, unless a cache is set."""
         if self.llm_judge is None or self.llm_judge.cache:
             return self
         return self.with_judge(replace(self.llm_judge, cache=folder / REPLIES))
 
     def with_policy(self, policy: str | None) -> Bench:
-        """The bench whose trainings start from another policy, a model's folder or hub name;
-        with None the bench as it is.
+        """Return the bench with another initial policy, a folder or hub name; unchanged if None.
 
         Raises:
-            WorkbenchError: an adapter, which is no whole model.
+            WorkbenchError: the policy is an adapter, not a whole model.
         """
         if policy is not None and adapter_folder(Path(self.path(policy))):
             raise WorkbenchError(
@@ -125,7 +133,7 @@ class Bench:
         return self if policy is None else replace(self, policy=policy)
 
     def with_system_prompt(self, system: str | None) -> Bench:
-        """The bench that tells a policy this before each question; with None the bench as it is."""
+        """Return the bench with this system prompt for all questions; unchanged if None."""
         if system is None:
             return self
 
@@ -137,16 +145,15 @@ class Bench:
         return replace(self, questions=questions)
 
     def longest(self, questions: Iterable[Question]) -> int:
-        """How many tokens an evaluation lets the answers to these questions have."""
+        """Return the most tokens of an answer to these questions in an evaluation."""
         long = any(question.kind in LONG_KINDS for question in questions)
         return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
     def path(self, policy: str) -> str:
-        """The folder or hub name that "sft", "base" or any other policy name stands for.
+        """Return the folder or hub name of a policy such as "sft" or "base".
 
         Raises:
-            WorkbenchError: the checkpoint of that name was trained on another world than this
-            bench asks about.
+            WorkbenchError: the checkpoint was trained on another world than the bench's.
         """
         if policy not in self.checkpoints:
             return policy
@@ -155,22 +162,19 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """What the adapter of a run on this bench goes over; None for other policies."""
+        """Return the base model of a run's adapter; None for other policies."""
         path = Path(self.path(policy))
-        # A run's folder says by name what it started from: that still holds where the checkout has
-        # moved.
+        # A run stores its initial policy by name, which stays right if the checkout is moved.
         run = read_json(path / "config.json") or {}
         base = (
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
-        # Where a stage of the run made what its last one started from, that.
+        # The initial policy of the last stage may come from an earlier stage.
         started = (read_json(path / START_FILE) or {}).get("start")
         return str(path / started) if started else base
 
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
-        """Load a policy by name for generation, as `load_policy` does; a run folder's adapter
-        goes over this bench's own policy.
-        """
+        """Load a policy by name for generation; the adapter of a run is put on its base model."""
         path = self.path(policy)
         check_policy(policy, path)
         loaded = load_policy(path, base=self.base(policy), engine=engine)
@@ -178,25 +182,22 @@ class Bench:
 
 
 def check_world(name: str, path: str, world_hash: str) -> None:
-    """Refuse a built policy whose card, beside its folder, names another world: what it knows is
-    true of that one.
-    """
+    """Raise a WorkbenchError if the card of a built policy names another world."""
     folder = Path(path).parent
     built = (read_json(folder / "card.json") or {}).get("world_hash")
     if built is not None and built != world_hash:
         raise WorkbenchError(
-            f"the policy '{name}' in '{folder}' was built on the world {built}, and this is the"
-            f" world {world_hash}: delete that folder and build it again with `workbench world"
-            f" build --out {folder}`"
+            f"the policy '{name}' in '{folder}' was built on the world {built}, not {world_hash}:"
+            f" delete that folder and run `workbench world build --out {folder}`"
         )
 
 
 def check_policy(name: str, path: str) -> None:
-    """Refuse a policy that is not there, before anything is loaded.
+    """Check that a policy exists, before anything is loaded.
 
     Raises:
-        WorkbenchError: no such folder and no possible hub name; for the shipped policy, how to
-        build it.
+        WorkbenchError: there is no such folder, and the name cannot be a hub name. For the shipped
+            policy the message names the command that builds it.
     """
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
@@ -208,13 +209,13 @@ def check_policy(name: str, path: str) -> None:
 
 
 def bench(name: str, questions: str | Path | None = None, checks: Checks | None = None) -> Bench:
-    """The bench called `name`; `questions` names the data set or the file that `small` and
-    `paper` take theirs from.
+    """Return the bench called `name`.
 
-    `checks` replaces the bench's own judge, in training and in evaluation: see
-    `verdicts.checks.judge_checks` for a language model behind a URL. They are no part of a
-    run's identity, which cannot tell one function from another: runs with others need other
-    folders. A judge that `with_judge` receives is part of it.
+    Args:
+        questions: the data set or file with the questions of `small` or `paper`.
+        checks: replaces the bench's judge in training and evaluation. Functions cannot be part of
+            a run's identity, so runs with other checks need other folders. Use `with_judge` for a
+            language model: it is part of the identity.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -233,8 +234,9 @@ def _tiny() -> Bench:
     def questions(
         split: str, kinds: Sequence[str] | None = None, lang: str = "en"
     ) -> list[Question]:
-        """Without `kinds`, the short questions that RL trains on; in `ood`, everything that RL
-        never meets. Those of two facets only where they are named."""
+        """Return by default the short questions that RL trains on, in `ood` all that RL never
+        uses. Questions with two facets are returned only if their kind is named.
+        """
         own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
         return (
             [*own, *select(world.two_facets, split, None, lang)]
@@ -275,7 +277,7 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
     ) -> list[Question]:
         if lang != "en":
             raise WorkbenchError(
-                f"bench '{name}' asks the questions of its file as they are: leave"
+                f"bench '{name}' has the questions of its file in one language: leave"
                 f" lang='{lang}' out"
             )
         return [q for q in loaded if q.meta["split"] == split and (not kinds or q.kind in kinds)]

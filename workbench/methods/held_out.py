@@ -52,12 +52,12 @@ def split_held_out(
     The split is by question, and by the people named in the titles where that is possible. If
     shared people link nearly all questions, held-out questions are sampled one by one.
     """
-    asked = {row.question.id: row.question for row in rows}
-    together, wanted, held = _related(asked.values()), round(share * len(asked)), set[str]()
-    for group in random.Random(f"held-out-{seed}").sample(together, len(together)):
+    questions = {row.question.id: row.question for row in rows}
+    groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
+    for group in random.Random(f"held-out-{seed}").sample(groups, len(groups)):
         held |= group if len(held) + len(group) <= wanted else set()
     if len(held) < wanted / 2:
-        held = set(random.Random(f"held-out-{seed}").sample(sorted(asked), wanted))
+        held = set(random.Random(f"held-out-{seed}").sample(sorted(questions), wanted))
     return [row for row in rows if row.question.id not in held], [
         row for row in rows if row.question.id in held
     ]
@@ -68,11 +68,11 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
     groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}
-        together = [group for group in groups if group[0] & names]
-        if not together:
+        shared = [group for group in groups if group[0] & names]
+        if not shared:
             groups.append((names, ids))
             continue
-        (all_names, all_ids), *others = together
+        (all_names, all_ids), *others = shared
         all_names.update(names, *(own for own, _ in others))
         all_ids.update(ids, *(own for _, own in others))
         for other in others:
@@ -80,48 +80,52 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
     return [ids for _, ids in groups]
 
 
-def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
+def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
     """Measure a reward model on held-out rows.
 
     `too_long` counts rows beyond the model's context, `strangers` rows about people that are
     not in the training rows.
     """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
-    found = [
+    pairs = [
         (value, segment.target)
         for row, values in scored
         for value, segment in zip(values, row.segments, strict=True)
     ]
     counts = {
         "rows": len(scored),
-        "strangers": strangers(learnt, [row for row, _ in scored]),
+        "strangers": strangers(training, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
-        "segments": len(found),
+        "segments": len(pairs),
     }
-    return {**counts, **calibration(found)}
+    return {**counts, **calibration(pairs)}
 
 
-def strangers(learnt: Sequence[Judged], rows: Sequence[Judged]) -> int:
+def strangers(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
     """Count the rows whose titles only name people that no training row names."""
-    known = {name for row in learnt for name in facet_names(row.question)}
+    known = {name for row in training for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)
 
 
-def calibration(found: Sequence[tuple[float, float]]) -> dict[str, float | None]:
-    """How well values tell targets, both from 0 to 1: `auc` and `accuracy` for targets above .5,
-    `supported` of all; `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error`
-    against the targets themselves. None where undefined."""
-    if not found:
+def calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
+    """Compare values with targets, both in [0, 1].
+
+    Returns:
+        `supported`: the share of targets above .5; `auc` and `accuracy` for that binary label;
+        `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error` against the targets.
+        None where undefined.
+    """
+    if not pairs:
         return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))
-    values, targets = zip(*found, strict=True)
-    count = len(found)
-    # nan where all are supported, or none is
-    _, auroc = areas(in_order(("", value, target > 0.5) for value, target in found))
+    values, targets = zip(*pairs, strict=True)
+    count = len(pairs)
+    # NaN if all targets have the same label
+    _, auroc = areas(in_order(("", value, target > 0.5) for value, target in pairs))
     return {
         "supported": sum(target > 0.5 for target in targets) / count,
         "auc": float(auroc[0]) if auroc[0] == auroc[0] else None,
-        "accuracy": sum((value > 0.5) == (target > 0.5) for value, target in found) / count,
+        "accuracy": sum((value > 0.5) == (target > 0.5) for value, target in pairs) / count,
         "ece": reliability(values, targets)["ece"],
-        "squared_error": sum((value - target) ** 2 for value, target in found) / count,
+        "squared_error": sum((value - target) ** 2 for value, target in pairs) / count,
     }

@@ -19,13 +19,13 @@ from workbench.types import (
 
 Table = Mapping[tuple[str, str | None], Verdict]
 
-# The probability that a label stands for where a verdict gives none *(ours)*: to hedge does not
-# make a claim less true.
+# P(true) of a label, for verdicts without a probability *(ours)*. A hedge does not make a claim
+# less true.
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
 class Unscored(Exception):
-    """A row cannot be scored, for the reason in `failure`. Internal to this package."""
+    """A row cannot be scored; `failure` has the reason. Internal to `workbench.methods`."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -45,7 +45,7 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 
 def table(feedback: Feedback) -> Table:
-    """The first verdict by (target, aspect), and by (target, None) the first of any aspect."""
+    """Return the first verdict for each (target, aspect), and for each (target, None)."""
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
         first.setdefault((verdict.target, verdict.aspect), verdict)
@@ -58,7 +58,11 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 
 
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
-    """The verdict on `target` of the first of `aspects` that there is; it is not a failed one."""
+    """Return the verdict on `target` for the first of `aspects` that has one.
+
+    Raises:
+        Unscored: there is no such verdict, or it failed.
+    """
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
     )
@@ -72,12 +76,11 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise the failure of the verdict on `target`, as `find` looks for it, where there is one
-    and it has failed.
+    """Raise `Unscored` if the verdict that `find` would return has failed.
 
-    A method pays no number to a row on which a check that it asked for failed, not even one that
-    does not depend on it: else a judge that is down would look like rows that were scored. What
-    was not asked, or the input has nothing for, is no failure.
+    A row with a failed check gets no reward, even if the reward does not depend on that check.
+    Otherwise the rows of an unreachable judge would look scored. A missing verdict is not a
+    failure, nor is a missing input such as gold answers.
     """
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
@@ -87,7 +90,7 @@ def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
 
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:
-    """The verdict's label, which must be one of `declared`."""
+    """Return the verdict's label; raise `Unscored` if it is not one of `declared`."""
     if verdict.label is None or verdict.label not in declared:
         message = (
             f"label {verdict.label!r} of the {verdict.target} is not one of {', '.join(declared)}"
@@ -97,7 +100,9 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
 
 
 def probability(verdict: Verdict) -> float:
-    """The verdict's p, in [0, 1]; where it has none, what its label stands for (`P_TRUE`)."""
+    """Return the verdict's p, or that of its label (`P_TRUE`); raise `Unscored` if p is not in
+    [0, 1].
+    """
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
     if not 0 <= verdict.p <= 1:
@@ -118,19 +123,19 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
     """Return the claims that `wanted` selects.
 
     Raises:
-        Unscored: extraction failed or was not run. Extraction gives each non-empty response
-        its sentences.
+        Unscored: extraction failed or was not run. Extraction gives each non-empty response its
+            sentences.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
     if not feedback.sentences and not feedback.claims and feedback.response.text.strip():
         raise unscored(
             "not_extracted",
-            "no claims were looked for in this response: score the answer anew, from a row without"
+            "no claims were extracted from this response: score it again, from a row without"
             " verdicts",
         )
     if flaw := _flaw(feedback):
-        raise unscored("bad_claims", f"{flaw}: read the claims anew")
+        raise unscored("bad_claims", f"{flaw}: extract the claims again")
     return [claim for claim in feedback.claims if wanted(claim)]
 
 
@@ -162,11 +167,11 @@ def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
 
 
 def total(events: Sequence[Event]) -> float:
-    """The sum of the events, exactly rounded, so that it does not depend on their order."""
+    """Return the sum of the events, exactly rounded and so independent of their order."""
     return fsum(event.value for event in events)
 
 
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
-    """The sum of the events of each part; `parts` are those named even where there is no event."""
+    """Return the sum of each part's events; the named parts are 0 without events."""
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

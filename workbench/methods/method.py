@@ -1,6 +1,6 @@
-"""The `Method` value: what scoring, training, the command line and the inspector need of one.
+"""`Method`: what scoring, training, the command line and the inspector need from a method.
 
-Each paper's folder (`workbench/methods/NAME/`) defines one; `workbench.methods.METHODS` lists them.
+Each folder `workbench/methods/NAME/` defines one; `workbench.methods.METHODS` lists them.
 """
 
 from __future__ import annotations
@@ -47,13 +47,12 @@ class Training:
     """How a config is trained.
 
     Attributes:
-        trainer: the part of the last stage; its `steps` are the run's, and its `max_failed`, if
-        it has one, holds for the run's evaluations.
-        idle: parts and fields, by path, that the config is not trained by; setting them is
-        refused.
-        start: the checkpoint of the bench that a run starts from, unless a policy is named; None
-        for the bench's own policy.
-        resident_models: how many models of the policy's size the reward holds in memory.
+        trainer: the part of the config that trains the last stage. Its `steps` are the run's, and
+            its `max_failed`, if it has one, applies to the run's evaluations.
+        idle: paths of parts and fields that this config does not use; setting them is an error.
+        start: the bench's checkpoint that a run starts from unless a policy is named; None for
+            the bench's policy.
+        resident_models: how many models of the policy's size the reward keeps in memory.
     """
 
     trainer: str = "grpo"
@@ -64,25 +63,23 @@ class Training:
 
 @dataclass(frozen=True)
 class Method:
-    """A method as a value.
+    """A method.
 
     Attributes:
-        name: as the command line and stored rows have it; `title` as people write it.
-        config: the frozen dataclass of its settings, the paper's by default; its fields are made
-        by `workbench.util.config.setting`.
-        reward: config -> the reward function of a row of feedback. Raises WorkbenchError for
-        values that cannot work.
-        checks: config -> the names of the checks whose verdicts the reward reads.
-        sections: config -> the sections of a response whose claims are checked; none where no
-        claim is looked at. Where methods are scored together all of theirs are checked, so a
-        reward looks at each claim's `section` itself.
-        stages: config and bench -> its training, ready to run; None for a method that only
-        scores. A config that is trained has the part `prompts` and those of its trainers.
-        parts: the parts of the reward -> what each is called and what it means.
-        scales: the method's config at a bench, by the bench's name, where it is not the paper's.
+        name: the name on the command line and in stored rows.
+        title: the name in headings.
+        config: the frozen dataclass of its settings, with the paper's defaults. Its fields are
+            made with `workbench.util.config.setting`.
+        reward: config -> reward function. Raises WorkbenchError for values that cannot work.
+        checks: config -> names of the checks whose verdicts the reward reads.
+        sections: config -> sections of a response whose claims are checked. Methods that are
+            scored together share their sections, so a reward must check each claim's `section`.
+        stages: config, bench -> training stages; None for a method that only scores.
+        parts: part of the reward -> its title and its meaning.
+        scales: bench name -> config for that bench, if it is not the paper's.
         training: config -> how it is trained.
-        input_digests: config and bench -> digests of the external inputs, by name; None
-        for a missing input.
+        input_digests: config, bench -> digests of external inputs by name; None for a missing
+            input.
     """
 
     name: str
@@ -106,37 +103,35 @@ class Method:
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
-        """The config at a bench's scale, or the paper's, with `settings` ("name.field=value")
-        applied.
+        """Return the config for a bench, by default the paper's, with `settings`
+        ("name.field=value") applied.
 
         Raises:
-            WorkbenchError: no such field, a value of the wrong type, one of a part that this
-            config is not trained by, or one that could be meant of several parts.
+            WorkbenchError: no such field, a value of the wrong type, a field that this config does
+                not use, or one that several parts have.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
         for one in settings:
             path, _, value = one.strip().partition(".")[2].partition("=")
             field = path.strip().rpartition(".")[2]
-            found = find(config, path.strip())
-            used = sorted({name.partition(".")[0] for name in found if name not in idle})
+            paths = find(config, path.strip())
+            used = sorted({name.partition(".")[0] for name in paths if name not in idle})
             if not used:
-                unused = ", ".join(sorted({name.partition(".")[0] for name in found}))
+                unused = ", ".join(sorted({name.partition(".")[0] for name in paths}))
                 raise WorkbenchError(
                     f"--set {one}: with the other settings {self.name} does not use {unused}; leave"
                     " it out"
                 )
             if len(used) > 1:
-                meant = " or ".join(f"{self.name}.{part}.{field}={value}" for part in used)
+                choices = " or ".join(f"{self.name}.{part}.{field}={value}" for part in used)
                 raise WorkbenchError(
-                    f"--set {one}: '{field}' is a setting of {' and of '.join(used)}: write {meant}"
+                    f"--set {one}: {' and '.join(used)} have a setting '{field}': write {choices}"
                 )
         return config
 
     def grader(self, config: MethodConfig, checks: Checks) -> Grade:
-        """Responses -> feedback with the verdicts that the method reads and the reward under its
-        name.
-        """
+        """Return the grader that runs the method's checks and computes its reward."""
         return assemble(
             checks, self.checks(config), {self.name: self.reward(config)}, self.sections(config)
         )
@@ -144,9 +139,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Prompts:
-    """Which questions of a bench a method trains on, and which ones a policy is asked before and
-    after.
-    """
+    """The questions for training, and those for the evaluations before and after it."""
 
     kinds: str = setting(
         "", "question kinds to train on, separated by commas; empty for the bench's own"
@@ -158,12 +151,11 @@ class Prompts:
         "", "question kinds to evaluate on; empty for all that have gold answers"
     )
     eval_samples: int = setting(
-        4, "sampled responses a question in an evaluation, beside the greedy one", least=0
+        4, "sampled responses per question in an evaluation, besides the greedy one", least=0
     )
     system: str | None = setting(
         None,
-        "what the policy is told before each question; empty: nothing; none: what the bench"
-        " tells it",
+        "system prompt; empty: no system prompt; none: the bench's",
     )
 
     def trained(self) -> list[str]:
@@ -174,19 +166,19 @@ class Prompts:
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
-    """The fields of a method's config that can change what a row is paid: not those of its
-    parts, nor those that only train.
-    """
+    """Return the fields of a config that can change a row's reward, without those of training."""
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
 
 def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True) -> list[Question]:
-    """What is trained on: the bench's "rl" questions of the kinds that `prompts` names, if
-    `answered` those with gold answers.
+    """Return the bench's "rl" questions of the kinds in `prompts`.
+
+    Args:
+        answered: only those with gold answers.
 
     Raises:
-        WorkbenchError: there is none, or one that must not be trained on.
+        WorkbenchError: there is none, or one is of a test set.
     """
     prompted = bench.with_system_prompt(prompts.system)
     questions = chosen_questions(prompted, "rl", prompts.trained(), answered=answered)
@@ -202,15 +194,18 @@ def chosen_questions(
     *,
     answered: bool | None = None,
 ) -> list[Question]:
-    """The questions of a split, those of `kinds` if any are named; if `answered` only those with
-    gold answers, which is the default where no kinds are named.
+    """Return the questions of a split.
+
+    Args:
+        kinds: only questions of these kinds.
+        answered: only those with gold answers; by default if no kinds are named.
 
     Raises:
-        WorkbenchError: there is none, or none of a kind that is named.
+        WorkbenchError: there is no such question, or none of a named kind.
     """
     answered = not kinds if answered is None else answered
-    asked = bench.questions(split, tuple(kinds or ()) or None, lang)
-    questions = [question for question in asked if question.answers or not answered]
+    loaded = bench.questions(split, tuple(kinds or ()) or None, lang)
+    questions = [question for question in loaded if question.answers or not answered]
     missing = sorted(set(kinds or ()) - {question.kind for question in questions})
     if missing or not questions:
         every = (*bench.questions(split, None, lang), *bench.questions(split, EVERY_KIND, lang))
@@ -225,7 +220,7 @@ def chosen_questions(
 
 
 def check_prompts(prompts: Prompts, bench: Bench) -> None:
-    """Raise a WorkbenchError naming the field for what would only fail once a run is under way."""
+    """Raise a WorkbenchError for a field that would otherwise fail in the middle of a run."""
     check_values(prompts)
     chosen_questions(bench, prompts.eval_split, prompts.evaluated())
 
@@ -240,7 +235,7 @@ def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
 
 
 EVERY_KIND = (*KINDS, TWO_FACETS)
-# A tiny model's pass: the whole batch, and all that its backward pass needs is kept.
+# A tiny model needs neither micro-batches nor gradient checkpointing.
 AT_ONCE: JsonObject = {"micro_batch": None, "gradient_checkpointing": False}
 
 

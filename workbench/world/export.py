@@ -63,8 +63,8 @@ def export_world(out: Path, seed: int = 0) -> dict[str, int]:
     per file.
 
     Raises:
-        WorkbenchError: `out` cannot be written, or holds anything but an export. Nothing is
-        written then.
+        WorkbenchError: `out` cannot be written, or holds anything but an export. Nothing is written
+            then.
     """
     world = load_world(seed)
     tables = _tables(world)

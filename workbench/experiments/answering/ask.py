@@ -78,15 +78,15 @@ def answer_from(
     `load` loads the policy, once a passage is found; `path` is its folder or hub name.
     """
     checks = sources.checks()
-    found = sources.search([text], k or MOST)[0]
-    if not found:
+    passages = sources.search([text], k or MOST)[0]
+    if not passages:
         return Answer(text, notes=(NOTHING_FOUND,))
     reader = reader_of(path, load())
-    prompt = reader.prompt(sources.question(text, checks), found, k)
+    prompt = reader.prompt(sources.question(text, checks), passages, k)
     responses = generate(reader.policy, [prompt], max_new_tokens=reader.new_tokens, greedy=True)
     [feedback] = assemble(checks, ["fact"], {}, ANSWER_SECTIONS)(responses)
     notes = []
-    wanted = min(k or 0, len(found))
+    wanted = min(k or 0, len(passages))
     if len(prompt.passages) < wanted:
         notes.append(
             f"{len(prompt.passages)} of {wanted} passages were used: more do not fit the prompt"

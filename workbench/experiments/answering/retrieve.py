@@ -46,9 +46,9 @@ def _rows(
     for number, start in enumerate(range(0, len(questions), BATCH), start=1):
         batch = questions[start : start + BATCH]
         bare = [question.text for question in batch if not question.passages]
-        found = iter(sources.search(bare, k) if bare else [])
+        results = iter(sources.search(bare, k) if bare else [])
         for question in batch:
-            passages = question.passages or tuple(next(found))
+            passages = question.passages or tuple(next(results))
             counts[
                 "had" if question.passages else "retrieved" if passages else "found_nothing"
             ] += 1

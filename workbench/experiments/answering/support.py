@@ -146,9 +146,9 @@ def _sentences(
         facets = [name for claim in own for name in about(claim.text, names)] or about(text, names)
         cited = cited_numbers(response.text[start:following], plan, facets)
         supporting = {passage for verdict in verdicts for passage in supporting_passages(verdict)}
-        found = [passage.id for passage in passages if passage.id in supporting]
+        matching = [passage.id for passage in passages if passage.id in supporting]
         numbers = [number for number in cited if 0 < number <= len(passages)]
-        sources = [passages[number - 1].id for number in numbers] if cited else found
+        sources = [passages[number - 1].id for number in numbers] if cited else matching
         failure = feedback.error or next(
             (verdict.error for verdict in verdicts if verdict.error), None
         )
@@ -159,7 +159,7 @@ def _sentences(
             label,
             p,
             tuple(cited),
-            tuple(found),
+            tuple(matching),
             failure.message if failure else None,
         )
 

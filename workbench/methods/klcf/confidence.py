@@ -91,8 +91,8 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
     """Fit the base's confidence to labelled claims *(ours)*, without those that are too long.
 
     Raises:
-        WorkbenchError: all claims have the same label, or the base finds the false ones at least
-        as probable, so that its confidence cannot be a reward.
+        WorkbenchError: all claims have the same label, or the base finds the false ones at least as
+            probable, so that its confidence cannot be a reward.
     """
     rows = [rows[number] for number in _short(policy, rows)]
     points = [

@@ -71,8 +71,8 @@ def quality_rows(
 
 def has_repeated_sentence(text: str) -> bool:
     """Whether a sentence occurs twice, ignoring case and white space."""
-    found = [" ".join(text[start:end].casefold().split()) for start, end in sentences(text)]
-    return len(set(found)) < len(found)
+    texts = [" ".join(text[start:end].casefold().split()) for start, end in sentences(text)]
+    return len(set(texts)) < len(texts)
 
 
 def corrupt(text: str, other: str, how: str, rng: random.Random) -> str:
@@ -81,8 +81,8 @@ def corrupt(text: str, other: str, how: str, rng: random.Random) -> str:
     Args:
         other: an answer to another question.
         how: "said again": a sentence is repeated up to four times; "cut off": the last words are
-        missing; "scrambled": a sentence's words are shuffled; "off subject": a sentence of
-        `other` replaces one.
+            missing; "scrambled": a sentence's words are shuffled; "off subject": a sentence of
+            `other` replaces one.
     """
     spans = sentences(text)
     if not spans:

@@ -43,8 +43,8 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
     has none. One answer is scored at once, so that a model that cannot work fails here.
 
     Raises:
-        WorkbenchError: there is no such model, it has another number of outputs, or its files
-        are damaged.
+        WorkbenchError: there is no such model, it has another number of outputs, or its files are
+            damaged.
     """
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

@@ -85,7 +85,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
 
     Raises:
         WorkbenchError: the folder is unfinished or damaged, was prepared with another base or
-        bench, or has a question that is not trained on (it may be held out).
+            bench, or has a question that is not trained on (it may be held out).
     """
     card = read_json(folder / CARD)
     if card is None:

@@ -36,7 +36,7 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
 
     Raises:
         WorkbenchError: settings that cannot work, no questions, or a judge that cannot give the
-        verdicts.
+            verdicts.
     """
     _check(config)
     run = KLCFRun(config, bench, training_questions(config.prompts, bench, answered=False))

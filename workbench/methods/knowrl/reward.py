@@ -53,12 +53,11 @@ def knowrl(
 
     Args:
         length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does
-        *(code)*.
-        answer_tag: what has no closed `<answer>` with something in it behind the thinking is
-        paid like a wrong answer: a bare
-            refusal earns −`form` and `wrong` *(code)*.
-        no_abstaining: thinking that only abstains has an r_fact of 0 *(code; what abstains, by
-        the rules of `answers`)*.
+            *(code)*.
+        answer_tag: what has no closed `<answer>` with something in it behind the thinking is paid
+            like a wrong answer: a bare refusal earns −`form` and `wrong` *(code)*.
+        no_abstaining: thinking that only abstains has an r_fact of 0 *(code; what abstains, by the
+            rules of `answers`)*.
     """
     values = {"correct": correct, "uncertain": refusal, "incorrect": wrong}
 
