@@ -81,14 +81,13 @@ def accepted(text: str, gold: list[str], kind: str) -> bool:
 @pytest.mark.parametrize(
     ("names", "kind", "small"),
     [
-        (CITIES, "single", False),
-        (PEOPLE, "single", False),
-        (CITIES + PEOPLE, "single", True),
-        (WORDS, "single", False),
-        (YEARS, "single", False),
-        (YEARS, "numeric", False),
+        pytest.param(CITIES, "single", False, id="cities"),
+        pytest.param(PEOPLE, "single", False, id="people", marks=pytest.mark.slow),
+        pytest.param(CITIES + PEOPLE, "single", True, id="small letters", marks=pytest.mark.slow),
+        pytest.param(WORDS, "single", False, id="nouns", marks=pytest.mark.slow),
+        pytest.param(YEARS, "single", False, id="years", marks=pytest.mark.slow),
+        pytest.param(YEARS, "numeric", False, id="numbers"),
     ],
-    ids=["cities", "people", "small letters", "nouns", "years", "numbers"],
 )
 def test_a_list_of_guesses_is_hardly_ever_accepted(
     names: list[str], kind: str, small: bool

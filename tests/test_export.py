@@ -65,6 +65,7 @@ def random_base(folder: Path, kind: str, stored: str, **sizes: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stored", "sizes", "how"),
     [
@@ -187,6 +188,7 @@ def test_a_pushed_checkpoint_equals_the_files_and_is_private(
     assert not hub.repositories["ada/open"].private
 
 
+@pytest.mark.slow
 def test_an_unwritable_repository_is_refused_and_invalid_weights_create_none(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_what_failed_is_left_out_and_counted(case: Case, tmp_path: Path) -> None
     assert (row["n"], row["left_out"], row["claims"]) == (1, 1, 1)
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:
     first = say(case.facts[0])
     one, two = judged(case.biography, 1, [first]), judged(case.biography, 2, [f"{first} {first}"])

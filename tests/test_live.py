@@ -76,6 +76,7 @@ def test_the_button_stops_the_training(tmp_path: Path) -> None:
     assert view.status.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
 
 
+@pytest.mark.slow
 def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
     chart = go.FigureWidget()
     rows = [{"step": step, "reward": step / 10} for step in range(1, 6)]

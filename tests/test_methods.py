@@ -116,6 +116,7 @@ def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
     assert configure_method(config) == ("brief", config)
 
 
+@pytest.mark.slow
 def test_a_sixth_method_is_trained_stage_by_stage(sixth: None, tmp_path: Path) -> None:
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     summary = run_experiment(SIXTH, configured(SIXTH, bench), bench, out, seed=1, threads=1)

@@ -88,11 +88,11 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
     assert status == 2 and "exists already" in said
     forag = METHODS["forag"]
     assert forag.stages is not None
-    with pytest.raises(WorkbenchError, match="brings no passages"):
+    with pytest.raises(WorkbenchError, match="has no passages"):
         forag.stages(forag.configure("paper"), bench("paper", bare))
     with pytest.raises(WorkbenchError) as refused:  # a judge is missing
         forag.stages(forag.configure("paper"), bench("paper", out))
-    assert "brings no passages" not in str(refused.value)
+    assert "has no passages" not in str(refused.value)
 
 
 def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None:

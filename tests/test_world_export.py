@@ -98,6 +98,7 @@ def claims(count, seed=7):
     return written
 
 
+@pytest.mark.slow
 def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(export, tmp_path):
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
@@ -130,6 +131,7 @@ def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine\n"]
 
 
+@pytest.mark.slow
 def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses_file_in_it(
     export, tmp_path, cli
 ):
