@@ -34,7 +34,6 @@ REMAINING = {
     "workbench/methods": 67,
     "workbench/metrics": 41,
     "workbench/pipeline.py": 1,
-    "workbench/policies": 10,
     "workbench/runs": 6,
     "workbench/text": 27,
     "workbench/util": 12,
