@@ -28,7 +28,6 @@ LONGEST_NOTEBOOK = 600  # words of Markdown
 REMAINING = {
     "workbench/claims": 5,
     "workbench/cli": 1,
-    "workbench/credit": 1,
     "workbench/experiments": 42,
     "workbench/judge": 1,
     "workbench/methods": 67,
