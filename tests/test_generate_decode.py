@@ -16,7 +16,14 @@ import pytest
 from tests.helpers.chi_square import chi_square, next_probabilities
 from workbench.methods.bench import bench
 from workbench.policies import hf
-from workbench.policies.decode import drawing, forwarding, inverse_cdf, plain_model, prefill, rest
+from workbench.policies.decode import (
+    forward_function,
+    inverse_cdf,
+    plain_model,
+    prefill,
+    tail_length,
+    token_sampler,
+)
 from workbench.policies.generate import Sampling, prompt_ids
 from workbench.types import WorkbenchError
 
@@ -229,9 +236,9 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
     import torch
 
     logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, float("-inf"), 1.0]])
-    assert drawing(Sampling(1, greedy=True))(logits, [0.9, 0.9]) == [1, 0]
-    with pytest.raises(WorkbenchError, match="are not numbers"):
-        drawing(Sampling(1))(logits * float("nan"), [0.5, 0.5])
+    assert token_sampler(Sampling(1, greedy=True))(logits, [0.9, 0.9]) == [1, 0]
+    with pytest.raises(WorkbenchError, match="are NaN"):
+        token_sampler(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 
 def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(
@@ -242,16 +249,21 @@ def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(
     # Four prompts of 7 tokens, 28 in all. The last 2 apart: 5 for the one beginning and 4 × 2; the
     # last one: 4 × 6 + 4 × 1.
     alike = [(5, 6, 7, 8, 9, last, last + 1) for last in range(1, 5)]
-    assert rest(alike) == 2
+    assert tail_length(alike) == 2
     monkeypatch.setattr("workbench.policies.decode.PASS", 28 - 13)
-    assert rest(alike) == 2
+    assert tail_length(alike) == 2
     monkeypatch.setattr("workbench.policies.decode.PASS", 28 - 12)
-    assert rest(alike) == 0
+    assert tail_length(alike) == 0
     monkeypatch.setattr("workbench.policies.decode.PASS", 1)
-    assert rest([(n, 2, 3, 4) for n in range(5)]) == rest([(1, 2, 3)]) == rest([(1,), (2,)]) == 0
+    assert (
+        tail_length([(n, 2, 3, 4) for n in range(5)])
+        == tail_length([(1, 2, 3)])
+        == tail_length([(1,), (2,)])
+        == 0
+    )
     uneven = [*alike, (5, 6, 7, 8, 9, 3), (4, 6, 7, 8, 9, 3)]
     with torch.no_grad():
-        logits, cache = prefill(forwarding(qwen, 0), qwen.config, uneven)
+        logits, cache = prefill(forward_function(qwen, 0), qwen.config, uneven)
         apart = [qwen(torch.tensor([prompt])).logits[0, -1] for prompt in uneven]
-    assert rest(uneven) > 0 and cache.get_seq_length() == 7
+    assert tail_length(uneven) > 0 and cache.get_seq_length() == 7
     assert torch.allclose(logits, torch.stack(apart), atol=1e-5)

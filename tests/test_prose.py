@@ -28,12 +28,10 @@ LONGEST_NOTEBOOK = 600  # words of Markdown
 REMAINING = {
     "workbench/claims": 5,
     "workbench/cli": 1,
-    "workbench/credit": 1,
     "workbench/experiments": 42,
     "workbench/methods": 67,
     "workbench/metrics": 41,
     "workbench/pipeline.py": 1,
-    "workbench/policies": 10,
     "workbench/runs": 6,
     "workbench/text": 2,
     "workbench/training": 12,

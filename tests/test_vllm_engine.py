@@ -80,7 +80,7 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
     code, out, err = cli("evaluate", "sft", "--split", "validation", "--engine", "vllm")
     assert (code, out) == (2, "") and "or leave --engine at hf" in err and err.count("\n") == 1
     code, _, err = cli("judge", "serve", folder)
-    assert code == 2 and "any OpenAI-compatible server will do" in err
+    assert code == 2 and "use another OpenAI-compatible server" in err
 
 
 def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> None:
@@ -120,7 +120,7 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = vllm.Engine(first, 64)
     with pytest.raises(WorkbenchError, match="has loaded another since: load this policy again"):
         vllm.complete(engine, [[1]], [2], Sampling(4))
-    with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and the policy reads 63"):
+    with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and vLLM can read 63"):
         vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))
 
 
@@ -141,7 +141,7 @@ def test_completions_that_memory_would_cut_short_are_refused(
     with (
         contextlib.nullcontext()
         if fits
-        else pytest.raises(WorkbenchError, match=f"room for {room} tokens")
+        else pytest.raises(WorkbenchError, match=f"enough for {room} tokens")
     ):
         vllm.check_room(llm, prompt, new)
 
@@ -294,7 +294,7 @@ def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            WorkbenchError, match=f"port {port} cannot be had .* choose another --port"
+            WorkbenchError, match=f"port {port} is not available .* choose another --port"
         ):
             serve.free_port(port)
     assert serve.free_port(port) == port and serve.free_port(0) > 0

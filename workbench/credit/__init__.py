@@ -1,3 +1,4 @@
-"""From reward events to what a trainer takes: the characters that each token holds, token
-rewards, token advantages.
+"""From reward events to token advantages. `tokens` computes the characters of each token,
+`attribute` assigns rewards to tokens, `advantages` has the estimators, `tensors` functions on
+tensors.
 """

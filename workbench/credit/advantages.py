@@ -1,15 +1,14 @@
-"""Token rewards of a batch to token advantages: the estimators that every method can be trained
-with.
+"""Estimators of token advantages from the token rewards of a batch.
 
-A group is the G responses to one prompt, a batch some groups. Every estimator takes a batch and
-gives back each group's advantages; most look at one group at a time, `batch` and `whiten` at the
-whole batch. Outcome rewards and per-claim rewards differ only in where the rewards stand; the
-estimators differ in how they spread them over the tokens before. A response whose reward was not
-scored (None) takes part in nothing and gets advantage 0.
+A group consists of the responses to one prompt, a batch of several groups. An estimator takes a
+batch and returns the advantages of each group. `batch` and `whiten` normalise over the batch, the
+others over each group. Outcome rewards and rewards per claim only differ in their tokens; the
+estimators differ in how they distribute rewards to earlier tokens. A response without a reward
+(None) is ignored and gets advantage 0.
 
-With finite rewards all advantages are finite, however small or large the rewards and their
-spread: but for `gae`, whose unit is that of the rewards, they are bounded by the number of
-responses, events or tokens that are normalised together.
+With finite rewards all advantages are finite, however small or large the rewards are. Except for
+`gae`, which keeps the unit of the rewards, they are bounded by the number of responses, events or
+tokens that are normalised together.
 """
 
 from __future__ import annotations
@@ -23,19 +22,22 @@ from itertools import accumulate
 from workbench.credit.attribute import tokens_of
 from workbench.types import Feedback, WorkbenchError
 
-EPSILON = 1e-4  # as in TRL, so that `group` gives its numbers
-LARGEST = 1e100  # of a reward: the square of a larger one has no place in a float
+EPSILON = 1e-4  # as in TRL, so that `group` equals TRL's advantages
+LARGEST = 1e100  # largest reward; the square of a larger one could overflow
 
 Advantages = list[tuple[float, ...]]  # of each response of a group, one number per token
 
 
 @dataclass(frozen=True)
 class Rewarded:
-    """One response's token rewards (None: not scored), the tokens that hold an event, and a
-    critic's values, if any.
+    """The token rewards of one response.
 
-    A response without tokens (`length` 0) has one reward all the same, its value: it counts in
-    the group's baseline.
+    Attributes:
+        length: T, the number of tokens.
+        rewards: (T) rewards; None if the response was not scored. A response without tokens has one
+            reward, its value, which counts in the baseline of its group.
+        events: tokens with an event.
+        values: (T) a critic's values, or ().
 
     Raises:
         WorkbenchError: a reward or a value is not finite, or above `LARGEST`.
@@ -48,17 +50,15 @@ class Rewarded:
 
     def __post_init__(self) -> None:
         for what, numbers in (("reward", self.rewards or ()), ("value", self.values)):
-            if wrong := [number for number in numbers if not abs(number) <= LARGEST]:
-                raise WorkbenchError(
-                    f"a token's {what} is {wrong[0]}: it must be a finite number, of at most"
-                    f" {LARGEST:g}"
-                )
+            for number in numbers:
+                if not abs(number) <= LARGEST:  # true for NaN
+                    raise WorkbenchError(
+                        f"a token's {what} is {number}: it must be finite and at most {LARGEST:g}"
+                    )
 
     @property
-    def paid(self) -> tuple[int, ...]:
-        """The tokens at which something was paid, in order: those that hold an event or a
-        reward.
-        """
+    def rewarded_tokens(self) -> tuple[int, ...]:
+        """The tokens with an event or a reward other than 0, in order."""
         rewarded = {token for token, reward in enumerate(self.rewards or ()) if reward}
         return () if self.rewards is None else tuple(sorted(self.events | rewarded))
 
@@ -68,7 +68,7 @@ Estimator = Callable[[Sequence[Sequence[Rewarded]]], list[Advantages]]
 
 
 def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
-    """An estimator that looks at one group at a time."""
+    """Return an estimator that applies `estimate` to each group."""
 
     @wraps(estimate)
     def estimator(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
@@ -79,10 +79,10 @@ def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
 
 @by_group
 def group(responses: Sequence[Rewarded]) -> Advantages:
-    """Plain GRPO (arXiv 2402.03300, §4.1.2): (total − mean) / (std + 1e-4), the same for all
-    tokens of a response.
+    """Estimate as in GRPO (arXiv 2402.03300, §4.1.2): (total − mean) / (std + 1e-4), equal for all
+    tokens of a response. The total is the sum of the response's token rewards.
 
-    No advantage of n scored responses exceeds √n.
+    With n scored responses in the group, no advantage exceeds √n.
     """
     totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
     mean, std = _moments([total for total in totals if total is not None])
@@ -93,13 +93,12 @@ def group(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """GRPO with the batch's scale (arXiv 2508.08221; TRL's `scale_rewards="batch"`): (total −
-    mean of the group) / (std of all totals of the batch + 1e-4), the same for all tokens of a
-    response.
+    """Estimate as in GRPO with the scale of the batch (arXiv 2508.08221; TRL's
+    `scale_rewards="batch"`): (total − mean of the group) / (std of all totals of the batch + 1e-4).
 
-    By its own std, a group whose totals hardly differ counts as much as any other, be its
-    differences noise: as where a policy knows its answer and a reward model's values scatter. No
-    advantage of n scored responses exceeds √n.
+    With the std of each group, a group with nearly equal totals counts as much as any other, even
+    if its differences are noise, such as that of a reward model on equally good answers. With n
+    scored responses in the batch, no advantage exceeds √n.
     """
     totals = [
         [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
@@ -119,13 +118,13 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
 @by_group
 def process(responses: Sequence[Rewarded]) -> Advantages:
-    """Process supervision (arXiv 2402.03300, §4.1.3): a token gets the sum of the normalised
-    events at or after it.
+    """Estimate by process supervision (arXiv 2402.03300, §4.1.3): a token gets the sum of the
+    normalised events at or after it.
 
-    Events on one token are merged, and all events of the group are normalised together. Every
-    response has an event at its end, of 0 if nothing was paid there, that takes part in the
-    normalisation *(ours)*: without it a group of one refusal and one wrong answer would give no
-    signal. No normalised event of n exceeds √n.
+    Events on one token are added up, and all events of the group are normalised together. Every
+    response also has an event at its end, of 0 if there is no reward *(ours)*: without it, a group
+    of one refusal and one wrong answer would give no signal. With n events, no normalised event
+    exceeds √n.
     """
     events = [_events(response) for response in responses]
     mean, std = _moments([value for by_token in events for value in by_token.values()])
@@ -137,32 +136,33 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def _events(response: Rewarded) -> dict[int, float]:
-    """Token -> the sum of the events on it, the one at the end included; nothing for a response
-    that was not scored.
+    """Return the sum of the events by token, including that at the end; {} for a response that was
+    not scored.
     """
     if response.rewards is None:
         return {}
     return {
         position: response.rewards[position]
-        for position in sorted({*response.paid, len(response.rewards) - 1})
+        for position in sorted({*response.rewarded_tokens, len(response.rewards) - 1})
     }
 
 
 @by_group
 def rtg(responses: Sequence[Rewarded]) -> Advantages:
-    """Return-to-go of the token rewards, uncentred, over the root mean square of the group's
-    returns-to-go at tokens with events (+ 1e-4) *(ours)*.
+    """Estimate by the returns-to-go of the token rewards, divided by the root mean square of the
+    group's returns-to-go at tokens with events (+ 1e-4) *(ours)*.
 
-    A refusal's tokens stay at 0 and a wrong claim's go down, whatever the others did. No
-    advantage exceeds √m, m being the number of these tokens in the group.
+    Returns are not centred: the tokens of a refusal get 0 and those of a wrong claim a negative
+    value, whatever the other responses are. With m tokens with events in the group, no advantage
+    exceeds √m.
     """
     returns = [_to_go(r.rewards or ()) for r in responses]
-    scale = (
-        _root_mean_square(
-            [to_go[token] for r, to_go in zip(responses, returns, strict=True) for token in r.paid]
-        )
-        + EPSILON
-    )
+    squares = [
+        to_go[token] * to_go[token]
+        for r, to_go in zip(responses, returns, strict=True)
+        for token in r.rewarded_tokens
+    ]
+    scale = (math.sqrt(math.fsum(squares) / len(squares)) if squares else 0.0) + EPSILON
     return [
         _fit([value / scale for value in to_go], r)
         for r, to_go in zip(responses, returns, strict=True)
@@ -170,10 +170,10 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """Returns-to-go with mean 0 and standard deviation 1 over all tokens of the scored responses
-    of the batch, as RLFH's code does with its advantages *(code)*.
+    """Estimate by the returns-to-go, normalised to mean 0 and standard deviation 1 over all tokens
+    of the scored responses of the batch, as RLFH's code does with its advantages *(code)*.
 
-    The prompts are not told apart: a token is compared with all others. No advantage of n tokens
+    Prompts are not distinguished: a token is compared with all others. With n tokens, no advantage
     exceeds √n.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
@@ -189,10 +189,10 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
 
 def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
-    """Generalised advantage estimation (arXiv 1506.02438) with the values stored in the rows.
+    """Return the estimator of generalised advantage estimation (arXiv 1506.02438), with the values
+    stored in the rows.
 
-    Raises:
-        WorkbenchError: a scored response has no values.
+    The estimator raises a WorkbenchError for a scored response without values.
     """
     return by_group(lambda responses: [_gae(response, gamma, lam) for response in responses])
 
@@ -202,7 +202,7 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
         return (0.0,) * response.length
     if len(response.values) != response.length:
         raise WorkbenchError(
-            "these responses store no values: `gae` needs a run with a critic, so choose another"
+            "these responses have no values: `gae` needs a run with a critic; choose another"
             " estimator"
         )
     following, advantage, backwards = 0.0, 0.0, []
@@ -228,29 +228,24 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def advantages(
     feedbacks: Sequence[Feedback], method: str, estimator: Estimator = group
 ) -> Advantages:
-    """Token advantages that `estimator` gives the responses of one prompt, as a batch of one
-    group.
-    """
-    [of_group] = batch_advantages([feedbacks], method, estimator)
-    return of_group
+    """Estimate the token advantages of the responses to one prompt, as a batch of one group."""
+    return batch_advantages([feedbacks], method, estimator)[0]
 
 
 def batch_advantages(
     groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
 ) -> list[Advantages]:
-    """Token advantages that `estimator` gives the groups of a batch for their rewards under
-    `method`.
-    """
+    """Estimate the token advantages of the groups of a batch for their rewards under `method`."""
     return estimator(
         [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
     )
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
-    """What the estimators need of one row.
+    """Return the input of an estimator for one row.
 
     Raises:
-        WorkbenchError: its reward is not placed on its tokens.
+        WorkbenchError: the reward has not been assigned to the tokens.
     """
     response, reward = feedback.response, feedback.rewards.get(method)
     length = len(response.offsets)
@@ -260,39 +255,31 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
         return Rewarded(0, (reward.value,), frozenset({0}))
     if len(reward.tokens) != length:
         raise WorkbenchError(
-            f"the reward '{method}' of '{response.id}' is not placed on its {length} tokens: make"
-            " it with `workbench.credit.attribute.assign_token_rewards`, as `grade` does"
+            f"the reward '{method}' of '{response.id}' is not assigned to its {length} tokens: call"
+            " `workbench.credit.attribute.assign_token_rewards`, as `grade` does"
         )
     spans = (tokens_of(response, event) for event in reward.events)
     return Rewarded(length, reward.tokens, frozenset().union(*spans), response.values)
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation with Bessel's correction; 0 where there is nothing to take
-    them of.
-    """
+    """Return the mean and the standard deviation with Bessel's correction; zeros for no values."""
     if not values:
         return 0.0, 0.0
-    # the mean of large equal numbers may differ from them in the last bit
+    # otherwise the mean of equal numbers could differ from them in the last bit
     if min(values) == max(values):
         return values[0], 0.0
     mean = math.fsum(values) / len(values)
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _root_mean_square(values: Sequence[float]) -> float:
-    return math.sqrt(math.fsum(value * value for value in values) / len(values)) if values else 0.0
-
-
 def _to_go(values: Sequence[float]) -> tuple[float, ...]:
-    """The sum from each position to the end."""
+    """Return the sum from each position to the end."""
     return tuple(accumulate(reversed(values)))[::-1]
 
 
 def _fit(values: Sequence[float], response: Rewarded) -> tuple[float, ...]:
-    """One number for each token of the response: 0 where it was not scored."""
-    return (
-        tuple(values[: response.length])
-        if response.rewards is not None
-        else (0.0,) * response.length
-    )
+    """Return one number for each token of the response; zeros if it was not scored."""
+    if response.rewards is None:
+        return (0.0,) * response.length
+    return tuple(values[: response.length])

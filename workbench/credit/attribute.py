@@ -1,17 +1,16 @@
-"""Claims to places in a response, and reward events to one number per token (RLFH, arXiv
-2406.12221, section 3.2).
+"""Align claims with a response, and assign reward events to tokens (RLFH, arXiv 2406.12221, section
+3.2).
 
-The paper goes from a claim to its sentence by the longest common subsequence of characters, from
-the sentence to the response by the longest common substring, and pays the token that holds the
-claim's last matched character. It leaves open which character that is where several alignments
-are equally long; here it is unique: the end of the shortest prefix of the sentence whose common
-subsequence with the claim is already as long as the whole sentence's *(ours)*. Only lengths are
-computed, so memory stays linear.
+The paper aligns a claim with its sentence by the longest common subsequence of characters, and the
+sentence with the response by the longest common substring. The reward goes to the token with the
+claim's last matched character. If several alignments are equally long, the paper leaves this
+character open. Here it is the end of the shortest prefix of the sentence whose common subsequence
+with the claim is as long as that of the whole sentence *(ours)*. Only lengths are computed, so
+memory is linear.
 
-How far a place is to be trusted is its *coverage*: the share of the claim's words that the
-sentence has in the same order
-*(ours)*. Characters would not tell: two unrelated English sentences share most letters of the
-shorter one in order.
+The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
+in the same order *(ours)*. Characters cannot measure it: two unrelated English sentences have most
+letters of the shorter one in the same order.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ from workbench.types import Claim, Event, Feedback, Response, Reward
 Span = tuple[int, int]
 THRESHOLD = 0.5  # (ours) a claim with less coverage is unplaced
 
-# A run of letters and digits is a word, and so is each character of a script that writes without
-# spaces.
+# a run of letters and digits, or one character of a script without spaces
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 )
@@ -40,50 +38,45 @@ def words(text: str) -> list[str]:
 
 
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
-    """Where `claim` lies in `sentence`: start and end of the matched characters, and the
-    coverage; None if nothing matches.
+    """Return start and end of the characters of `sentence` that match `claim`, and the coverage;
+    None if nothing matches.
 
-    Final punctuation of the claim is left out, or every claim would end on the full stop. The
+    Final punctuation of the claim is ignored; otherwise every claim would end at the full stop. The
     start is that of the word in which the latest complete match begins *(ours)*.
     """
     from rapidfuzz.distance import LCSseq
 
-    wanted = strip_end(claim)
-    # as most claims are; in time proportional to the sentence, which the search is not
-    if span := _whole(wanted, sentence):
-        return _word_start(sentence, span[0]), span[1], coverage(wanted, sentence)
-    length = LCSseq.similarity(wanted, sentence)
+    claim = strip_end(claim)
+    # most claims match completely, and this takes linear time, unlike the search below
+    if span := _complete_match(claim, sentence):
+        return _word_start(sentence, span[0]), span[1], coverage(claim, sentence)
+    length = LCSseq.similarity(claim, sentence)
     if not length:
         return None
-    complete = lambda start, end: LCSseq.similarity(wanted, sentence[start:end]) >= length  # noqa: E731
+    complete = lambda start, end: LCSseq.similarity(claim, sentence[start:end]) >= length  # noqa: E731
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
-    return _word_start(sentence, start), end, coverage(wanted, sentence)
+    return _word_start(sentence, start), end, coverage(claim, sentence)
 
 
-def _whole(wanted: str, sentence: str) -> Span | None:
-    """Where all characters of `wanted` stand in this order, if they do: the earliest end, and
-    for that the latest start.
+def _complete_match(claim: str, sentence: str) -> Span | None:
+    """Return the span with all characters of `claim` in order, or None. Its end is the earliest
+    possible, and its start the latest for this end.
     """
-    if not wanted:
-        return None
-    places = iter(range(len(sentence)))
-    end = -1
-    for character in wanted:
-        end = next((place for place in places if sentence[place] == character), -1)
+    positions = iter(range(len(sentence)))
+    end = start = -1
+    for character in claim:
+        end = next((at for at in positions if sentence[at] == character), -1)
         if end < 0:
             return None
     before = iter(range(end, -1, -1))
-    start = end
-    for character in reversed(wanted):
-        start = next(place for place in before if sentence[place] == character)
-    return start, end + 1
+    for character in reversed(claim):
+        start = next(at for at in before if sentence[at] == character)
+    return (start, end + 1) if claim else None
 
 
 def _word_start(text: str, position: int) -> int:
-    """Where the word begins that holds the character at `position`; the position itself outside
-    words.
-    """
+    """Return the start of the word at `position`; outside a word, return `position`."""
     start = position
     while (
         start
@@ -95,20 +88,22 @@ def _word_start(text: str, position: int) -> int:
 
 
 def coverage(claim: str, sentence: str) -> float:
-    """The share of the claim's words that the sentence has in the same order; 0 for a claim
+    """Return the share of the claim's words that the sentence has in the same order; 0 for a claim
     without words.
     """
     from rapidfuzz.distance import LCSseq
 
-    wanted, there = words(claim), words(sentence)
-    remaining = iter(there)
-    if wanted and all(word in remaining for word in wanted):
+    claim_words, sentence_words = words(claim), words(sentence)
+    if not claim_words:
+        return 0.0
+    remaining = iter(sentence_words)
+    if all(word in remaining for word in claim_words):  # faster than the search below
         return 1.0
-    return LCSseq.similarity(wanted, there) / len(wanted) if wanted else 0.0
+    return LCSseq.similarity(claim_words, sentence_words) / len(claim_words)
 
 
 def strip_end(text: str) -> str:
-    """`text` without final white space and punctuation, unless it is all punctuation."""
+    """Return `text` without final white space and punctuation, unless nothing would be left."""
     end = len(text)
     while end and (text[end - 1].isspace() or unicodedata.category(text[end - 1]).startswith("P")):
         end -= 1
@@ -116,11 +111,11 @@ def strip_end(text: str) -> str:
 
 
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
-    """A quoted sentence's place in `text` from `after` on: start, end, and the share of the
-    quote that was found.
+    """Return start and end of a quoted sentence in `text[after:]`, as positions in `text`, and the
+    share of the quote that matches.
 
-    An exact occurrence if there is one, else the longest common substring; None if they share no
-    character.
+    The span is an exact occurrence, or else the longest common substring. Returns None if no
+    character matches.
     """
     quote = quote.strip()
     if not quote:
@@ -133,11 +128,11 @@ def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, floa
 
 
 def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
-    """Start in `text` and length of the first longest substring of `quote` that occurs in
-    `text[after:]`.
+    """Return the start and the length of the first longest substring of `quote` in `text[after:]`;
+    the start is a position in `text`.
 
-    Every start of the quote is tried with a length one more than the best so far: no more
-    searches than twice the quote's length.
+    Each start in the quote is tried with the best length so far plus one, so the number of searches
+    is at most twice the quote's length.
     """
     best, best_start, start = 0, 0, 0
     while start + best < len(quote):
@@ -150,21 +145,21 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
 
 
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Give every claim that has none its sentence, span, end and coverage.
+    """Return the claims with sentence, span, end and coverage; claims with a span are unchanged.
 
-    A claim without a sentence goes to the sentence that covers it best. Where the same claim is
-    made, or the same sentence stands, several times, they are taken in order. A claim that
-    shares nothing with its sentence keeps `span` and `end` None.
+    A claim without a sentence is placed in the sentence with the highest coverage. Repeated claims
+    and repeated sentences are matched in order. If a claim and its sentence have no character in
+    common, `span` and `end` stay None.
     """
-    used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> where the last such claim ended
-    placed: list[Claim] = []
-    coded = None
+    used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> end of the last such claim
+    located: list[Claim] = []
+    encoded = None
     for claim in claims:
         if claim.span is None and claim.sentence is None:
-            coded = coded or _coded(text, sentences)
-            claim = replace(claim, sentence=_best_sentence(*coded, claim.text, used))
-        placed.append(_locate(text, sentences, claim, used) if claim.span is None else claim)
-    return tuple(placed)
+            encoded = encoded or _encode_words(text, sentences)
+            claim = replace(claim, sentence=_best_sentence(*encoded, claim.text, used))
+        located.append(_locate(text, sentences, claim, used) if claim.span is None else claim)
+    return tuple(located)
 
 
 def _locate(
@@ -176,10 +171,10 @@ def _locate(
     begin, end = sentences[number]
     earlier = used.get((claim.text, number), begin)
     alignment = match(claim.text, text[begin:end])
-    if earlier > begin and alignment:  # said before in this sentence: is it said again behind that?
-        again = match(claim.text, text[earlier:end])
-        if again and again[2] >= alignment[2]:
-            begin, alignment = earlier, again
+    if earlier > begin and alignment:  # prefer a second occurrence after the earlier claim
+        second = match(claim.text, text[earlier:end])
+        if second and second[2] >= alignment[2]:
+            begin, alignment = earlier, second
     if alignment is None:
         return replace(claim, coverage=0.0)
     span = (begin + alignment[0], begin + alignment[1])
@@ -187,9 +182,9 @@ def _locate(
     return replace(claim, span=span, end=span[1], coverage=round(alignment[2], 4))
 
 
-def _coded(text: str, sentences: Sequence[Span]) -> tuple[dict[str, str], list[str]]:
-    """A character for each word of the text, and the sentences in these: words are compared as
-    fast as characters.
+def _encode_words(text: str, sentences: Sequence[Span]) -> tuple[dict[str, str], list[str]]:
+    """Return a character for each distinct word of the text, and the sentences as strings of these,
+    on which `LCSseq` is faster than on lists of words.
     """
     codes: dict[str, str] = {}
     split = (words(text[begin:end]) for begin, end in sentences)
@@ -205,13 +200,13 @@ def _best_sentence(
     claim: str,
     used: Mapping[tuple[str, int], int],
 ) -> int | None:
-    """The sentence with the highest coverage; of equals, the first that this claim has not been
-    placed in yet.
+    """Return the index of the sentence with the highest coverage. Among equals it is the first in
+    which this claim has not been placed yet.
     """
     from rapidfuzz.distance import LCSseq
 
-    wanted = "".join(codes.get(word, "\0") for word in words(strip_end(claim)))
-    scores = [LCSseq.similarity(wanted, sentence) for sentence in sentences]
+    encoded = "".join(codes.get(word, "\0") for word in words(strip_end(claim)))
+    scores = [LCSseq.similarity(encoded, sentence) for sentence in sentences]
     highest = max(scores, default=0)
     if not highest:
         return None
@@ -220,56 +215,47 @@ def _best_sentence(
 
 
 def is_placed(claim: Claim, threshold: float = THRESHOLD) -> bool:
-    """Whether the claim was found well enough for its event to be paid where it stands."""
+    """Return whether the claim's match is good enough to place its event there."""
     return claim.end is not None and (claim.coverage is None or claim.coverage >= threshold)
 
 
 def token_at(response: Response, end: int | None) -> int:
-    """The token that an event ending at character `end` is paid to: it holds the character
-    before `end`.
+    """Return the index of the token with the character before `end`, which gets the events there.
 
-    None is the end of the response: its last token, which is the end-of-sequence token unless
-    the response was cut off.
+    None is the end of the response: its last token, which is the end-of-sequence token unless the
+    response was cut off.
     """
-    return _holding(response.offsets, end)
-
-
-def _holding(offsets: Sequence[Span], end: int | None) -> int:
-    last = len(offsets) - 1
-    return (
-        last if end is None else min(bisect_left(offsets, end, key=lambda offset: offset[1]), last)
-    )
+    return tokens_between(response.offsets, None, end)[0]
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """One number per token: the sum of the events paid to it. A response without tokens gives
-    ().
-    """
+    """Return (T) the sum of the events of each token; () for a response without tokens."""
     if not response.offsets:
         return ()
-    paid: dict[tuple[int, ...], list[float]] = {}
+    # `fsum` rounds once, so that the order of events on the same tokens does not matter
+    by_tokens: dict[tuple[int, ...], list[float]] = {}
     for event in events:
-        paid.setdefault(tokens_of(response, event), []).append(event.value)
-    tokens = [0.0] * len(response.offsets)
-    for share, values in paid.items():
-        value = fsum(values) / len(share)
-        for position in share:
-            tokens[position] += value
-    return tuple(tokens)
+        by_tokens.setdefault(tokens_of(response, event), []).append(event.value)
+    rewards = [0.0] * len(response.offsets)
+    for tokens, values in by_tokens.items():
+        share = fsum(values) / len(tokens)
+        for token in tokens:
+            rewards[token] += share
+    return tuple(rewards)
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """The tokens that share an event: the one at its end and, where it has a start, all before
-    that hold a character of it.
-    """
+    """Return the tokens that share an event; see `tokens_between`."""
     return tokens_between(response.offsets, event.start, event.end)
 
 
 def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
-    """The token at `end`, as `token_at` has it, and, where there is a start, all before that
-    hold a character from there on.
+    """Return the token with the character before `end`, or the last token if `end` is None. With a
+    start, also return all earlier tokens with a character from `start` on.
     """
-    last = _holding(offsets, end)
+    last = len(offsets) - 1
+    if end is not None:
+        last = min(bisect_left(offsets, end, key=lambda offset: offset[1]), last)
     if start is None:
         return (last,)
     first = bisect_right(offsets, start, key=lambda offset: offset[1])
@@ -277,7 +263,7 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """The reward with its token rewards, where it was scored. One that has no events is paid at
+    """Return the reward with its token rewards, if it was scored. A reward without events goes to
     the end of the response.
     """
     if reward.value is None:

@@ -1,8 +1,7 @@
-"""Credit in tensors: what every token of a batch is given, between the estimators of
-`workbench.credit` and the trainers.
+"""Tensor functions on token rewards, advantages and log-probabilities, shared by the trainers.
 
-Shapes: B responses, T tokens of the longest. Masks are 1 for what is learnt from; what they hide
-may hold anything.
+Shapes: B responses, T tokens of the longest. Masks are 1 for the tokens in the loss; masked values
+may be NaN or infinite.
 """
 
 from __future__ import annotations
@@ -17,26 +16,27 @@ from workbench.types import Response
 
 if TYPE_CHECKING:
     import torch
+    from accelerate import Accelerator
 
 
 def with_token_stats(response: Response, row: int, **tensors_BT: torch.Tensor | None) -> Response:
-    """The response with its tokens' numbers: row `row` of each tensor, under the name of a
+    """Return the response with values per token: row `row` of each tensor, under the name of a
     field.
     """
     count = len(response.token_ids)
-    # nine digits tell float32 numbers apart
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
+        # nine digits distinguish all float32 numbers
         name: tuple(float(f"{value:.9g}") for value in values_BT[row, :count].tolist())
         for name, values_BT in tensors_BT.items()
         if values_BT is not None
     }
-    return replace(response, **found)
+    return replace(response, **fields)
 
 
 def token_advantages(
     rows: Sequence[Rewarded], group_size: int, estimator: Estimator
 ) -> list[tuple[float, ...]]:
-    """Advantages of each row's tokens; `group_size` rows after one another answer one prompt."""
+    """Return the advantages of each row's tokens. Each `group_size` successive rows are a group."""
     groups = [rows[start : start + group_size] for start in range(0, len(rows), group_size)]
     return list(chain.from_iterable(estimator(groups)))
 
@@ -52,8 +52,8 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
 
 
 def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.Tensor:
-    """Ragged rows as float32 of the shape of `like_BT`: column t is sampled token t, what is
-    beyond a row's end is 0.
+    """Return rows of different lengths as a float32 tensor of the shape and on the device of
+    `like_BT`. Column t is sampled token t; values after a row's end are 0.
     """
     import torch
 
@@ -63,7 +63,9 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.T
     return filled_BT.to(like_BT.device)
 
 
-def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
+def without(
+    rows: Sequence[int], batch: dict[str, torch.Tensor], accelerator: Accelerator
+) -> dict[str, torch.Tensor]:
     """Return the batch with the tokens of some rows masked: they count neither in the number of
     tokens nor in the KL.
     """
@@ -104,13 +106,12 @@ def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.
 def whole_responses(
     logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, mask_BT: torch.Tensor
 ) -> torch.Tensor:
-    """What `old_logprobs_BT` would have to be for every token's ratio to be its whole
-    response's, π(o) / π_old(o) = exp Σ_t log π/π_old: a loss by token that is given these, with
-    the gradient that they carry, has that ratio and its gradient.
+    """Return old log-probabilities with which a loss per token computes, for every token, the ratio
+    of the whole response, π(o) / π_old(o) = exp Σ_t log π/π_old, and its gradient.
 
-    The ratio is kept between e⁻²⁰ and e²⁰ *(ours)*: a sum over hundreds of tokens overflows;
-    beyond, its gradient is 0. The loss has to bound it more nearly: for a negative advantage it
-    takes the ratio as it is.
+    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
+    overflow; outside, its gradient is 0. The loss needs a closer bound for negative advantages,
+    where the clipped surrogate takes the unclipped ratio.
     """
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
     return logprobs_BT.float() - log_ratio_B[:, None]
@@ -119,8 +120,8 @@ def whole_responses(
 def kl_of(
     logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0
 ) -> torch.Tensor:
-    """A token's part of the KL to the reference ρ, no larger than `most`: k1 = log π/ρ, k3 = ρ/π
-    − 1 − log ρ/π.
+    """Return each token's estimate of the KL to the reference policy ρ, clamped to ±`most`:
+    k1 = log π/ρ, k3 = ρ/π − 1 − log ρ/π.
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT

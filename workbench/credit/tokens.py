@@ -1,9 +1,8 @@
-"""Which characters of a text each token holds.
+"""Compute which characters of a text belong to each token.
 
-Offsets of sampled text are computed from the sampled ids, never by encoding the text again:
-re-encoding may split the text differently. Text that was not sampled is encoded, or split into
-words. A character (code point) belongs to the token that holds its last byte; special tokens
-hold none.
+Offsets of sampled text are computed from the sampled ids, never by encoding the text again, which
+may split it differently. Text that was not sampled is encoded or split into words. A character
+(code point) belongs to the token with its last byte. Special tokens have no characters.
 """
 
 from __future__ import annotations
@@ -12,58 +11,54 @@ import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.text.sections import opened
 from workbench.types import WorkbenchError
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
 Offsets = tuple[tuple[int, int], ...]
 
 REPLACEMENT = "\ufffd"
-# tokens decoded again as context by the generic path; more than the 4 bytes a character can be
-# split over
+# tokens of context for incremental decoding; a character has up to 4 bytes, each maybe a token
 WINDOW = 6
 
 
-def decode(tokenizer: Any, ids: Sequence[int]) -> str:
-    """The text of `ids` without special tokens, exactly as decoded (nothing stripped, no spaces
-    tidied).
-    """
+def decode(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
+    """Return the text of `ids` without special tokens, with all white space unchanged."""
     return tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
-def offsets_from_ids(tokenizer: Any, ids: Sequence[int]) -> tuple[str, Offsets]:
-    """The decoded text and, for each id, its half-open range of characters in it (empty for
-    special tokens).
+def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, Offsets]:
+    """Return the decoded text and, for each id, its half-open range of characters, which is empty
+    for special tokens.
 
-    The ranges are contiguous and cover the text. Byte-level tokenizers are followed byte by
-    byte; any other tokenizer by incremental decoding.
+    The ranges are contiguous and cover the text. For byte-level tokenizers they are computed from
+    the bytes of each token, for others by incremental decoding.
     """
     text = decode(tokenizer, ids)
     special = set(tokenizer.all_special_ids)
-    kept = [token for token in ids if token not in special]
-    ends = _byte_level_ends(tokenizer, kept, text)
+    text_ids = [token for token in ids if token not in special]
+    ends = _byte_level_ends(tokenizer, text_ids, text)
     if ends is None:
-        ends = _windowed_ends(tokenizer, kept, text)
+        ends = _windowed_ends(tokenizer, text_ids, text)
     if ends is None:
-        ends = _prefix_ends(tokenizer, kept, text)
-    offsets, start, position = [], 0, 0
+        ends = _prefix_ends(tokenizer, text_ids, text)
+    offsets, start, remaining = [], 0, iter(ends)
     for token in ids:
-        if token in special:
-            offsets.append((start, start))
-            continue
-        offsets.append((start, ends[position]))
-        start, position = ends[position], position + 1
+        end = start if token in special else next(remaining)
+        offsets.append((start, end))
+        start = end
     return text, tuple(offsets)
 
 
-def prefill(tokenizer: Any, prompt_ids: Sequence[int] = ()) -> str:
-    """What a prompt leaves open for the response to go on with, such as "<think>\\n"; "" if it
-    opens nothing.
+def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
+    """Return the tag that a prompt leaves open for the response, such as "<think>\\n", or "".
 
-    Only what the chat template adds behind the last role header counts, never what a question
-    says. With `prompt_ids` it counts where the prompt ends with it; without them the prompt is
-    taken for one that the template made.
+    Only text that the chat template adds after the last role header counts, not the text of a
+    question. With `prompt_ids`, the prompt must end with the template's text.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -72,9 +67,12 @@ def prefill(tokenizer: Any, prompt_ids: Sequence[int] = ()) -> str:
 
 
 @lru_cache(maxsize=8)
-def _generation_prompt(tokenizer: Any, template: str) -> tuple[tuple[int, ...], str]:
-    """The ids that a chat template adds for the response to follow, the role header and what it
-    opens; and that as text.
+def _generation_prompt(
+    tokenizer: PreTrainedTokenizerBase, template: str
+) -> tuple[tuple[int, ...], str]:
+    """Return the ids that a chat template adds before a response, and the tag that they leave open.
+
+    `template` is the tokenizer's own; as an argument it is part of the cache's key.
     """
     if not template:
         return (), ""
@@ -92,10 +90,10 @@ def _generation_prompt(tokenizer: Any, template: str) -> tuple[tuple[int, ...], 
 
 
 def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
-    """Decode UTF-8 with one U+FFFD per ill-formed part; also the byte position at which each
-    character is complete.
+    """Decode UTF-8 with one U+FFFD for each ill-formed part. Return the text and the byte position
+    after each character.
     """
-    if data.isascii():  # as most text is
+    if data.isascii():  # the usual case, and fast
         return data.decode(), list(range(1, len(data) + 1))
     text: list[str] = []
     ends: list[int] = []
@@ -120,7 +118,7 @@ def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
 
 @cache
 def _byte_of_character() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for (GPT-2's table)."""
+    """Return the byte for each character of a byte-level vocabulary (GPT-2's table)."""
     printable = [
         *range(ord("!"), ord("~") + 1),
         *range(ord("¡"), ord("¬") + 1),
@@ -134,16 +132,18 @@ def _byte_of_character() -> dict[str, int]:
 
 @lru_cache(maxsize=65536)
 def _bytes_of_token(token: str) -> bytes:
-    """What a token of a byte-level vocabulary stands for; one outside its alphabet (an added
-    one, say) for its own text.
+    """Return the bytes of a token in a byte-level vocabulary. A token with other characters, such
+    as an added token, stands for its own text.
     """
     table = _byte_of_character()
     in_alphabet = all(character in table for character in token)
     return bytes(table[character] for character in token) if in_alphabet else token.encode()
 
 
-def _byte_level_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int] | None:
-    """For each id the number of characters complete after it; None when the tokenizer is not
+def _byte_level_ends(
+    tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str
+) -> list[int] | None:
+    """Return the number of complete characters after each id; None if the tokenizer is not
     byte-level.
     """
     tokens = tokenizer.convert_ids_to_tokens(list(ids))
@@ -162,9 +162,11 @@ def _byte_level_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int]
     return ends
 
 
-def _windowed_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int] | None:
-    """Incremental decoding with a few tokens of context; None if its pieces do not add up to
-    `text`.
+def _windowed_ends(
+    tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str
+) -> list[int] | None:
+    """Return the number of characters after each id by incremental decoding with a few tokens of
+    context; None if the pieces do not add up to `text`.
     """
     ends: list[int] = []
     done, context, read = "", 0, 0
@@ -179,56 +181,53 @@ def _windowed_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int] |
     return ends if done == text else None
 
 
-def _prefix_ends(tokenizer: Any, ids: Sequence[int], text: str) -> list[int]:
-    """The safe and slow way: decode every prefix, count how many characters of `text` it already
-    agrees on.
+def _prefix_ends(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str) -> list[int]:
+    """Return the number of characters after each id by decoding every prefix, which is slow but
+    works with any tokenizer.
     """
-    ends, floor = [], 0
-    for position in range(len(ids)):
-        prefix = decode(tokenizer, ids[: position + 1])
-        agreed = 0
-        while agreed < min(len(prefix), len(text)) and prefix[agreed] == text[agreed]:
-            agreed += 1
-        floor = len(text) if position + 1 == len(ids) else max(floor, agreed)
-        ends.append(floor)
-    return ends
+    ends, end = [], 0
+    for position in range(1, len(ids)):
+        prefix = decode(tokenizer, ids[:position])
+        # the end of a prefix may decode differently without the next tokens
+        pairs = enumerate(zip(prefix, text, strict=False))
+        common = next((at for at, (a, b) in pairs if a != b), min(len(prefix), len(text)))
+        end = max(end, common)
+        ends.append(end)
+    return [*ends, len(text)] if ids else []
 
 
-# A run of characters between spaces is a word, with the spaces before it; so is each character of a
-# script without spaces.
+# characters between spaces, or one character of a script without spaces, with the spaces before it
 _WORD = re.compile(
     r"\s*(?:[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)"
 )
 
 
 def words(text: str) -> Offsets:
-    """Offsets of text that no tokenizer has seen: one token per word, contiguous and covering
-    the text.
+    """Return the offsets of text without a tokenizer: one token for each word. The offsets are
+    contiguous and cover the text.
     """
     ends = [match.end() for match in _WORD.finditer(text)]
     if text:
-        # trailing space belongs to the last word; a text of spaces alone is one word
+        # final spaces belong to the last word; a text of only spaces is one word
         ends[-1:] = [len(text)]
     return tuple(zip([0, *ends], ends, strict=False))
 
 
-def encode(tokenizer: Any, text: str) -> tuple[tuple[int, ...], Offsets]:
-    """Ids and offsets of text that was not sampled, by the rule above: contiguous, covering the
+def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ...], Offsets]:
+    """Return ids and offsets of text that was not sampled. The offsets are contiguous and cover the
     text.
 
     Raises:
-        WorkbenchError: the tokenizer does not say which characters its tokens come from (it is not
-            a fast one).
+            WorkbenchError: the tokenizer is not a fast one, which alone return offsets.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(
-            "this tokenizer cannot say where its tokens stand in a text: name a fast one, or use"
-            " words"
+            "this tokenizer does not return offsets: name a fast tokenizer, or use words"
         )
     coded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     spans = [tuple(span) for span in coded["offset_mapping"]]
-    # Tokens that share a character, as the bytes of an emoji do, are all given it; it is the last
-    # one's. What a tokenizer drops, such as spaces, goes to the token after it.
+    # The tokenizer gives a character to all its tokens, such as the bytes of an emoji; here it
+    # belongs to the last one. Characters without a token, such as spaces, go to the next token.
     following = [start for start, _ in spans[1:]]
     ends: list[int] = []
     for (_, end), after in zip(spans, following, strict=False):

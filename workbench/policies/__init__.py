@@ -1,4 +1,4 @@
 """Policies, one file per task: `load` loads them by name, `weights` checks their weights.
 `generate` samples responses with an engine: `hf` (transformers, with `decode`) or `vllm`. `serve`
-runs a judge model behind vLLM's server.
+runs vLLM's server for a judge model.
 """

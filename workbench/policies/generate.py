@@ -1,32 +1,36 @@
-"""Questions -> responses, by one signature whatever runs the model: an engine completes prompts,
-the rest is the same for all.
+"""Sample responses to questions from a policy, with any engine.
 
-`hf` is the engine of transformers, `vllm` that of vLLM. An engine is a function of token ids and
-`Sampling`, bound into a `Policy` where that is loaded (`workbench.policies.load`).
+An engine is a function from prompts and `Sampling` to completions, as token ids: `hf` uses
+transformers, `vllm` uses vLLM. `workbench.policies.load` binds it into a `Policy`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.credit.tokens import offsets_from_ids, prefill
 from workbench.types import Question, Response, WorkbenchError
 
-# sampled ids, the end token included, and their log-probabilities or ()
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# sampled ids with the end token, and their log-probabilities or ()
 Completion = tuple[list[int], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How responses are drawn. `logprobs` asks for each sampled token's log-probability under
-    the policy at temperature 1.
+    """How responses are sampled.
 
-    `batch_size` is how many are computed at once, by default as many as suit the model. `seeds`,
-    one for each question, stand in the place of `seed`: what is sampled for a question then is
-    the same whatever is asked beside it. `rows`, one for each prompt, stand for its place where
-    this is a part of a batch: which row of the whole's random numbers it is drawn by.
+    Attributes:
+        batch_size: responses computed at once; None for a default that depends on the model's size.
+        logprobs: also return the log-probability of each sampled token, at temperature 1.
+        seeds: one for each question, instead of `seed`. The samples of a question then do not
+            depend on the other questions.
+        rows: for each prompt its row in the random numbers of a larger batch, of which the prompts
+            are a part.
     """
 
     max_new_tokens: int
@@ -43,16 +47,17 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Policy:
-    """A loaded policy: its tokenizer, the ids that end a response, and the engine that completes
-    prompts.
+    """A loaded policy.
 
-    `model` is the model in memory, for what looks inside it; None where an engine of its own
-    holds it. `positions` is how many tokens prompt and response may have together; None where
-    the model does not say.
+    Attributes:
+        stop_ids: ids that end a response.
+        complete: the engine, which completes prompts.
+        model: the `PreTrainedModel` in memory; None if the engine does not expose it.
+        positions: largest number of tokens of prompt and response together; None if unknown.
     """
 
     name: str
-    tokenizer: Any
+    tokenizer: PreTrainedTokenizerBase
     stop_ids: tuple[int, ...]
     # prompts, stop ids, sampling
     complete: Callable[[list[list[int]], Sequence[int], Sampling], list[Completion]]
@@ -60,8 +65,10 @@ class Policy:
     positions: int | None = None
 
 
-def prompt_ids(tokenizer: Any, questions: Sequence[Question]) -> list[list[int]]:
-    """The token ids each question is prompted with, its generation prompt included."""
+def prompt_ids(
+    tokenizer: PreTrainedTokenizerBase, questions: Sequence[Question]
+) -> list[list[int]]:
+    """Return the token ids of each question's prompt, with the generation prompt."""
     conversations = [question.messages() for question in questions]
     if not conversations:
         return []
@@ -74,21 +81,20 @@ def prompt_ids(tokenizer: Any, questions: Sequence[Question]) -> list[list[int]]
 def generate(
     policy: Policy, questions: Sequence[Question], *, step: int | None = None, **sampling: Any
 ) -> list[Response]:
-    """Answer every question as `Sampling(**sampling)` says; responses come question by question,
-    sample by sample.
+    """Sample responses with `Sampling(**sampling)`, in the order of the questions and samples.
 
-    The result depends on the arguments alone.
+    The result depends only on the arguments.
 
     Raises:
-        WorkbenchError: several greedy samples, which would all be the same; no room for a token.
+        WorkbenchError: several greedy samples, which would be equal, or `max_new_tokens` < 1.
     """
     how = Sampling(**sampling)
     if how.max_new_tokens < 1:
         raise WorkbenchError(f"max_new_tokens is {how.max_new_tokens}: it must be at least 1")
     if how.greedy and how.samples != 1:
         raise WorkbenchError(
-            f"greedy decoding gives one response a question, not {how.samples}: use samples=1 or"
-            " sampling"
+            f"greedy decoding gives one response for each question, not {how.samples}: use"
+            " samples=1 or sampling"
         )
     assert len(how.seeds) in (0, len(questions)), (len(how.seeds), len(questions))
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]
@@ -111,7 +117,7 @@ def generate(
 
 
 def as_response(
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase,
     question: Question,
     ids: Sequence[int],
     stop_ids: Sequence[int],
@@ -121,10 +127,9 @@ def as_response(
     prompt_ids: Sequence[int] = (),
     logprobs: Sequence[float] = (),
 ) -> Response:
-    """A `Response` from sampled ids (the end token included, if it was sampled).
+    """Return a `Response` from sampled ids, with the end token if it was sampled.
 
-    Its group is the question; in training, where one question is asked in many steps, the
-    question at that step.
+    Its group is "QUESTION", or "QUESTION/STEP" in training, which may repeat a question.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     text, offsets = offsets_from_ids(tokenizer, ids)

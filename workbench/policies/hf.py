@@ -1,35 +1,41 @@
-"""transformers: prompts -> sampled token ids, on CPU or GPU."""
+"""The engine of transformers: complete prompts on a CPU or GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.policies.decode import Prompt, decode, plain_model
 from workbench.policies.generate import Completion, Sampling
 
-# responses at once, and of a model with fewer parameters
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+# default batch size, and that of models with fewer than SMALL parameters
 ROWS, ROWS_OF_SMALL, SMALL = 128, 512, 20_000_000
-SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
+SCORED = 16  # rows of log-probabilities at once; memory is rows × tokens × vocabulary
 
 T = TypeVar("T")
 
 
 def default_rows(parameters: int) -> int:
-    """Responses that are computed at once unless a batch size is given."""
+    """Return the default batch size of a model."""
     return ROWS_OF_SMALL if parameters < SMALL else ROWS
 
 
 def complete(
-    model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
+    model: PreTrainedModel,
+    pad: int,
+    prompts: list[list[int]],
+    stop_ids: Sequence[int],
+    how: Sampling,
 ) -> list[Completion]:
-    """A completion for each prompt, in order: its sampled ids, and their log-probabilities where
-    `how` asks for them.
+    """Return a completion for each prompt, in order, with log-probabilities if `how.logprobs`.
 
-    Sampling starts from `how.seed`, and the caller's random state is left as it was. With
-    `how.seeds` each question's samples are computed by themselves, so that not even rounding
-    depends on the others.
+    The caller's random state does not change. With `how.seeds`, the samples of each question are
+    computed in a separate batch, so that they do not depend on the others even in rounding.
     """
     import torch
 
@@ -37,13 +43,13 @@ def complete(
         groups = [
             prompts[start : start + how.samples] for start in range(0, len(prompts), how.samples)
         ]
-        alone = [replace(how, seed=seed, seeds=()) for seed in how.seeds]
         return [
-            one
-            for group, own in zip(groups, alone, strict=True)
-            for one in complete(model, pad, group, stop_ids, own)
+            completion
+            for group, seed in zip(groups, how.seeds, strict=True)
+            for completion in complete(
+                model, pad, group, stop_ids, replace(how, seed=seed, seeds=())
+            )
         ]
-
     order = longest_first(prompts)
     how = replace(how, rows=tuple(how.rows[index] for index in order)) if how.rows else how
     sorted_prompts = [tuple(prompts[index]) for index in order]
@@ -67,26 +73,28 @@ def complete(
 
 
 def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
-    """In which order prompts are begun: being out of memory then shows early, and equal prompts
-    and those that begin alike are neighbours."""
+    """Return the indices of the prompts in the order of their start.
+
+    The longest come first, so that running out of memory shows early. Prompts with the same
+    beginning are neighbours.
+    """
     return sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))
 
 
 def token_logprobs(
-    model: Any, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
+    model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[tuple[float, ...]]:
-    """For each (prompt ids, sampled ids) the log-probability of every sampled id, at temperature
-    1.
+    """Return the log-probability of each sampled id at temperature 1, for each pair of prompt ids
+    and sampled ids.
     """
     import torch
 
     if not pairs:
         return []
     input_ids_BT, mask_BT = _left_pad(model, pad, [prompt + sampled for prompt, sampled in pairs])
-    logits_BTV = model(input_ids=input_ids_BT, attention_mask=mask_BT, use_cache=False).logits[
-        :, :-1
-    ]
-    logprobs_BTV = torch.log_softmax(logits_BTV.float(), dim=-1)
+    output = model(input_ids=input_ids_BT, attention_mask=mask_BT, use_cache=False)
+    # the logits of a column predict the next token
+    logprobs_BTV = torch.log_softmax(output.logits[:, :-1].float(), dim=-1)
     sampled_BT = logprobs_BTV.gather(-1, input_ids_BT[:, 1:, None]).squeeze(-1)
     return [
         tuple(row[len(row) - len(ids) :].tolist())
@@ -95,27 +103,23 @@ def token_logprobs(
 
 
 def by_generate(
-    model: Any,
+    model: PreTrainedModel,
     pad: int,
     prompts: Sequence[Prompt],
     stop_ids: Sequence[int],
     how: Sampling,
     size: int,
 ) -> list[list[int]]:
-    """As `decode`, by transformers' `generate`, which any model has: each batch waits for its
-    longest completion.
+    """Do the same as `decode` by transformers' `generate`, for models that `decode` cannot run.
+    Each batch takes as long as its longest completion.
     """
     from transformers import GenerationConfig
 
-    settings: dict[str, Any] = {"do_sample": False}
-    if not how.greedy:
-        settings = {
-            "do_sample": True,
-            "temperature": how.temperature,
-            "top_p": how.top_p,
-            "top_k": 0,
-        }
+    settings = (
+        {} if how.greedy else {"temperature": how.temperature, "top_p": how.top_p, "top_k": 0}
+    )
     config = GenerationConfig(
+        do_sample=not how.greedy,
         max_new_tokens=how.max_new_tokens,
         use_cache=True,
         repetition_penalty=1.0,
@@ -137,13 +141,16 @@ def by_generate(
 
 
 def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
-    """Cut the padding after the first end token; the end token itself stays."""
+    """Remove the padding after the first end token, and keep the end token."""
     return next(
         (ids[: position + 1] for position, token in enumerate(ids) if token in stop_ids), ids
     )
 
 
-def _left_pad(model: Any, pad: int, sequences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+def _left_pad(
+    model: PreTrainedModel, pad: int, sequences: Sequence[Sequence[int]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the ids and the attention mask, (B, T) each."""
     import torch
 
     width = max(len(ids) for ids in sequences)

@@ -1,6 +1,4 @@
-"""Policies by name: a checkpoint's folder, an adapter, a run or a hub name -> a `Policy` in
-memory.
-"""
+"""Load policies by name: a checkpoint's folder, an adapter, a run or a hub name."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.policies import hf, vllm, weights
 from workbench.policies.generate import Completion, Policy, Sampling
@@ -23,10 +21,18 @@ from workbench.util.hub import check_adapter, from_disk_or_hub
 from workbench.util.subprocess import environment
 from workbench.util.threads import use_threads
 
+if TYPE_CHECKING:
+    from transformers import (
+        BitsAndBytesConfig,
+        GenerationConfig,
+        PreTrainedModel,
+        PreTrainedTokenizerBase,
+    )
+
 REMEDY = "name a folder with config.json, model.safetensors and a tokenizer"
 MERGE = "merge it, `workbench export RUN --merged DIR`, and name DIR; or leave --engine at hf"
 
-Engine = Literal["hf", "vllm"]  # what generates: transformers or vLLM
+Engine = Literal["hf", "vllm"]  # transformers or vLLM
 
 
 def load_policy(
@@ -39,21 +45,19 @@ def load_policy(
     """Load a policy for generation.
 
     Args:
-        name: a local folder (a full checkpoint, or a LoRA adapter, or a run folder with one
-        under `policy/`), or a
-            hub name. Only safetensors weights are read (of an adapter by its hub name, what
-            torch's weights-only loader
-            takes), and no code from the folder is run.
+        name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
+            `policy/`), or a hub name. Only safetensors weights are read (for the hub name of an
+            adapter also those that torch's weights-only loader accepts), and no code from the
+            folder is run.
         base: the model under an adapter; by default the one that the adapter names.
-        device: "cpu", "cuda", …; by default the GPU where there is one, and another process where
-        Unsloth has changed transformers' models in this one: the policy has no `model` then.
-        engine: "vllm" generates by vLLM, which is another package and chooses the device itself.
-        It takes most of a GPU's
-            memory, for one model a process: the next one ends it.
+        device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth has patched
+            transformers' models in this process, the default is a subprocess, and the policy has
+            no `model`.
+        engine: "vllm" chooses the device itself and takes most of a GPU's memory. A process can
+            hold one such policy; loading the next one ends it.
 
     Raises:
-        WorkbenchError: there is no such policy, it has no weights that can be read, or there is
-        no such engine here.
+        WorkbenchError: unknown policy, unreadable weights, or an engine that is not available.
     """
     import torch
 
@@ -61,7 +65,7 @@ def load_policy(
     if engine == "vllm":
         return _by_vllm(str(name), base)
     if device is None and "unsloth" in sys.modules:
-        return _load_apart(str(name), base)
+        return _load_in_subprocess(str(name), base)
     model, tokenizer = _checked(
         name, base, device or ("cuda" if torch.cuda.is_available() else "cpu")
     )
@@ -69,7 +73,7 @@ def load_policy(
 
 
 def check_engine(engine: str) -> None:
-    """Raise a WorkbenchError for an engine that there is not, at all or on this machine."""
+    """Raise a WorkbenchError for an unknown engine, or one that is not installed."""
     if engine not in get_args(Engine):
         raise WorkbenchError(f"no engine '{engine}': choose one of {', '.join(get_args(Engine))}")
     if engine == "vllm":
@@ -77,16 +81,18 @@ def check_engine(engine: str) -> None:
 
 
 def check_weights(name: str) -> None:
-    """Raise a WorkbenchError for a whole model whose files do not hold its weights; none of them
-    is read.
+    """Raise a WorkbenchError if the files of a full checkpoint do not have its weights. Only their
+    names and shapes are read.
     """
     _checked(name, None, "meta")
 
 
 def _by_vllm(name: str, base: str | Path | None) -> Policy:
-    """The policy that generates by vLLM. Its weights are checked as `load_policy` does: vLLM
-    fills what is missing with whatever the memory holds."""
-    adapter, folder = _places(name, base)
+    """Return the policy with vLLM as its engine.
+
+    Its weights are checked first: vLLM leaves missing weights uninitialised.
+    """
+    adapter, folder = _locate(name, base)
     model, tokenizer = _checked(name, base, "meta")
     with weights.loading(name, MERGE if adapter else "leave --engine at hf"):
         engine = vllm.load(folder, adapter, _rank(adapter))
@@ -99,11 +105,13 @@ def _by_vllm(name: str, base: str | Path | None) -> Policy:
     )
 
 
-def _checked(name: str | Path, base: str | Path | None, device: str) -> tuple[Any, Any]:
-    """Model and tokenizer of a policy whose weights are those that its files should have, an
-    adapter merged into its base. On "meta" their names and shapes were checked alone, and
-    nothing is in memory."""
-    adapter, folder = _places(name, base)
+def _checked(
+    name: str | Path, base: str | Path | None, device: str
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Return a policy's model, with its adapter merged, and its tokenizer, after checking the
+    weights. On the device "meta" only names and shapes are checked, and no weight is in memory.
+    """
+    adapter, folder = _locate(name, base)
     if adapter:
         check_adapter(adapter)
     weights.verify(adapter or Path(name))
@@ -115,7 +123,7 @@ def _checked(name: str | Path, base: str | Path | None, device: str) -> tuple[An
 
 
 def _rank(adapter: Path | None) -> int:
-    """The largest rank in an adapter; 0 for none."""
+    """Return the largest rank in an adapter; 0 without an adapter."""
     if adapter is None:
         return 0
     config = weights.adapter_config(adapter)
@@ -123,9 +131,9 @@ def _rank(adapter: Path | None) -> int:
     return max((rank for rank in ranks if isinstance(rank, int)), default=0)
 
 
-def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
-    """Wrap a model in memory. Its own sampling defaults are dropped: only what the caller asks
-    for is applied.
+def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:
+    """Return a model in memory as a policy. The model's own sampling defaults are removed, so that
+    only the caller's settings apply.
     """
     from transformers import GenerationConfig
 
@@ -142,52 +150,58 @@ def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
     )
 
 
-def _load_apart(name: str, base: str | Path | None) -> Policy:
-    """As `load_policy`, but another process generates with it."""
+def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
+    """Return a policy that generates in a subprocess."""
     from transformers import AutoConfig, GenerationConfig
 
-    _, folder = _places(name, base)
+    _, folder = _locate(name, base)
     tokenizer = load_tokenizer(folder)
     try:
-        declared = from_disk_or_hub(GenerationConfig.from_pretrained, folder)
+        config = from_disk_or_hub(GenerationConfig.from_pretrained, folder)
     except OSError:
-        declared = GenerationConfig.from_model_config(
+        config = GenerationConfig.from_model_config(
             from_disk_or_hub(AutoConfig.from_pretrained, folder)
         )
-    of = {"folder": name, "base": None if base is None else str(base)}
-    return Policy(name, tokenizer, _stop_ids(tokenizer, declared), partial(_complete_apart, of))
+    complete = partial(_complete_in_subprocess, name, None if base is None else str(base))
+    return Policy(name, tokenizer, _stop_ids(tokenizer, config), complete)
 
 
-def _complete_apart(
-    of: dict[str, Any], prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
+def _complete_in_subprocess(
+    folder: str,
+    base: str | None,
+    prompts: list[list[int]],
+    stop_ids: Sequence[int],
+    how: Sampling,
 ) -> list[Completion]:
-    """Complete prompts in another process, which loads the policy for this call."""
+    """Complete prompts in a subprocess, which loads the policy for this call."""
     import torch
 
-    asked = {"prompts": prompts, "stop_ids": list(stop_ids), "sampling": asdict(how)}
-    job = {**of, **asked, "threads": torch.get_num_threads()}
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-c",
-            "from workbench.policies.load import answer_apart; answer_apart()",
-        ],
+    job = {
+        "folder": folder,
+        "base": base,
+        "prompts": prompts,
+        "stop_ids": list(stop_ids),
+        "sampling": asdict(how),
+        "threads": torch.get_num_threads(),
+    }
+    code = "from workbench.policies.load import run_job; run_job()"
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", code],
         input=json.dumps(job),
         env=environment(),
         stdout=subprocess.PIPE,
         text=True,
     )
-    if done.returncode:
+    if process.returncode:
         raise WorkbenchError(
-            f"generating with '{of['folder']}' in a process of its own failed; the reason stands"
-            " above"
+            f"generating with '{folder}' in a subprocess failed; see its error message above"
         )
-    return [(ids, tuple(logprobs)) for ids, logprobs in json.loads(done.stdout.splitlines()[-1])]
+    # loading may print lines before the result
+    return [(ids, tuple(logprobs)) for ids, logprobs in json.loads(process.stdout.splitlines()[-1])]
 
 
-def answer_apart() -> None:
-    """Run by the other process: a job of `_complete_apart` on stdin, completions on stdout."""
+def run_job() -> None:
+    """Run a job of `_complete_in_subprocess` from stdin, and print its completions."""
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
         policy = load_policy(job["folder"], base=job["base"])
@@ -195,42 +209,44 @@ def answer_apart() -> None:
         print(json.dumps(policy.complete(job["prompts"], job["stop_ids"], how)))
 
 
-def _places(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
-    """The folder of the policy's adapter, if it is one, and the checkpoint that holds the
-    weights below.
-    """
+def _locate(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
+    """Return the folder of a policy's adapter, or None, and the full checkpoint under it."""
     adapter = adapter_folder(Path(name))
     return adapter, str(base or adapter_base(adapter)) if adapter else str(name)
 
 
-def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
-    """The ids that end a response: the tokenizer's, and those that a generation config names."""
-    named = declared.eos_token_id
+def _stop_ids(tokenizer: PreTrainedTokenizerBase, config: GenerationConfig) -> tuple[int, ...]:
+    """Return the ids that end a response, from the tokenizer and the generation config."""
+    ids = config.eos_token_id
     return tuple(
-        sorted({tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])} - {None})
+        sorted({tokenizer.eos_token_id, *(ids if isinstance(ids, list) else [ids])} - {None})
     )
 
 
 def load_checkpoint(
-    folder: str, *, device: str, dtype: str | None = None, quantisation: Any = None
-) -> tuple[Any, Any]:
-    """Load a full checkpoint as (model, tokenizer), with padding on the left. `dtype` is float32 on
-    a CPU and bfloat16 on a GPU by default, whatever type is stored.
+    folder: str,
+    *,
+    device: str,
+    dtype: str | None = None,
+    quantisation: BitsAndBytesConfig | None = None,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load the model and the tokenizer of a full checkpoint, with padding on the left.
 
-    On the device "meta" no weight is read, but whether the files have all of them, and no other.
-    `quantisation` is a config of transformers', by which the layers' matrices are held in fewer
-    bits.
+    Args:
+        device: on "meta" no weight is read; the names and shapes in the files are still checked.
+        dtype: by default float32 on a CPU and bfloat16 on a GPU, whatever type is stored.
+        quantisation: transformers' config for layers with fewer bits.
     """
     import torch
     from transformers import AutoModelForCausalLM
 
-    if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it, too
+    if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it too
         check_adapter(Path(folder))
     tokenizer = load_tokenizer(folder)
     dtype = dtype or ("float32" if device == "cpu" else "bfloat16")
-    where: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
+    options: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
     if quantisation:
-        where["quantization_config"] = quantisation
+        options["quantization_config"] = quantisation
     with weights.loading(folder, REMEDY), _quiet_loading():
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained,
@@ -239,15 +255,15 @@ def load_checkpoint(
             use_safetensors=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
-            **where,
+            **options,
         )
     weights.check_loaded(folder, info)
     weights.check_finite(folder, model)
     return model if quantisation else model.to(device), tokenizer
 
 
-def load_tokenizer(folder: str) -> Any:
-    """The tokenizer of a full checkpoint; padding on the left."""
+def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a full checkpoint, with padding on the left."""
     from transformers import AutoTokenizer
 
     check_policy_name(folder)
@@ -262,11 +278,10 @@ def load_tokenizer(folder: str) -> Any:
 
 
 def check_policy_name(name: str) -> None:
-    """Refuse what is neither a policy's folder nor can be a hub name ("owner/model"), before
-    anything is loaded.
+    """Raise a WorkbenchError if `name` is neither a policy's folder nor of the form of a hub name,
+    "owner/model".
 
-    A name whose first part is a local folder, or "runs", is a path and never looked up on the
-    hub.
+    A name whose first part is a local folder or "runs" is a path, and is not looked up on the hub.
     """
     path = Path(name).expanduser()
     if path.is_dir():
@@ -277,7 +292,7 @@ def check_policy_name(name: str) -> None:
         or path.parts[0] == "runs"
         or Path(path.parts[0]).exists()
     ):
-        near = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
+        parent = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(
             f"no policy folder '{name}': {describe_runs(near)}; name a run's or a model's folder,"
             " or a hub name owner/model"
@@ -285,7 +300,7 @@ def check_policy_name(name: str) -> None:
 
 
 def _check_checkpoint(folder: Path, name: str) -> None:
-    """Refuse a folder without an adapter that holds no full checkpoint either."""
+    """Raise a WorkbenchError if a folder without an adapter has no full checkpoint."""
     if not (folder / "config.json").is_file():
         raise WorkbenchError(
             f"policy folder '{name}' has neither config.json nor adapter_config.json"
@@ -295,22 +310,19 @@ def _check_checkpoint(folder: Path, name: str) -> None:
         raise WorkbenchError(
             f"cannot read '{name}/config.json': it is not a JSON object of distinct keys"
         )
-    if "method" in config:  # a run's; that of a model has "model_type"
+    if "method" in config:  # the config of a run; that of a model has "model_type"
         raise WorkbenchError(
-            f"the run '{name}' is unfinished: repeat its train command, and it goes on where it"
-            " stopped"
+            f"the run '{name}' is unfinished: repeat its train command to resume it"
         )
 
 
 def adapter_folder(path: Path) -> Path | None:
-    """Where the LoRA adapter of a run folder (or of an adapter folder) lies; None for anything
-    else.
-    """
+    """Return the folder of the LoRA adapter in a run or adapter folder; None if there is none."""
     return next((p for p in (path, path / "policy") if (p / "adapter_config.json").is_file()), None)
 
 
 def adapter_base(adapter: Path) -> str:
-    """The model that an adapter was trained on, as its adapter_config.json names it."""
+    """Return the model under an adapter, from its adapter_config.json."""
     config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
         raise WorkbenchError(
@@ -321,7 +333,9 @@ def adapter_base(adapter: Path) -> str:
 
 @contextmanager
 def _quiet_loading() -> Iterator[None]:
-    """No bar for loading weights where nobody watches: a log would get one line per update."""
+    """Hide the progress bar of loading unless stderr is a terminal: in a log it would write a line
+    per update.
+    """
     from transformers.utils import logging
 
     was_on = logging.is_progress_bar_enabled()

@@ -1,8 +1,8 @@
-"""A judge's model behind vLLM's OpenAI-compatible server on this machine: `workbench judge serve`.
+"""Serve a judge model by vLLM's OpenAI-compatible server on this machine: `workbench judge serve`.
 
-The server is a process that ends with the one that began it, in whatever way that ends
-(`workbench.util.subprocess`). vLLM could hold replies to a form. It is not asked to: a model that
-cannot judge would give labels then, where now it gives no verdict.
+The server is a subprocess that ends with this process, however this process ends
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used: with it, a model that cannot
+judge would still return labels instead of no verdict.
 """
 
 from __future__ import annotations
@@ -24,16 +24,20 @@ from workbench.types import WorkbenchError
 from workbench.util.disk import cache_folder
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
-HOST = "127.0.0.1"  # this machine alone: the server asks nobody for a key
+HOST = "127.0.0.1"  # only this machine, because the server requires no key
 MODULE = "vllm.entrypoints.openai.api_server"
-ENDING = 20.0  # seconds that a server may take to end
-LOOK, PATIENCE = 0.5, 5.0  # seconds between two looks at whether it is ready, and for one of them
+STOP_TIMEOUT = 20.0  # seconds after the interrupt until the server is killed
+POLL_INTERVAL, POLL_TIMEOUT = 0.5, 5.0  # seconds
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is ready, at `url`, with its model under the name that requests give. `log`
-    is what it prints.
+    """A running server.
+
+    Attributes:
+        url: base address of its API.
+        model: the model's name in requests.
+        log: file with the server's output.
     """
 
     url: str
@@ -42,18 +46,23 @@ class Served:
     process: Background
 
     def wait(self) -> None:
-        """Return when the server has been stopped.
+        """Wait until the server is interrupted.
 
         Raises:
-            WorkbenchError: it ended by itself.
+            WorkbenchError: the server ended without an interrupt.
         """
         if self.process.wait() not in INTERRUPTED:
             raise WorkbenchError(
-                f"the server ended: {self.process.last_line()}; the rest stands in {self.log}"
+                f"the server ended: {self.process.last_line()}; see {self.log} for more"
             )
 
     def stop(self) -> None:
-        stop(self.process)
+        """Interrupt the server, and kill it if it does not end in time."""
+        if self.process.running:
+            self.process.interrupt()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.process.wait(STOP_TIMEOUT)
+        self.process.kill()
 
 
 def serve(
@@ -64,19 +73,19 @@ def serve(
     memory: float = vllm.MEMORY,
     length: int | None = None,
 ) -> Served:
-    """Begin to serve a model, a folder or a hub name, and return once it answers.
+    """Start a server for a model, a folder or a hub name, and return when the server is ready.
 
     Args:
-        port: 0 takes a free one.
-        name: what requests call it; by default as `model`.
-        memory: share of the GPU's memory; a policy that is trained or evaluated on the same one
-        needs the rest.
-        length: tokens that prompt and reply may have together; by default what the model has, or
-        the memory has room for.
+        port: 0 chooses a free port.
+        name: the model's name in requests; by default `model`.
+        memory: share of the GPU's memory. A policy that is trained or evaluated on the same GPU
+            needs the rest.
+        length: largest number of tokens of prompt and reply together; by default that of the model
+            or of the memory, whichever is smaller.
 
     Raises:
-        WorkbenchError: no vLLM, no such model, a port that is taken, or the server ended, and
-        why.
+        WorkbenchError: vLLM is not installed, unknown model, the port is in use, or the server
+            ended.
     """
     check_policy_name(model)
     if adapter_folder(Path(model)):
@@ -84,15 +93,13 @@ def serve(
             f"'{model}' is an adapter: merge it, `workbench export {model} --merged DIR`, and"
             " serve DIR"
         )
-    vllm.check_installed(
-        "serve the model otherwise: any OpenAI-compatible server will do for --judge"
-    )
-    check_weights(model)  # vLLM fills what is missing with whatever the memory holds
-    port, called = free_port(port), name or model
+    vllm.check_installed("use another OpenAI-compatible server for --judge")
+    check_weights(model)  # vLLM leaves missing weights uninitialised
+    port, name = free_port(port), name or model
     log = cache_folder() / f"judge-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    told = arguments(model, port=port, name=called, memory=memory, length=length)
-    server = Served(f"http://{HOST}:{port}/v1", called, log, start(run, {"arguments": told}, log))
+    options = arguments(model, port=port, name=name, memory=memory, length=length)
+    server = Served(f"http://{HOST}:{port}/v1", name, log, start(run, {"arguments": options}, log))
     try:
         wait_until_ready(server)
     except BaseException:
@@ -110,8 +117,8 @@ def arguments(
     length: int | None,
     on_gpu: bool | None = None,
 ) -> list[str]:
-    """What vLLM's server is told. A model's own settings of sampling are left out: a judge's
-    requests say how they sample.
+    """Return the arguments of vLLM's server. The model's own sampling defaults are not used: each
+    request of a judge has its sampling settings.
     """
     import torch
 
@@ -128,9 +135,9 @@ def arguments(
 
 
 def run(arguments: list[str]) -> None:
-    """What the server's process does."""
-    os.environ["VLLM_NO_USAGE_STATS"] = "1"  # nothing leaves the machine
-    # as an engine there has them
+    """Run vLLM's server in this process."""
+    os.environ["VLLM_NO_USAGE_STATS"] = "1"  # vLLM would send usage statistics
+    # settings of the engine in the parent process (`vllm.prepare`)
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):
         os.environ.pop(name, None)
     sys.argv = [MODULE, *arguments]
@@ -138,31 +145,31 @@ def run(arguments: list[str]) -> None:
 
 
 def wait_until_ready(server: Served) -> None:
-    """Return once the server answers.
+    """Wait until the server responds.
 
     Raises:
-        WorkbenchError: it has ended instead.
+        WorkbenchError: the server ended.
     """
-    here = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # without a proxy
     while True:
         if not server.process.running:
             raise WorkbenchError(
-                f"vLLM's server did not start: {server.process.last_line()}; the rest stands in"
-                f" {server.log}"
+                f"vLLM's server did not start: {server.process.last_line()}; see {server.log} for"
+                " more"
             )
         with (
             contextlib.suppress(OSError),
-            here.open(f"{server.url.removesuffix('/v1')}/health", timeout=PATIENCE),
+            opener.open(f"{server.url.removesuffix('/v1')}/health", timeout=POLL_TIMEOUT),
         ):
             return
-        time.sleep(LOOK)
+        time.sleep(POLL_INTERVAL)
 
 
 def free_port(port: int) -> int:
-    """The port, or a free one for 0.
+    """Return `port`, or a free port if it is 0.
 
     Raises:
-        WorkbenchError: something listens there.
+        WorkbenchError: the port is in use.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -170,16 +177,7 @@ def free_port(port: int) -> int:
             probe.bind((HOST, port))
         except OSError as error:
             raise WorkbenchError(
-                f"port {port} cannot be had ({error.strerror}): choose another --port, or 0 for a"
-                " free one"
+                f"port {port} is not available ({error.strerror}): choose another --port, or 0 for"
+                " a free one"
             ) from error
         return int(probe.getsockname()[1])
-
-
-def stop(process: Background) -> None:
-    """End a server as Ctrl-C does, and what is left of it after a while at once."""
-    if process.running:
-        process.interrupt()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.process.wait(ENDING)
-    process.kill()

