@@ -23,12 +23,12 @@ from workbench.experiments.tiny.training import (
     SIZES,
     Encoder,
     batches,
-    instruction,
+    lesson_batches,
     loss_of,
     new_model,
     pack,
-    pretraining,
-    taught,
+    pretraining_batches,
+    sft_batches,
 )
 from workbench.types import WorkbenchError
 from workbench.world import load_world
@@ -214,11 +214,13 @@ def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
     """The shipped policy is not rebuilt: what its build trains on must stay, batch by batch."""
     world, config = load_world(0), SIZES["full"]
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
-    lessons = [taught(world, encoder, config, number, 0) for number in range(len(config.lessons))]
+    lessons = [
+        lesson_batches(world, encoder, config, number, 0) for number in range(len(config.lessons))
+    ]
     light = Encoder(tokenizer, config.sft_emphasis, config.tokens)
     data = [
         *lessons,
-        pretraining(world, encoder, config, 0)[0],
-        instruction(world, light, config, 0),
+        pretraining_batches(world, encoder, config, 0)[0],
+        sft_batches(world, light, config, 0),
     ]
     assert [digest(itertools.islice(stage, 3)) for stage in data] == DATA

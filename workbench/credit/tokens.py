@@ -218,7 +218,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
     text.
 
     Raises:
-            WorkbenchError: the tokenizer is not a fast one, which alone return offsets.
+        WorkbenchError: the tokenizer is not a fast one, so it returns no offsets.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(

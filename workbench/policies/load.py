@@ -294,7 +294,7 @@ def check_policy_name(name: str) -> None:
     ):
         parent = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(
-            f"no policy folder '{name}': {describe_runs(near)}; name a run's or a model's folder,"
+            f"no policy folder '{name}': {describe_runs(parent)}; name a run's or a model's folder,"
             " or a hub name owner/model"
         )
 

@@ -22,7 +22,7 @@ from workbench.world.world import World
 
 
 def world_checks(world: World) -> Checks:
-    """Return the exact checks of the closed world, which cost nothing."""
+    """Return the exact checks of the closed world, which need no model."""
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),
@@ -39,11 +39,12 @@ def world_checks(world: World) -> Checks:
 def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = False) -> Checks:
     r"""Return the checks of a language model.
 
-    Args:
-        search: finds evidence for questions without passages.
-        in_doubt: rules decide outcomes, and the judge only those in doubt.
+    If a question's system prompt mentions `\boxed{}`, only the content of the box is an answer.
 
-    If a question's system prompt mentions `\boxed{}`, only its content is an answer.
+    Args:
+        judge: the language model.
+        search: finds evidence for questions without passages.
+        in_doubt: rules decide outcomes, and the judge only doubtful ones.
     """
     verify = {
         "fact": facts(judge, search),
@@ -61,15 +62,14 @@ def rule_checks(require_box: bool | None = False) -> Checks:
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:
-    """Return the checks of the local judge: claims and outcomes by rules, facts by the local
-    verifier.
+    """Return the checks of the local judge: claims and outcomes by rules, facts by a verifier.
 
     Args:
-        verifier: another model than the packaged one; see `choose_verifier`.
+        search: finds evidence for questions without passages.
+        verifier: name of the verifier, by default the shipped one; see `choose_verifier`.
 
     Raises:
         WorkbenchError: the model's weights are missing or have another digest.
     """
-    return Checks(
-        rules(), {"fact": local_facts(choose_verifier(verifier), search), "outcome": outcome()}
-    )
+    fact = local_facts(choose_verifier(verifier), search)
+    return Checks(rules(), {"fact": fact, "outcome": outcome()})

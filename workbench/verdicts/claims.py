@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 
 from workbench.retrieval import Search, from_passages
 from workbench.retrieval.in_memory import InMemoryIndex
@@ -28,7 +29,7 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims whose truth the extraction has not judged."""
+    """Return the claims without a verdict of the extraction on their truth."""
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
 
@@ -41,10 +42,10 @@ def retrieve(
 ) -> list[Sequence[Passage] | Failure]:
     """Return the passages for each claim, or the failure to find them.
 
-    A question's own passages are used if it has any: the `k` that fit the claim best, or all with
-    `narrow=False`. Otherwise they are the `k` best that `search` finds in the pages of the
+    If a question has passages, the `k` most similar to the claim are used, or all with
+    `narrow=False`. Otherwise `search` returns the `k` best passages among the pages of the
     question's title. All claims share one search. A missing page is a failure. A claim that shares
-    no word with any page gets an empty list, because its wording causes that.
+    no word with any page gets an empty list: the cause is the claim, not the search.
     """
     unlinked = [pair for pair in pairs if not pair[0].question.passages]
     results = iter(_search(search, unlinked, k) if search and unlinked else ())
@@ -52,8 +53,8 @@ def retrieve(
     for response, claim in pairs:
         own = tuple(response.question.passages)
         if own and narrow and len(own) > k:
-            # no passage shares a word with the claim: use the first ones
-            passages.append(_given(own).search([claim.text], k)[0] or own[:k])
+            # if no passage shares a word with the claim, use the first ones
+            passages.append(_index(own).search([claim.text], k)[0] or own[:k])
         elif own:
             passages.append(own)
         else:
@@ -62,8 +63,8 @@ def retrieve(
     return passages
 
 
-@lru_cache(maxsize=128)
-def _given(passages: tuple[Passage, ...]) -> InMemoryIndex:
+@lru_cache(maxsize=128)  # the claims of a question share its passages
+def _index(passages: tuple[Passage, ...]) -> InMemoryIndex:
     return from_passages(passages)
 
 
@@ -72,10 +73,9 @@ def searched(
 ) -> tuple[Passage, ...]:
     """Return the retrieved passages that are not the question's own, each once."""
     own = {passage.id for passage in response.question.passages}
-    lists = [passages for passages in retrieved if not isinstance(passages, Failure)]
-    return tuple(
-        {one.id: one for passages in lists for one in passages if one.id not in own}.values()
-    )
+    lists = (passages for passages in retrieved if not isinstance(passages, Failure))
+    by_id = {passage.id: passage for passage in chain.from_iterable(lists)}
+    return tuple(passage for id, passage in by_id.items() if id not in own)
 
 
 def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
@@ -118,10 +118,10 @@ _WORD = re.compile(
 
 
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
-    """Return `{passage, span}` for each passage: its sentence that shares most words with the
-    claim.
+    """Return `{passage, span}` for each passage.
 
-    The span is None if no sentence shares a word.
+    The span is the sentence that shares most words with the claim; None if no sentence shares a
+    word.
     """
     claim_words = _words(claim)
     return tuple(
@@ -130,20 +130,20 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
 
 
 def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:
-    scored = [
-        (len(claim_words & words), -(end - start), start, end)
-        for start, end, words in _sentences(text)
-    ]
-    if not scored or max(scored)[0] == 0:
-        return None
-    return max(scored)[2:]
+    # of sentences with equally many shared words, the shortest
+    shared, _, start, end = max(
+        (
+            (len(claim_words & words), start - end, start, end)
+            for start, end, words in _sentences(text)
+        ),
+        default=(0, 0, 0, 0),
+    )
+    return (start, end) if shared else None
 
 
-@lru_cache(maxsize=128)  # texts may be long
+@lru_cache(maxsize=128)  # the claims of a response share passages; texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """Return sentences with their words. All claims of a response share passages, so this is
-    cached.
-    """
+    """Return the sentences of a text as (start, end, words)."""
     return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
 
 

@@ -44,11 +44,10 @@ def facts(
 ) -> Verify:
     """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
 
-    Each claim is verified against its passages in its own call; one more call per response rates
-    the informativeness of all its claims. The passages are the `k` best of the question's own, or
-    those that `search` finds for the claim in the pages of the question's title. The judge replies
-    correct, vague or wrong; claims of hedged sentences get the hedged labels. Claims that the
-    extraction has judged are skipped.
+    Each claim is verified against its passages in its own call. One more call per response rates
+    the informativeness of all claims. `retrieve` describes the passages. The judge replies correct,
+    vague or wrong; claims of hedged sentences get the hedged labels. Claims with a verdict of the
+    extraction are skipped.
 
     * A claim without passages is a failure of stage "retrieve".
     * A claim that shares no word with any passage of the store is vague, without a call.
@@ -70,7 +69,8 @@ def facts(
             (number, claim.id): own
             for (number, claim), own in zip(numbered_claims, results, strict=True)
         }
-        prompts: dict[tuple[int, int | None], Prompt] = {}  # without a claim: the rating of all
+        # keys are (row, claim); with the claim None, the prompt rates all claims of the row
+        prompts: dict[tuple[int, int | None], Prompt] = {}
         for number, (response, _) in enumerate(batch):
             question, texts = response.question.text, [claim.text for claim in rows[number]]
             for claim in rows[number]:
@@ -127,12 +127,12 @@ def checklist(judge: Judge) -> Verify:
     every item, without a call. A question without a checklist gets no verdict.
     """
 
-    def compared(response: Response, _: Claims) -> tuple[dict[str, str], str]:
+    def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
         items = enumerate(response.question.checklist)
         text = answer_text(response.text, response.prefill)
         return {f"item:{number}": item for number, item in items}, text
 
-    return _compare(judge, compared)
+    return _compare(judge, targets)
 
 
 def claim_checklist(judge: Judge) -> Verify:
@@ -141,24 +141,25 @@ def claim_checklist(judge: Judge) -> Verify:
     One call per response compares each claim of the answer with the whole checklist.
     """
 
-    def compared(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
+    def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
         claims = filter(in_answer(response), extraction.claims)
         texts = {f"claim:{claim.id}": claim.text for claim in claims}
         return texts, "\n".join(response.question.checklist)
 
-    return _compare(judge, compared)
+    return _compare(judge, targets)
 
 
 def _compare(
-    judge: Judge, compared: Callable[[Response, Claims], tuple[dict[str, str], str]]
+    judge: Judge, targets: Callable[[Response, Claims], tuple[dict[str, str], str]]
 ) -> Verify:
-    """Compare targets, by name, with a text in one call per response.
+    """Compare targets with a text, in one call per response.
 
-    An empty text misses every target.
+    `targets` returns the targets of a response by name, and the text. An empty text misses every
+    target.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [compared(response, extraction) for response, extraction in batch]
+        rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(
                 "checklist",
@@ -172,11 +173,10 @@ def _compare(
         replies, checked = _ask(judge, prompts), []
         for number, (items, _) in enumerate(rows):
             reply, by = replies.get(number), "rule"
-            labels: Any = ["missing"] * len(items)
+            labels: Sequence[str | Failure] = ["missing"] * len(items)
             if reply:
-                by, labels = _name(judge), _read("checklist", reply, len(items))
-            if isinstance(labels, Failure):
-                labels = [labels] * len(items)
+                parsed, by = _read("checklist", reply, len(items)), _name(judge)
+                labels = [parsed] * len(items) if isinstance(parsed, Failure) else parsed
             verdicts = (
                 _labelled(Verdict(target, "checklist", by=by), label)
                 for target, label in zip(items, labels, strict=True)
@@ -191,11 +191,10 @@ _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 
 def is_idle(thought: str) -> bool:
-    """Return whether a thought is empty or only talks about thinking, as in "Hmm, let me think."
-    *(ours)*.
+    """Return whether a thought is empty or only about thinking ("Hmm, let me think.") *(ours)*.
 
-    An idle thought states or counts nothing, also after an opening word ("Okay, she was born in
-    Paris" is not idle). In doubt, a thought is not idle.
+    An idle thought states nothing and counts nothing, also after an opening word: "Okay, she was
+    born in Paris" is not idle. In doubt, a thought is not idle.
     """
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 
@@ -208,12 +207,12 @@ def _says(sentence: str) -> bool:
 
 
 def reasoning(judge: Judge) -> Verify:
-    """Return the check of aspect "reasoning": good or poor (TruthRL, arXiv 2509.25760, section 4.6
-    and table 12).
+    """Return the check of aspect "reasoning": good or poor.
 
-    The judge gets the question, the gold answers and the reasoning, but not the answer. These are
-    poor without a call *(ours)*: a response without thoughts, idle thoughts (`is_idle`), and an
-    abstention (table 8 scores the reasoning of uncertain responses 0).
+    Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
+    gold answers and the reasoning, but not the answer. The following are poor without a call
+    *(ours)*: a response without thoughts, idle thoughts (`is_idle`), and an abstention (table 8
+    scores the reasoning of uncertain responses 0).
     """
 
     def prompt(response: Response) -> Prompt | None:
@@ -240,10 +239,12 @@ def judged_outcome(
     (a failure). The judge gets only the final answer.
 
     Args:
-        in_doubt: rules decide, except where their `p` lies in `workbench.text.DOUBT`.
+        judge: the language model.
+        require_box: accept an answer only in a box, see `outcome`.
+        in_doubt: rules decide, except where their `p` is in `workbench.text.DOUBT`.
     """
 
-    def ruled(response: Response) -> Verdict | None:
+    def rule_verdict(response: Response) -> Verdict | None:
         if not in_doubt:
             return without_comparison(response, require_box)
         verdict = by_rule(response, require_box)
@@ -252,11 +253,10 @@ def judged_outcome(
 
     def prompt(response: Response) -> Prompt:
         question, answer = response.question, committed_answer(response, require_box) or ""
-        gold = question.answers
-        return render("outcome", question=question.text, response=answer, answers=gold)
+        return render("outcome", question=question.text, response=answer, answers=question.answers)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        verdicts = [ruled(response) for response, _ in batch]
+        verdicts = [rule_verdict(response) for response, _ in batch]
         prompts = [
             None if verdict else prompt(response)
             for (response, _), verdict in zip(batch, verdicts, strict=True)
@@ -272,8 +272,8 @@ def _one_call(
 ) -> list[Checked]:
     """Return each row's verdict, with the judge's label if the row has a prompt."""
     checked = [Checked((verdict,)) for verdict in verdicts]
-    to_send = {number: prompt for number, prompt in enumerate(prompts) if prompt}
-    for number, reply in _ask(judge, to_send).items():
+    present = {number: prompt for number, prompt in enumerate(prompts) if prompt}
+    for number, reply in _ask(judge, present).items():
         verdict = replace(verdicts[number], by=_name(judge))
         checked[number] = Checked((_labelled(verdict, _read(task, reply)),), reply.cost)
     return checked
@@ -291,7 +291,7 @@ def _ask(judge: Judge, prompts: Mapping[K, Prompt]) -> dict[K, Reply]:
 
 
 def _name(judge: Judge) -> str:
-    """Return the value of `by` in this judge's verdicts."""
+    """Return the name of a judge for the field `by` of verdicts."""
     return str(getattr(judge, "name", "judge"))
 
 

@@ -25,7 +25,9 @@ class LLMJudge:
     """A model of an OpenAI-compatible endpoint.
 
     Attributes:
-        store: index that finds passages for claims of questions without passages; a name or folder.
+        url: address of the endpoint.
+        model: name of the model there.
+        store: name or folder of the index that finds passages for questions without passages.
         cache: file of replies, by model and prompt but not by address.
     """
 
@@ -35,7 +37,7 @@ class LLMJudge:
     cache: Path | None = None
 
     def identity(self) -> JsonObject:
-        """Return what the verdicts depend on. The address is not part of it: a server may move.
+        """Return everything that the verdicts depend on, but not the address: a server may move.
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -44,13 +46,12 @@ class LLMJudge:
 
     @property
     def ask(self) -> BatchJudge:
-        """The model itself, from prompts to replies. No file is made before the first reply."""
+        """A function from prompts to replies; no file is made before the first reply."""
         key = key_of(self.url)
         return endpoint(self.url, self.model, key=key, cache=self.cache, cache_address=ANYWHERE)
 
     def checks(self, evidence: bool = True) -> Checks:
-        """Return the model's checks. Nothing is sent, and no file is made, before a check is
-        called.
+        """Return the model's checks; no request is sent before a check is called.
 
         Args:
             evidence: False leaves out "fact", for questions without passages and no index.
@@ -87,9 +88,9 @@ def llm_judge(
     """
     if url is None:
         others = {"--judge-model": model, "--store": store, "--judge-cache": cache}
-        if given := [option for option, value in others.items() if value is not None]:
+        if unused := [option for option, value in others.items() if value is not None]:
             raise WorkbenchError(
-                f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out"
+                f"{unused[0]} is about a judge at a URL: add --judge URL, or leave out {unused[0]}"
             )
         return None
     if not url.startswith(("http://", "https://")):
@@ -103,7 +104,7 @@ def llm_judge(
 
 
 def _contents(store: str | None) -> JsonObject | None:
-    """Return what identifies an index, independent of its folder."""
+    """Return the fields that identify an index, independent of its folder."""
     if store is None:
         return None
     card = open_index(store).card

@@ -38,11 +38,10 @@ _COMMON = frozenset(
 def local_facts(
     verifier: Verifier, search: Search | None = None, k: int = 5, unsupported: Unsupported = "vague"
 ) -> Verify:
-    """Return the check of aspect "fact": label, P(true), informativeness and evidence for each
-    claim.
+    """Return the check of aspect "fact": label, P(true), informativeness and evidence per claim.
 
-    The passages are the question's own, or the `k` best that `search` finds for the claim in the
-    pages of the question's title. Claims that the extraction has judged are skipped.
+    All passages of the question are used, or the `k` best that `search` finds for the claim in the
+    pages of the question's title. Claims with a verdict of the extraction are skipped.
 
     * A claim without passages is a failure of stage "retrieve".
     * A claim that shares no word with any passage of the store is not supported.
@@ -53,12 +52,15 @@ def local_facts(
     `p` is the calibrated P(support). If a rule objects (`workbench.verifier.mentions`), it is
     capped below the threshold and not calibrated.
 
+    Informativeness is rated by the rule `informativeness`; RLFH uses a model.
+
     Args:
+        verifier: the local verifier.
+        search: finds passages for questions without passages.
+        k: number of passages per search.
         unsupported: label of a claim that no passage supports or contradicts. "vague" follows RLFH.
             "wrong" follows FActScore (arXiv 2305.14251): contradictions then do not matter, and
             only claims between the two thresholds are vague.
-
-    Informativeness comes from the rule `informativeness`; RLFH asks a model.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -71,23 +73,24 @@ def local_facts(
         responses = [batch[number][0] for number, _ in numbered_claims]
         claims = [claim for _, claim in numbered_claims]
         passages = retrieve(list(zip(responses, claims, strict=True)), search, k, narrow=False)
-        preset = list(map(_unread, responses, claims, passages))
+        preset = list(map(_preset, responses, claims, passages))
         pairs = [
             (claim.text, retrieved)
             for claim, retrieved, verdict in zip(claims, passages, preset, strict=True)
             if verdict is None and not isinstance(retrieved, Failure)
         ]
-        checks = zip((retrieved for _, retrieved in pairs), verifier.check_all(pairs), strict=True)
+        checks = iter(verifier.check_all(pairs))
         ratings = [
-            informativeness(extraction.claims, one.question.text) for one, extraction in batch
+            informativeness(extraction.claims, response.question.text)
+            for response, extraction in batch
         ]
         rows: list[list[Verdict]] = [[] for _ in batch]
         lists: list[list[Sequence[Passage] | Failure]] = [[] for _ in batch]
         for (number, claim), retrieved, verdict in zip(
             numbered_claims, passages, preset, strict=True
         ):
-            if verdict is None:
-                verdict = _verdict(verifier, claim, *next(checks), unsupported)
+            if verdict is None and not isinstance(retrieved, Failure):
+                verdict = _verdict(verifier, claim, retrieved, next(checks), unsupported)
                 if is_hedged(*batch[number], claim):
                     label = str(verdict.label)
                     verdict = replace(verdict, label=HEDGED.get(label, label))
@@ -104,12 +107,15 @@ def local_facts(
 
 
 def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
-    """Rate each claim from 1 to 5, by id: a rule instead of RLFH's model *(ours)*.
+    """Rate the informativeness of each claim, by id: a rule instead of RLFH's model *(ours)*.
 
-    1 has no content words, or at least 80 % of them are in one earlier claim. 5 shares at least
-    half of the question's content words and adds another word. 4 shares some of them. 3 follows
-    such a claim in its sentence or the next one. All others are 2. Content words are lower-cased
-    words without function words. Correctness does not matter.
+    * 1: no content words, or at least 80 % of them are in one earlier claim.
+    * 5: at least half of the question's content words, and another word.
+    * 4: some of the question's content words.
+    * 3: follows a claim rated 4 or 5 in the same sentence or the next one.
+    * 2: all other claims.
+
+    Content words are lower-cased words without function words. Correctness does not matter.
     """
     question_words, seen = _content(question), list[frozenset[str]]()
     ratings: dict[int, int] = {}
@@ -140,7 +146,7 @@ _FOREIGN = Failure(
 )
 
 
-def _unread(
+def _preset(
     response: Response, claim: Claim, passages: Sequence[Passage] | Failure
 ) -> Verdict | None:
     """Return the verdict on a claim that the model cannot check; None if it can."""
@@ -154,9 +160,7 @@ def _unread(
 
 
 def _is_foreign(text: str) -> bool:
-    """Return whether most letters are not Latin. French, for example, is not recognised as
-    foreign.
-    """
+    """Return whether most letters are not Latin; French, for example, is not foreign here."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < "\u0250" for letter in letters) < len(letters)
 
@@ -190,8 +194,9 @@ def _verdict(
 def _evidence(
     claim: Claim, passages: Sequence[Passage], check: Entailment
 ) -> tuple[JsonMapping, ...]:
-    """Return the sentence of the deciding window that shares most words with the claim, or the
-    whole window.
+    """Return the sentence of the deciding window that shares most words with the claim.
+
+    If no sentence shares a word, return the whole window.
     """
     if check.passage is None or check.span is None:
         return () if passages else ({UNFOUND: "words"},)

@@ -9,8 +9,9 @@ from workbench.types import Checked, Failure, Response, Verdict, Verify
 
 
 def outcome(require_box: bool | None = False) -> Verify:
-    r"""Return the outcome check of TruthRL (arXiv 2509.25760, section 3), by the rules of
-    `workbench.text`.
+    r"""Return the outcome check of TruthRL (arXiv 2509.25760, section 3).
+
+    The rules of `workbench.text` compare the final answer with the gold answers.
 
     * An abstention is `uncertain`, whatever the gold answer *(ours)*.
     * The right answer, or "invalid question" for a false premise, is `correct`.
@@ -28,12 +29,13 @@ def outcome(require_box: bool | None = False) -> Verify:
 
 
 def committed_answer(response: Response, require_box: bool | None) -> str | None:
+    """Return the final answer of a response, or None."""
     boxed = r"\boxed" in response.question.system if require_box is None else require_box
     return final_answer(response.text, boxed, response.prefill)
 
 
 def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
-    """Return the verdict if the answer need not be compared with gold answers, otherwise None."""
+    """Return the verdict that needs no comparison with gold answers, or None."""
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
         message = f"question '{question.id}' has no gold answers to compare with"
@@ -45,6 +47,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
 
 
 def by_rule(response: Response, require_box: bool | None) -> Verdict:
+    """Return the outcome of a response by rules."""
     if verdict := without_comparison(response, require_box):
         return verdict
     question, answer = response.question, committed_answer(response, require_box) or ""

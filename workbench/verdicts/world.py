@@ -1,4 +1,4 @@
-"""Exact checks of the closed world. They cost nothing and judge all text that they can parse."""
+"""Exact checks of the closed world, for all text that its parser can read."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 def world_facts(world: World) -> Verify:
     """Return the check of aspect "fact": a claim that is not a fact of the world is wrong.
 
-    Informativeness is the importance of the facts. It is 1 for a claim that repeats an earlier one
-    of its section or is off-subject *(ours)*; a verdict of the aspect "subject" tells which:
-    "asked" or "other".
+    Informativeness is the importance of the facts. It is 1 for a claim that is off-subject or
+    repeats an earlier claim of its section *(ours)*. Such a claim also gets a verdict of the aspect
+    "subject": "asked" for a repetition, "other" for an off-subject claim.
 
     If the question's `meta["evidence"]` is "passages", the question's passages decide instead of
-    the world: a claim that they leave open is vague.
+    the world. A claim that the passages neither state nor contradict is then vague.
     """
 
-    def judged(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
+    def verdicts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
         question = response.question
         if question.meta.get("evidence") == BY_PASSAGES:
             oracle = oracle.by_passages(question.passages)
         return _facts(oracle, response, extraction)
 
-    return _each_row(world, judged)
+    return _each_row(world, verdicts)
 
 
 def world_checklist(world: World) -> Verify:
-    """Return the check of aspect "checklist" on `item:i`: the answer states the item's fact,
-    another object for it, or neither.
+    """Return the check of aspect "checklist" on `item:i`.
 
-    The items are the question's checklist, or `world_checklist_items`. An answer that states both
-    is contradictory *(ours)*.
+    An item is consistent if the answer states its fact, contradictory if the answer states another
+    object, and missing otherwise. An answer that states both objects is contradictory *(ours)*. The
+    items are the question's checklist, or `world_checklist_items`.
     """
     return _each_row(world, _items)
 
@@ -69,20 +69,20 @@ def world_claim_checklist(world: World) -> Verify:
 
 
 def world_reasoning(world: World) -> Verify:
-    """Return the check of aspect "reasoning": good if the thinking has a true claim about the
-    question's subject and no wrong claim *(ours)*.
+    """Return the check of aspect "reasoning": good or poor.
 
-    Vague, unparsable and off-subject claims do not make reasoning good. The reasoning of an
-    abstention is poor (TruthRL, arXiv 2509.25760, table 8).
+    Reasoning is good if it has a true claim about the question's subject and no wrong claim
+    *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good. The reasoning of
+    an abstention is poor (TruthRL, arXiv 2509.25760, table 8).
     """
     return _each_row(world, lambda *row: (_reasoning(*row),))
 
 
 def world_boundary(world: World) -> Verify:
-    """Return the check of aspect "out_of_knowledge": unknown if a fact of the question is in no
-    document of the world.
+    """Return the check of aspect "out_of_knowledge".
 
-    It is the exact reference for the labels of a probe, for policies trained on these documents.
+    A question is out of knowledge if no document of the world states a fact that it needs. For
+    policies trained on these documents, this is the exact reference for the labels of a probe.
     """
     return _each_row(
         world, lambda oracle, response, _: (_boundary(oracle.world, response.question),)
@@ -97,15 +97,14 @@ def _each_row(
 
 
 def world_question(world: World, question: Question) -> Question:
-    """Return the question with missing reference data: gold answers, kind, title and checklist.
+    """Add missing reference data to a question: gold answers, kind, title and checklist.
 
-    Questions are recognised by their text; one about a single fact in any of the world's wordings.
-    Another question gets the entities that it names as its title.
+    Questions are recognised by their text; questions about a single fact also by the other wordings
+    of the world. For an unknown question, the entities in its text become the title.
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
-        named = question.title or ";".join(_named(world, question.text))
-        return replace(question, title=named)
+        return replace(question, title=question.title or ";".join(_entities(world, question.text)))
     known = replace(
         question,
         answers=question.answers or known.answers,
@@ -117,26 +116,20 @@ def world_question(world: World, question: Question) -> Question:
 
 
 def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
-    """Return the facts that a good answer to an open question states: those of the question's
-    entities with importance 3 or more.
+    """Return the checklist of an open question: the important facts of its entities, as sentences.
 
     Questions with a short answer have no items.
     """
     if question.kind not in ("biography", "long_form"):
         return ()
     lang = question.meta.get("lang", "en")
-    subjects = [name for name in question.title.split(";") if name in world.by]
-    facts = [
-        fact
-        for name in subjects
-        for fact in world.by[name].values()
-        if fact.importance >= IMPORTANT
-    ]
     return tuple(
         schema.RELATIONS[fact.relation]
         .states[lang][0]
         .format(s=fact.subject, o=fact.forms[lang][0])
-        for fact in facts
+        for name in question.title.split(";")
+        for fact in world.by.get(name, {}).values()
+        if fact.importance >= IMPORTANT
     )
 
 
@@ -148,16 +141,13 @@ def _oracle(world: World) -> Oracle:
 @lru_cache(maxsize=4)
 def _questions_by_text(world: World) -> dict[str, Question]:
     questions = world.all_questions
-    reworded = {
-        text: question for question in reversed(questions) for text in _reworded(world, question)
-    }
-    return {_plain(text): question for text, question in reworded.items()} | {
-        _plain(q.text): q for q in reversed(questions)
-    }
+    # reversed, so that the first of several questions with one text wins
+    wordings = {_plain(text): q for q in reversed(questions) for text in _wordings(world, q)}
+    return wordings | {_plain(q.text): q for q in reversed(questions)}
 
 
-def _reworded(world: World, question: Question) -> Iterator[str]:
-    """Yield the other wordings of a question about a single fact."""
+def _wordings(world: World, question: Question) -> Iterator[str]:
+    """Yield all wordings of a question about a single fact."""
     facts = question.meta["fact_ids"]
     if question.kind in ("single", "numeric") and len(facts) == 1:
         fact = _by_id(world)[facts[0]]
@@ -171,11 +161,11 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _named(world: World, text: str) -> Iterator[str]:
-    """Yield the people that a text names, or its other entities, in the order of their mention."""
+def _entities(world: World, text: str) -> list[str]:
+    """Return the people that a text names, or without people its other entities, in order."""
     names = [match[0] for match in _names(world).finditer(text)]
     people = [name for name in names if world.entities[name].kind == "person"]
-    yield from dict.fromkeys(people or names)
+    return list(dict.fromkeys(people or names))
 
 
 @lru_cache(maxsize=4)
@@ -185,7 +175,7 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
-    """Yield a verdict for each claim that the extraction has not judged.
+    """Yield the verdicts on claims without a verdict of the extraction.
 
     A claim that cannot be parsed is a failure only if neither the question nor another claim is
     about this world.
@@ -193,7 +183,7 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
     relevance = _Relevance(oracle, response.question, topic)
     parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
-    ours = (
+    about_world = (
         topic is not None
         or len(claims) < len(extraction.claims)
         or any(parse.claims for parse in parses)
@@ -204,7 +194,7 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
         target = f"claim:{claim.id}"
         if verdict.error:
             reason = parse.unparsed[0].reason if parse.unparsed else "form"
-            yield broken(target, reason) if ours else replace(verdict, target=target)
+            yield broken(target, reason) if about_world else replace(verdict, target=target)
             continue
         useless = relevance.useless(claim.section, parse.claims)
         yield replace(
@@ -215,32 +205,31 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
 
 
 class _Relevance:
-    """Finds claims with the lowest informativeness (RLFH, arXiv 2406.12221, section 3.1.3: repeated
-    or useless).
+    """Finds repeated and off-subject claims (RLFH, arXiv 2406.12221, section 3.1.3).
 
-    A question is about the entities of its title, or those that its text names, and about the
-    subjects of its answer's facts. `bridges` are the facts that lead to another entity: Ada and
+    A question is about the entities of its title, or without a title those of its text, and about
+    the subjects of its answer's facts. `bridges` are the facts that lead to another entity: Ada and
     "employer" in "In which city is the employer of Ada based?".
     """
 
     def __init__(self, oracle: Oracle, question: Question, topic: str | None) -> None:
         names, facts = oracle.parser.names, _by_id(oracle.world)
         parts = [piece.strip().casefold() for piece in question.title.split(";")]
-        titled = [names[part] for part in parts if part in names]
-        named = titled or list(_named(oracle.world, question.text)) or ([topic] if topic else [])
-        known = [facts[name] for name in question.meta.get("fact_ids") or () if name in facts]
+        title = [names[part] for part in parts if part in names]
+        named = title or _entities(oracle.world, question.text) or ([topic] if topic else [])
+        known = [facts[id] for id in question.meta.get("fact_ids") or () if id in facts]
         subjects = {fact.subject for fact in known}
         self.named, self.reached = frozenset(named), {*named, *subjects}
         self.bridges = {(fact.subject, fact.relation) for fact in known if fact.object in subjects}
         self.stated: set[tuple[str, str, str, str | None]] = set()
 
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
-        """Return "other" for an off-subject claim, "asked" for a repeated one, None for a useful
-        one.
+        """Return "other" for an off-subject claim, "asked" for a repeated one, else None.
 
-        Call it for the claims of a response in their order. A vague claim repeats any claim on the
-        same relation. Truth does not matter: a response that names the wrong employer and its city
-        is about the question. If the question's subject is unknown, no claim is "other".
+        Claims must be passed in the order of the response. A vague claim repeats any claim on the
+        same relation. Truth does not matter: a response that names the wrong employer and the city
+        of that employer is about the question. If the question's subject is unknown, no claim is
+        "other".
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
@@ -248,7 +237,7 @@ class _Relevance:
         self.reached |= {
             p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
         }
-        # a claim on a book that the subject wrote is about the subject
+        # a claim about a book by the subject is about the subject
         about = any(p.subject in self.reached or p.object in self.named for p in stated)
         if self.reached and not about:
             return "other"
@@ -276,10 +265,8 @@ def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
         objects = {
             p.object for p in stated if (p.subject, p.relation) == (fact.subject, fact.relation)
         }
-        if not objects:
-            labels.add("missing")
-        else:
-            labels.add("consistent" if objects == {fact.object} else "contradictory")
+        right = "consistent" if objects == {fact.object} else "contradictory"
+        labels.add(right if objects else "missing")
     return next(label for label in ("contradictory", "missing", "consistent") if label in labels)
 
 
@@ -301,11 +288,11 @@ def _items(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict]:
 def _claims(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     question = response.question
     items = question.checklist or world_checklist_items(oracle.world, question)
-    listed = [parsed for item in items for parsed in _states(oracle, item, question)]
+    expected = [parsed for item in items for parsed in _states(oracle, item, question)]
     for claim in filter(in_answer(response), extraction.claims):
         stated = _states(oracle, claim.text, question)
         # a vague or unparsable claim states no item
-        label = _compare(stated, listed) if stated else "missing"
+        label = _compare(stated, expected) if stated else "missing"
         yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
 
@@ -331,8 +318,8 @@ def _boundary(world: World, question: Question) -> Verdict:
     known = _questions_by_text(world).get(_plain(question.text))
     exposures = world.shown(known) if known else None
     if exposures is None:
-        reason = (
-            f"question '{question.id}' is not part of the closed world, so its boundary is unknown"
+        message = (
+            f"question '{question.id}' is not part of the closed world: no exposures are known"
         )
-        return replace(verdict, error=Failure("verify", "not_probed", reason))
+        return replace(verdict, error=Failure("verify", "not_probed", message))
     return replace(verdict, label=KNOWLEDGE[0] if exposures else KNOWLEDGE[1])

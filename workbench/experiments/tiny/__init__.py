@@ -1,3 +1,1 @@
-"""The making of the tiny policy: what it reads, how it is trained, what it can do, and the card
-that says so.
-"""
+"""The build of the tiny policy: training data, training, measurement and the model card."""

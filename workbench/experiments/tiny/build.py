@@ -1,12 +1,12 @@
-"""Build the tiny policy of a closed world, base and SFT, with a model card of what was measured:
-`workbench world build`.
+"""Build the tiny policy of a closed world with its model card: `workbench world build`.
 
-Nothing is lost when a build is killed: each stage goes on from its last checkpoint, and a
-finished one is not repeated.
+A killed build resumes: each stage continues from its last checkpoint, and finished stages are not
+repeated.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.experiments.tiny.card import card_text
 from workbench.experiments.tiny.measure import measure
@@ -29,11 +29,11 @@ from workbench.experiments.tiny.training import (
     Encoder,
     PolicyConfig,
     Stage,
-    instruction,
+    exam_items,
+    lesson_batches,
     new_model,
-    papers,
-    pretraining,
-    taught,
+    pretraining_batches,
+    sft_batches,
 )
 from workbench.policies.load import load_policy
 from workbench.types import JsonObject, WorkbenchError
@@ -49,16 +49,22 @@ if TYPE_CHECKING:
 def build_policy(
     out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full"
 ) -> JsonObject:
-    """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write
-    `out/README.md`.
+    """Train base and SFT checkpoints, measure the policy and write its model card.
 
-    `size="full"` is the shipped policy (about 80 minutes on two cores), `"small"` a quick one
-    over a small world. The same arguments give the same weights on the same machine, killed and
-    resumed or not. Returns the card's numbers, also written to `out/card.json`.
+    Writes `base/`, `sft/` (fp16 safetensors), `card.json` and `README.md` into `out`. The same
+    arguments give the same weights on the same machine, also after a kill. Returns the numbers of
+    the card.
+
+    Args:
+        out: the output folder.
+        seed: seed of the world and of the training.
+        threads: CPU threads.
+        size: "full" is the shipped policy (about 80 minutes on two cores), "small" a quick one of a
+            small world.
 
     Raises:
-        WorkbenchError: unknown size, a folder that cannot be written or that holds a build with
-        other arguments.
+        WorkbenchError: the size is unknown, or the folder cannot be written or has a build with
+            other arguments.
     """
     if size not in SIZES:
         raise WorkbenchError(f"unknown size {size!r}; use one of: {', '.join(SIZES)}")
@@ -71,11 +77,11 @@ def build_policy(
         "config": asdict(config),
         "world_hash": world.hash,
     }
-    stored = _finished(out, arguments)
-    if stored is not None:
-        return stored
+    finished = _finished(out, arguments)
+    if finished is not None:
+        return finished
     work = _open(out)
-    # before torch is imported: it also sets that idle threads do not spin
+    # before torch is imported, since it also stops idle threads from spinning
     with use_threads(threads):
         tokenizer = build_tokenizer(world)
         model, training = train(
@@ -86,11 +92,7 @@ def build_policy(
     import torch
 
     card: JsonObject = {
-        "seed": seed,
-        "size": size,
-        "threads": threads,
-        "world_hash": world.hash,
-        "config": asdict(config),
+        **arguments,
         "strangers": {"abstained": ABSTAINED, "declined": DECLINED},
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "training": training,
@@ -103,7 +105,7 @@ def build_policy(
     }
     (out / "README.md").write_text(card_text(card, world))
     write_json(out / "card.json", card)
-    shutil.rmtree(work)  # what is only for resuming is several times the size of what is shipped
+    shutil.rmtree(work)  # the checkpoints are several times larger than the policy
     return card
 
 
@@ -116,7 +118,7 @@ def train(
     out: Path,
     work: Path,
 ) -> tuple[LlamaForCausalLM, JsonObject]:
-    """Run all stages; the last two write their checkpoint folders when done.
+    """Run all stages and write the checkpoints of the last two, base and SFT, into `out`.
 
     Returns the model, and the steps, tokens and seconds of the stages.
     """
@@ -124,41 +126,29 @@ def train(
     from rich.progress import Progress, TextColumn
 
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
-    lightly = Encoder(tokenizer, config.sft_emphasis, config.tokens)
-    _, steps, tokens = pretraining(world, encoder, config, seed)
+    sft_encoder = Encoder(tokenizer, config.sft_emphasis, config.tokens)
+    documents = partial(pretraining_batches, world, encoder, config, seed)
+    _, steps, tokens = documents()
     model = new_model(config, tokenizer, seed)
     settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {world.corpus_hash}"
 
-    def prepare(
-        name: str, steps: int, lr: float, data: Callable[[], Batches], **options: Any
-    ) -> Stage:
+    def prepare(name: str, steps: int, lr: float, data: Callable[[], Batches]) -> Stage:
         identity = f"{settings}, {digest(itertools.islice(data(), 20))}"
-        return Stage(name, steps, lr, data(), work / f"{name}.pt", identity, **options)
+        return Stage(name, steps, lr, data(), work / f"{name}.pt", identity)
 
-    stages = [
-        prepare(
-            f"lesson-{number + 1}",
-            lesson.steps,
-            config.lesson_lr,
-            partial(taught, world, encoder, config, number, seed),
-            floor=1.0,
-            exam=papers(world, encoder, lesson, seed),
-            level=lesson.level,
-        )
-        for number, lesson in enumerate(config.lessons)
-    ]
-    stages += [
-        prepare("base", steps, config.lr, lambda: pretraining(world, encoder, config, seed)[0]),
-        prepare(
-            "sft",
-            config.sft_steps,
-            config.sft_lr,
-            partial(instruction, world, lightly, config, seed),
-        ),
-    ]
+    stages: list[Stage] = []
+    for number, lesson in enumerate(config.lessons):
+        data = partial(lesson_batches, world, encoder, config, number, seed)
+        stage = prepare(f"lesson-{number + 1}", lesson.steps, config.lesson_lr, data)
+        stage.floor, stage.level = 1.0, lesson.level
+        stage.exam = exam_items(world, encoder, lesson, seed)
+        stages.append(stage)
+    sft_data = partial(sft_batches, world, sft_encoder, config, seed)
+    stages.append(prepare("base", steps, config.lr, lambda: documents()[0]))
+    stages.append(prepare("sft", config.sft_steps, config.sft_lr, sft_data))
     for stage in stages:
         if stage.checkpoint.exists():
-            stage.stored()
+            stage.stored()  # refuses the checkpoint of another build before any training
     lessons = {"steps": 0, "tokens": 0, "seconds": 0}
     spent: JsonObject = {
         "documents": len(world.documents),
@@ -171,7 +161,7 @@ def train(
     with Progress(*columns, console=Console(file=sys.stderr)) as progress:
         for stage in stages:
             seconds = round(stage.run(model, config, progress))
-            took = {
+            cost = {
                 "steps": stage.steps,
                 "tokens": stage.steps * config.rows * config.tokens,
                 "seconds": seconds,
@@ -179,15 +169,15 @@ def train(
             if stage.exam:
                 spent["lesson_steps"].append(stage.steps)
                 spent["lesson_rates"].append(stage.rates)
-                lessons |= {name: lessons[name] + value for name, value in took.items()}
+                lessons |= {name: lessons[name] + value for name, value in cost.items()}
             else:
-                spent[stage.name] = took
-                ship(model, tokenizer, out / stage.name)
+                spent[stage.name] = cost
+                write_checkpoint(model, tokenizer, out / stage.name)
     return model, spent
 
 
 def digest(batches: Iterable[dict[str, torch.Tensor]]) -> str:
-    """A fingerprint of training batches."""
+    """Return a fingerprint of training batches."""
     hashed = hashlib.sha256()
     for batch in batches:
         for name in sorted(batch):
@@ -195,30 +185,33 @@ def digest(batches: Iterable[dict[str, torch.Tensor]]) -> str:
     return hashed.hexdigest()[:16]
 
 
-def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Write a checkpoint as fp16 safetensors, leaving the model in memory as it is."""
-    import copy
-
+def write_checkpoint(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path
+) -> None:
+    """Write a model as fp16 safetensors without changing the model in memory."""
     copy.deepcopy(model).half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def _finished(out: Path, wanted: JsonObject) -> JsonObject | None:
-    """The card of a finished build with the wanted arguments; None if there is no finished build
-    in `out`.
+def _finished(out: Path, arguments: JsonObject) -> JsonObject | None:
+    """Return the card of a finished build; None if `out` has no finished build.
+
+    Raises:
+        WorkbenchError: the build has other arguments.
     """
     try:
         card = json.loads((out / "card.json").read_text())
     except (OSError, ValueError):
         return None
-    different = [key for key in wanted if card.get(key) != json.loads(json.dumps(wanted[key]))]
+    stored = json.loads(json.dumps(arguments))  # tuples become lists, as in the card
+    different = [key for key in stored if card.get(key) != stored[key]]
     if different:
         raise WorkbenchError(
-            f"{out} holds a finished build with another {', '.join(different)}; name another folder"
-            " with --out"
+            f"{out} contains a finished build with another {', '.join(different)}; name another"
+            " folder with --out"
         )
     print(
-        f"{out} holds this build, finished; delete {out / 'card.json'} to measure it anew",
+        f"{out} contains this build already; delete {out / 'card.json'} to measure it again",
         file=sys.stderr,
     )
     return card

@@ -1,4 +1,4 @@
-"""The model card of a tiny policy, written from the numbers of its own build."""
+"""The model card of a tiny policy as Markdown, from the numbers of its build."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ tags: [tiny, closed-world, factuality]
 
 A Llama of {parameters:,} parameters, trained from scratch on generated documents about invented \
 people and things. It knows
-what it was shown often, half-knows what it was shown a few times, and guesses fluently about the \
-rest. `base/` is the
-pre-trained model, `sft/` the same after instruction tuning: the policy that reinforcement \
+facts that it was shown often, half-knows facts that it was shown a few times, and guesses \
+fluently about all others. `base/` is
+the pre-trained model. `sft/` is the model after instruction tuning: the policy that reinforcement \
 learning starts from.
 
-Everything below comes from `card.json`, written by the build itself. Rebuild both checkpoints \
-(and this card) with
+All numbers below come from `card.json`, which the build writes. Rebuild both checkpoints and this \
+card with
 
     workbench world build --out FOLDER --seed {seed} --threads {threads} --size {size}
 
@@ -32,46 +32,48 @@ Everything below comes from `card.json`, written by the build itself. Rebuild bo
 
 World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} documents in two \
 languages
-({tokens_per_pass:,} tokens a pass, {passes} passes). Exposures of a fact in one pass
-(entities of a tier take its rows in turn):
+({tokens_per_pass:,} tokens per pass, {passes} passes). Exposures of a fact in one pass, where \
+the entities of a tier take its
+rows in turn:
 
 | tier | English biographies + questions | second language |
 |---|---|---|
 {exposures}
 | unknown, page-only, gaps of partial people | 0 | 0 |
 
-Authors are asked for all their books as often as for each of their facts. {thought:.0%} of the \
-questions are thought about
-first: a sentence that states the fact, then the answer.
+The documents ask for all books of an author as often as for each fact of the author. \
+{thought:.0%} of the questions have a
+thought before the answer: a sentence that states the fact.
 
-Pre-training begins with lessons without documents: drills on random words among the signs of a \
-conversation (copying, the
-name that was said last, a value that goes with it, a question about it, equal or different, the \
-earlier of two years), then
-reading and comparing. After that {skills:.0%} of its tokens are examples of skills, new in every \
-pass: reading passages,
-comparing, answering from a given thought, outlining. They are about people outside the world, \
-about whom everything is made
-up: no fact of the world is stated. Some are about strangers, asked for in a word, with a thought \
-or for their lives, and
-answered with "I do not know" in {abstained:.0%} of the cases ({declined:.0%} of the lives): so \
-the policy learns whom it knows
-while it learns them. A lesson ends when its exam is passed (the share asked of each kind is \
-right), or at its last step:
+Pre-training begins with lessons without documents. The first lessons are drills on random words \
+and the marks of a
+conversation: copying, repeating the last name, naming the value of a name, answering a question \
+about a name, deciding whether
+words are equal, choosing the earlier of two years. Later lessons practise reading and comparing. \
+After the lessons, {skills:.0%} of
+the tokens are examples of skills, which are new in every pass: reading passages, comparing, \
+answering from a thought, outlining.
+These examples are about people outside the world, with invented facts, so that no fact of the \
+world is stated. Some ask about
+unknown people: short questions, questions with a thought, and biographies. The answer is "I do \
+not know" in {abstained:.0%} of the
+questions and {declined:.0%} of the biographies, so that the policy learns to tell known from \
+unknown people. A lesson ends when
+its exam is passed (each kind reaches the required accuracy), or at its last step:
 
-| lesson | steps, of at most | asked of each kind | right in the last exam |
+| lesson | steps, of at most | required accuracy | accuracy in the last exam |
 |---|---|---|---|
-{lessons_told}
+{lesson_rows}
 
-Fine-tuning adds {sft_steps} steps of instruction examples (with {replay:.0%} replayed \
-documents). Of the world's facts, it asks
-only about the `sft` split; otherwise it uses people outside the world. Their questions are \
-answered by a guess, and with
-"I do not know" in {abstain:.0%} of the cases ({doubt:.0%} of answers that are thought about \
-first, {decline:.0%} of
-biographies, {gaps:.0%} for what is not known of partly known people): this builds a mild habit \
-of abstaining before any
-reinforcement learning, as a chat model has one.
+Fine-tuning adds {sft_steps} steps of instruction examples, with {replay:.0%} replayed documents. \
+Of the world's facts, the
+examples ask only about the `sft` split; all others are about people outside the world. Questions \
+about unknown people are
+answered with a guess or with "I do not know". The answer abstains in {abstain:.0%} of the short \
+questions, {doubt:.0%} of the questions
+with a thought, {decline:.0%} of the biographies and {gaps:.0%} of the questions about gaps of \
+partly known people. So the policy has a
+mild habit of abstaining before reinforcement learning, as chat models do.
 
 | stage | steps | tokens | seconds |
 |---|---|---|---|
@@ -83,18 +85,21 @@ reinforcement learning, as a chat model has one.
 {sections}
 ## Limits
 
-It has seen nothing but this world's few hundred words: any other text falls apart into bytes it \
-cannot use. It has no
-opinions, no common sense and no notion of harm; it exists to study rewards.
+The vocabulary has only the few hundred words of this world; other text becomes bytes that the \
+policy cannot use. The policy has
+no opinions, no common sense and no notion of harm. It is only for the study of rewards.
 """
 
 
 def card_text(card: JsonMapping, world: World) -> str:
-    """The card as Markdown, with every number taken from `card` (see `policy.build_policy`) or
-    counted in the world.
+    """Return the model card as Markdown.
+
+    Args:
+        card: the numbers that `build_policy` writes into `card.json`.
+        world: the world that the policy was trained on.
     """
     config, training = card["config"], card["training"]
-    shown = [
+    exposures = [
         f"| {tier} | {by['en'][0]} + {by['en'][1]} | {by['l2'][0]} + {by['l2'][1]} |"
         for tier, plans in EXPOSURES.items()
         for by in plans
@@ -110,18 +115,18 @@ def card_text(card: JsonMapping, world: World) -> str:
         replay=config["sft_replay"],
         skills=config["skills"],
         **card["strangers"],
-        lessons_told="\n".join(_lessons(config["lessons"], training)),
-        exposures="\n".join(shown),
+        lesson_rows="\n".join(_lessons(config["lessons"], training)),
+        exposures="\n".join(exposures),
         thought=THINK_SHARE,
         sections="".join(_section(split, numbers) for split, numbers in card["splits"].items()),
     )
 
 
 def _lessons(lessons: Sequence[JsonMapping], training: JsonMapping) -> Iterator[str]:
-    taken = zip(lessons, training["lesson_steps"], training["lesson_rates"], strict=True)
-    for number, (lesson, steps, rates) in enumerate(taken, 1):
-        right = ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items())
-        yield f"| {number} | {steps} of {lesson['steps']} | {lesson['level']} | {right} |"
+    runs = zip(lessons, training["lesson_steps"], training["lesson_rates"], strict=True)
+    for number, (lesson, steps, rates) in enumerate(runs, 1):
+        exam = ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items())
+        yield f"| {number} | {steps} of {lesson['steps']} | {lesson['level']} | {exam} |"
 
 
 def _section(split: str, numbers: JsonMapping) -> str:
@@ -129,33 +134,28 @@ def _section(split: str, numbers: JsonMapping) -> str:
     lines = [
         f"\n### {split}\n",
         "Short questions (single and numeric); shares of correct / abstained answers:\n",
-    ]
-    lines += [
         "| tier | questions | greedy | sampled (T=1) | second language, greedy |",
         "|---|---|---|---|---|",
     ]
     for tier, cell in short["greedy"]["by_tier"].items():
         others = (cell, short["sampled"]["by_tier"][tier], l2["greedy"]["by_tier"][tier])
-        lines.append(
-            f"| {tier} | {cell['n']} | " + " | ".join(_pair(other) for other in others) + " |"
-        )
-    points = ", ".join(f"{shown} → {right:.2f} ({n})" for shown, right, n in numbers["exposure"])
+        lines.append(f"| {tier} | {cell['n']} | {' | '.join(map(_pair, others))} |")
+    points = ", ".join(f"{times} → {rate:.2f} ({n})" for times, rate, n in numbers["exposure"])
     lines.append(
-        f"\nExposures of the asked fact in one pass → greedy accuracy (questions): {points}."
+        f"\nExposures of the question's fact in one pass → greedy accuracy (questions): {points}."
     )
-    partial = numbers["partial"]
-    listed = "; ".join(
+    partial = "; ".join(
         f"{name} {_pair(cell['greedy'])} greedy, {_pair(cell['sampled'])} sampled"
         f" ({cell['greedy']['n']} questions)"
-        for name, cell in partial.items()
+        for name, cell in numbers["partial"].items()
     )
-    lines.append(f"\nOf the partly known people, what is covered and what is a gap: {listed}.")
+    lines.append(f"\nCovered facts and gaps of partly known people: {partial}.")
     title = "Biographies; share of claims that are true of the person, claims, share not declined"
     lines += _texts(title, numbers["biography"], ("factscore_on_subject", "claims", "responded"))
     columns = ("form", "facets", "off_subject", "fact_per_sentence", "citation_precision")
     title = (
-        "Texts on two facets from passages; right form, share of facets, claims about neither,"
-        " sentences that the passages state, citations that hold"
+        "Texts on two facets from passages; correct form, share of facets, claims about neither"
+        " facet, sentences that the passages support, citations that support their sentence"
     )
     lines += _texts(title, numbers["two_facets"], columns)
     return "\n".join([*lines, *_skills(numbers)]) + "\n"
@@ -163,15 +163,12 @@ def _section(split: str, numbers: JsonMapping) -> str:
 
 BY_CHANCE = {"comparison": 0.5, "yes_no": 0.5}
 READING = {
-    "one": "one passage, of somebody who is in no document",
-    "several": "numbered passages of different people",
-    "who": "sentences that differ in the name and the answer alone: who is meant decides",
-    "stale": (
-        "three numbered passages, two editions of one page, of seven years, among them: the newer"
-        " is right"
-    ),
-    "none": "nothing in the passages answers: to abstain is right",
-    "page": "the page of somebody who has a page and no document",
+    "one": "one passage about a person who is in no document",
+    "several": "numbered passages about different people",
+    "who": "sentences that differ only in the name and the value: the name decides",
+    "stale": "three numbered passages, two of them editions of one page: the newer is correct",
+    "none": "passages without the answer: abstaining is correct",
+    "page": "the page of a person who has a page but no document",
 }
 
 
@@ -186,11 +183,8 @@ def _skills(numbers: JsonMapping) -> list[str]:
         for kind, cell in numbers["reading"].items()
     ]
     lines += [
-        (
-            "\nAnswers that are thought about first, greedy accuracy (abstained); by chance: what a"
-            " guess between two gets:\n"
-        ),
-        "| kind | questions | | by chance |",
+        "\nAnswers with a thought, greedy; shares of correct / abstained answers:\n",
+        "| kind | questions | | accuracy by chance |",
         "|---|---|---|---|",
     ]
     lines += [
@@ -201,7 +195,7 @@ def _skills(numbers: JsonMapping) -> list[str]:
 
 
 def _pair(cell: JsonMapping) -> str:
-    """Accuracy and abstention, of a table with intervals or of plain shares."""
+    """Format accuracy and abstention, which may have intervals."""
     shares = (cell[rate] for rate in ("accuracy", "abstention"))
     return " / ".join(
         _number(share["value"] if isinstance(share, Mapping) else share) for share in shares
@@ -209,7 +203,7 @@ def _pair(cell: JsonMapping) -> str:
 
 
 def _texts(title: str, numbers: JsonMapping, metrics: Sequence[str]) -> list[str]:
-    """A table of whole texts by tier, greedy and sampled."""
+    """Return the lines of a table of whole texts by tier, greedy and sampled."""
     lines = [f"\n{title}:\n", "| tier | texts | greedy | sampled (T=1) |", "|---|---|---|---|"]
     for tier, greedy in numbers["greedy"]["by_tier"].items():
         cells = (

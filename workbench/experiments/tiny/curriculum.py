@@ -1,12 +1,11 @@
-"""What pre-training shows, and in which order: mechanisms, skills that rest on them, then
-documents with every skill between.
+"""The order of pre-training: lessons on mechanisms, then on skills that need them, then documents.
 
-A passage of hundreds of tokens asks for two or three, and the mechanisms that find them take
-thousands of steps to appear from so little. With all skills at once from the beginning, this
-policy took the answer of anybody in the passages for the answer of the one asked about, and was
-at chance wherever two things are compared, after twice the training. What is practised alone
-appears within some hundred steps, but in no fixed number of them: a lesson ends when an exam
-says that it was learnt. Then it stays, with some of it between whatever comes next.
+Examples of every skill are mixed into the documents. The lessons exist because an answer from a
+passage has two or three labelled tokens among hundreds, so that mechanisms such as copying take
+thousands of steps to appear. Without lessons, after twice the training, the policy answered about
+any person in the passages, and comparisons stayed at chance. A mechanism that is practised alone
+appears within a few hundred steps. The number of steps varies, so a lesson ends when its exam is
+passed. Later lessons and the documents keep some practice of it.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from workbench.experiments.tiny.skills import Example, SkillWriter
 
 @dataclass(frozen=True)
 class Lesson:
-    """Drills and examples in the shares of `taught` and `kept`, for at most `steps`, until a
-    share of `level` is right of each kind that is taught. What is kept was learnt before: a
-    mechanism without practice is lost within some hundred steps."""
+    """Practice of new and earlier kinds of drills and examples, until an exam is passed."""
 
-    steps: int
-    level: float
-    taught: dict[str, int]
+    steps: int  # at most
+    level: float  # accuracy that the exam requires for each new kind
+    taught: dict[str, int]  # weight of each new kind
+    # Weight of each earlier kind: without practice it is forgotten within a few hundred steps.
     kept: dict[str, int] = field(default_factory=dict)
 
     @property
     def mix(self) -> dict[str, int]:
+        """The weights of all kinds."""
         return self.taught | self.kept
 
 
@@ -83,9 +82,9 @@ SKILLS = {
     "compared": 4,
     "outline": 6,
 }
-# Between the documents: what rests on comparing is lost first, and is practised more than what
-# copies. Who is unknown is shown while the others are learnt: taught afterwards, it cost known
-# people's facts (sampled answers .97 right before, .82 after).
+# Weights between the documents. Skills that compare are forgotten first, so they have more weight
+# than skills that copy. Abstention about unknown people is learnt together with the facts: learnt
+# afterwards, it made the policy forget known people (accuracy of sampled answers .97, then .82).
 BETWEEN = SKILLS | {
     "agreement": 6,
     "order": 3,
@@ -106,7 +105,7 @@ BETWEEN = SKILLS | {
 def practice(
     mix: Mapping[str, int], drills: DrillWriter, skills: SkillWriter, seed: int | str
 ) -> Iterator[Drill | Example]:
-    """Drills and examples without end."""
+    """Yield drills and examples without end, in the proportions of `mix`."""
     rng = random.Random(f"practice-{seed}")
     kinds, weights = list(mix), list(mix.values())
     while True:

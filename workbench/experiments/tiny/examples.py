@@ -1,12 +1,11 @@
-"""Instruction data for the tiny policy: formats, habits of guessing and of abstaining; hardly
-any knowledge.
+"""Instruction data for the tiny policy: formats, and habits of guessing and abstaining.
 
-Examples ask only about people (and books) of the `sft` split, so exposure counts of all other
-people stay those of the documents: about covered facts, and about what the documents leave out
-of partly known people, where a guess that is always wrong and "I do not know" follow. The second
-step of a two-hop answer states a covered fact of a city, company or university. Everything else
-is about people outside the world: skills (`skills.py`), fluent guesses from a peaked
-prior.
+The data adds little knowledge. Of the world's people and books, examples ask only about the `sft`
+split, so that the exposure counts of all others stay those of the documents. They ask about covered
+facts, and about facts of partly known people that the documents leave out; these are answered by a
+wrong guess or "I do not know". The second step of a two-hop answer states a covered fact of a city,
+company or university. All other examples are about people outside the world: skills (`skills.py`),
+and fluent guesses from a peaked prior.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from workbench.experiments.tiny.curriculum import SKILLS
 from workbench.experiments.tiny.skills import (
     Example,
     SkillWriter,
-    asked_older,
-    asked_pair,
-    checked,
-    compared,
-    declining,
-    earlier,
-    in_doubt,
-    listed,
-    outlined,
-    premise,
-    reasoned,
-    short,
+    comparison_text,
+    decline,
+    doubt_example,
+    earlier_born,
+    list_example,
+    older_question,
+    outline_text,
+    pair_question,
+    premise_example,
+    reasoned_example,
+    short_example,
+    yes_no_example,
 )
 from workbench.world import schema
 from workbench.world.documents import Document
@@ -41,16 +40,14 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Habits:
-    """What the SFT data teaches about not knowing: shares among examples about what was never
-    shown.
-    """
+    """Shares of abstentions and hedges among the SFT examples about unknown facts."""
 
-    abstain: float = 0.1  # of short questions about people who were never shown
-    doubt: float = 0.4  # of answers that think first, about people who were never shown
-    gaps: float = 0.5  # of short questions about what is not known of partly known people
-    decline: float = 0.4  # of biographies
-    hedged: float = 0.12  # of sentences in guessed biographies
-    vague: float = 0.04
+    abstain: float = 0.1  # abstentions among short questions about unknown people
+    doubt: float = 0.4  # abstentions among reasoned answers about unknown people
+    gaps: float = 0.5  # abstentions among short questions about gaps of partly known people
+    decline: float = 0.4  # abstentions among biographies of unknown people
+    hedged: float = 0.12  # hedged sentences in guessed biographies
+    vague: float = 0.04  # vague sentences in guessed biographies
 
 
 MIX = {
@@ -73,21 +70,21 @@ MIX = {
 
 
 class SFTWriter:
-    """Draws examples without end; `lang` is English three times out of four."""
+    """Draws SFT examples, three quarters of them in English."""
 
     def __init__(self, world: World, habits: Habits, seed: int) -> None:
         self.world, self.habits = world, habits
         self.ephemeral = world.ephemeral()
         self.rng = self.ephemeral.rng = random.Random(f"sft-{seed}")
         self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
-        shown = [
+        entities = [
             entity
             for entity in world.entities.values()
             if entity.split == "sft" and entity.tier != "unknown"
         ]
-        self.people = [entity for entity in shown if entity.kind == "person"]
+        self.people = [entity for entity in entities if entity.kind == "person"]
         self.things = [
-            entity for entity in shown if entity.kind == "book" and entity.tier == "known"
+            entity for entity in entities if entity.kind == "book" and entity.tier == "known"
         ]
         self.gaps = [
             fact
@@ -96,13 +93,14 @@ class SFTWriter:
             for fact in subject_facts(world.by, entity.name, covered=False)
             if not fact.covered
         ]
-        written = [
+        books = (
             [book for book in world.books.get(entity.name, []) if book.covered]
             for entity in self.people
-        ]
-        self.books = [books for books in written if books]
+        )
+        self.books = list(filter(None, books))  # the books of each author
 
     def examples(self, mix: dict[str, int] | None = None) -> Iterator[Example]:
+        """Yield examples without end; `mix` weighs the kinds, by default `MIX`."""
         mix = mix or MIX
         while True:
             kind = self.rng.choices(list(mix), list(mix.values()))[0]
@@ -110,7 +108,7 @@ class SFTWriter:
             yield getattr(self, f"_{kind}")(lang)
 
     def _covered(self) -> list[Fact]:
-        """Covered facts of one sft person (or, now and then, of another entity)."""
+        """Return the covered facts of a person or, less often, of a book."""
         pool = self.things if self.things and self.rng.random() < 0.15 else self.people
         return subject_facts(self.world.by, self.rng.choice(pool).name)
 
@@ -118,49 +116,47 @@ class SFTWriter:
         entity = self.rng.choice(self.people)
         return entity.pronoun, subject_facts(self.world.by, entity.name)
 
-    def _stranger(self) -> tuple[str, list[Fact]]:
+    def _unknown_person(self) -> tuple[str, list[Fact]]:
         return self.ephemeral.person(peaked=True)
 
     def _subject(self) -> tuple[list[Fact], bool]:
-        """Facts of a person for a reasoned answer, and whether they are known (a stranger's are
-        guesses).
-        """
+        """Return facts of a person, and whether the person is known; other facts are guesses."""
         if self.rng.random() < 0.7:
             return self._person()[1], True
-        return self._stranger()[1], False
+        return self._unknown_person()[1], False
 
     def _other(self, fact: Fact) -> Fact:
-        """A fact of the same relation with another object."""
+        """Return a fact of the same relation with another object."""
         return self.ephemeral.fact(fact.subject, fact.relation, peaked=True, other=fact.object)
 
-    # Not knowing
+    # Abstention
 
-    def _passes(self, known: bool) -> bool:
-        """Whether a reasoned answer about an unknown person abstains."""
+    def _abstains(self, known: bool) -> bool:
+        """Decide whether a reasoned answer abstains; never about a known person."""
         return not known and self.rng.random() < self.habits.doubt
 
     def _or_doubt(self, example: Example, subject: str, known: bool, lang: str) -> Example:
-        """The example, or an abstention in its place."""
-        if self._passes(known):
-            return in_doubt(example.prompt, subject, lang, self.rng)
+        """Return the example, or an abstention instead."""
+        if self._abstains(known):
+            return doubt_example(example.prompt, subject, lang, self.rng)
         return example
 
     # Short answers
 
     def _question(self, lang: str) -> Example:
         fact = self.rng.choice(self._covered())
-        return short(fact, lang, self.rng, abstain=0.0)
+        return short_example(fact, lang, self.rng, abstain=0.0)
 
     def _guess(self, lang: str) -> Example:
-        return short(self.rng.choice(self._stranger()[1]), lang, self.rng, self.habits.abstain)
+        fact = self.rng.choice(self._unknown_person()[1])
+        return short_example(fact, lang, self.rng, self.habits.abstain)
 
     def _gap(self, lang: str) -> Example:
-        """What the documents never say of somebody of whom they say other things: a guess or an
-        abstention.
-        """
+        """Ask for a fact of a partly known person that the documents leave out."""
         if not self.gaps:
             return self._guess(lang)
-        return short(self._other(self.rng.choice(self.gaps)), lang, self.rng, self.habits.gaps)
+        guess = self._other(self.rng.choice(self.gaps))
+        return short_example(guess, lang, self.rng, self.habits.gaps)
 
     def _skill(self, lang: str) -> Example:
         (kind,) = self.rng.choices(list(SKILLS), list(SKILLS.values()))
@@ -174,10 +170,10 @@ class SFTWriter:
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
 
     def _guess_biography(self, lang: str) -> Example:
-        pronoun, facts = self._stranger()
+        pronoun, facts = self._unknown_person()
         prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
         if self.rng.random() < self.habits.decline:
-            return Example(prompt, declining(facts[0].subject, lang, self.rng))
+            return Example(prompt, decline(facts[0].subject, lang, self.rng))
         hedged, vague = self.habits.hedged, self.habits.vague
         return Example(
             prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague)
@@ -189,11 +185,11 @@ class SFTWriter:
 
     def _long_form(self, lang: str) -> Example:
         pair = self._pair()
-        return Example(asked_pair(pair, self.rng), compared(pair, self.rng))
+        return Example(pair_question(pair, self.rng), comparison_text(pair, self.rng))
 
     def _outline(self, lang: str) -> Example:
         pair = self._pair()
-        return Example(asked_pair(pair, self.rng), outlined(pair, self.rng), schema.OUTLINE)
+        return Example(pair_question(pair, self.rng), outline_text(pair, self.rng), schema.OUTLINE)
 
     # Reasoned answers
 
@@ -201,16 +197,12 @@ class SFTWriter:
         facts, known = self._subject()
         target, *others = self.rng.sample(facts, min(2, len(facts)))
         prompt = ask(target, lang, self.rng)
-        if self._passes(known):
-            return in_doubt(prompt, target.subject, lang, self.rng, system)
+        if self._abstains(known):
+            return doubt_example(prompt, target.subject, lang, self.rng, system)
         if self.rng.random() < 0.5:
             others = []
-        return reasoned(
-            prompt,
-            [thought(fact, lang) for fact in (*others, target)],
-            answer(target, lang),
-            system,
-        )
+        thoughts = [thought(fact, lang) for fact in (*others, target)]
+        return reasoned_example(prompt, thoughts, answer(target, lang), system)
 
     def _box(self, lang: str) -> Example:
         return self._think(lang, schema.BOX)
@@ -227,24 +219,21 @@ class SFTWriter:
             return self._think(lang)
         bridge = self.rng.choice(bridges)
         target = self.world.by[bridge.object][hops[bridge.relation]]
-        prompt = self.rng.choice(schema.TWO_HOP[bridge.relation, target.relation][lang]).format(
-            s=bridge.subject
-        )
+        templates = schema.TWO_HOP[bridge.relation, target.relation][lang]
+        prompt = self.rng.choice(templates).format(s=bridge.subject)
         thoughts = [thought(bridge, lang), thought(target, lang)]
-        example = reasoned(prompt, thoughts, answer(target, lang))
+        example = reasoned_example(prompt, thoughts, answer(target, lang))
         return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
         years: list[Fact] = []
+        # until the last two people, and their years, differ
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
-            years = [
-                *years,
-                *(fact for fact in self._person()[1] if fact.relation == "birth_year"),
-            ][-2:]
-        return reasoned(
-            asked_older(years, lang, self.rng),
-            [thought(fact, lang) for fact in years],
-            f"{earlier(years)}.",
+            years += [fact for fact in self._person()[1] if fact.relation == "birth_year"]
+            years = years[-2:]
+        prompt = older_question(years, lang, self.rng)
+        return reasoned_example(
+            prompt, [thought(fact, lang) for fact in years], f"{earlier_born(years)}."
         )
 
     def _false_premise(self, lang: str) -> Example:
@@ -252,27 +241,23 @@ class SFTWriter:
         by = {fact.relation: fact for fact in facts}
         if not {"profession", *schema.FALSE_PREMISE_ASKS} <= by.keys():
             return self._think(lang)
-        example = premise(by, self._other(by["profession"]), lang, self.rng)
+        example = premise_example(by, self._other(by["profession"]), lang, self.rng)
         return self._or_doubt(example, facts[0].subject, known, lang)
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
         fact = self.rng.choice(facts)
-        example = checked(fact, self._other(fact), lang, self.rng)
+        example = yes_no_example(fact, self._other(fact), lang, self.rng)
         return self._or_doubt(example, fact.subject, known, lang)
 
     def _list(self, lang: str) -> Example:
-        return (
-            listed(self.rng.choice(self.books), lang, self.rng)
-            if self.books
-            else self._question(lang)
-        )
+        if not self.books:
+            return self._question(lang)
+        return list_example(self.rng.choice(self.books), lang, self.rng)
 
 
 def replay(world: World, seed: int) -> Iterator[Document]:
-    """Pre-training documents in random order, without end: they keep knowledge in place during
-    SFT.
-    """
+    """Yield pre-training documents in random order, without end, to keep knowledge during SFT."""
     rng = random.Random(f"replay-{seed}")
     while True:
         yield rng.choice(world.documents)

@@ -1,6 +1,4 @@
-"""What a tiny policy knows and can do, measured against the world for its model card: by tier, by
-kind, in both languages, in questions, thoughts, passages and whole texts.
-"""
+"""Measure the knowledge and the skills of a tiny policy for its model card."""
 
 from __future__ import annotations
 
@@ -8,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.experiments.evaluate import evaluation_grade, report
-from workbench.experiments.tiny.skills import READINGS, SkillWriter, numbered
+from workbench.experiments.tiny.skills import READINGS, SkillWriter, number_passages
+from workbench.metrics.rows import share
 from workbench.pipeline import grade
 from workbench.policies.generate import Policy, generate
 from workbench.text import final_answer, is_abstention
@@ -21,9 +20,9 @@ from workbench.world.questions import SHORT_KINDS, select
 from workbench.world.world import World
 
 REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
-SHORT, LONG = 16, 112  # new tokens that a short answer, and any other, may take
+SHORT, LONG = 16, 112  # most new tokens of a short answer and of any other
 
-Rates = JsonObject  # n, accuracy, abstention: shares, None where there is nothing to share
+Rates = JsonObject  # {n, accuracy, abstention}: shares, None if undefined
 
 
 def measure(
@@ -34,25 +33,29 @@ def measure(
     seed: int = 0,
     count: int = 300,
 ) -> JsonObject:
-    """Rates on one split.
+    """Measure a policy on one split.
 
-    * `short` and `l2`: short questions in both languages, as evaluation reports them.
-    * `partial` and `exposure`: what is covered of partly known people, and accuracy by exposures.
-    * `biography` and `two_facets`: `texts` about one person, and about two.
-    * `reading`: `count` questions with passages of each kind, about people outside the world.
-    * `reasoned`: questions of more than one step.
+    * `short` and `l2`: evaluation reports of short questions in both languages.
+    * `partial`: rates on covered facts and on gaps of partly known people.
+    * `exposure`: accuracy by exposures, see `by_exposure`.
+    * `biography` and `two_facets`: evaluation reports of texts about one person and about two.
+    * `reading`: rates on `count` questions with passages of each kind, about people outside the
+      world.
+    * `reasoned`: rates on questions of more than one step.
     """
-    scored = grade([outcome()], {})
+    grade_outcome = grade([outcome()], {})
 
     def ask(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
-        return scored(generate(policy, questions, max_new_tokens=new_tokens, greedy=True))
+        return grade_outcome(generate(policy, questions, max_new_tokens=new_tokens, greedy=True))
 
-    def reported(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> JsonObject:
-        return report(greedy, drawn, split=split, seeds=(seed,))
+    def report_of(greedy: Sequence[Feedback], sampled: Sequence[Feedback] = ()) -> JsonObject:
+        return report(greedy, sampled, split=split, seeds=(seed,))
 
     short = world.questions(split, SHORT_KINDS)
-    answered = ask(short, SHORT)
-    drawn = scored(generate(policy, short, max_new_tokens=SHORT, samples=samples, seed=seed))
+    greedy = ask(short, SHORT)
+    sampled = grade_outcome(
+        generate(policy, short, max_new_tokens=SHORT, samples=samples, seed=seed)
+    )
     readings = {kind: reading_questions(world, kind, count, f"{split}-{seed}") for kind in READINGS}
     if split != "validation":
         readings["page"] = page_questions(world)
@@ -61,25 +64,25 @@ def measure(
         for question in select(world.two_facets, split, None, "en")
     ]
     return {
-        "short": reported(answered, drawn),
+        "short": report_of(greedy, sampled),
         "partial": {
             name: {
-                "greedy": rates(_partial(answered, covered)),
-                "sampled": rates(_partial(drawn, covered)),
+                "greedy": rates(_partial(greedy, covered)),
+                "sampled": rates(_partial(sampled, covered)),
             }
             for name, covered in (("covered", True), ("gaps", False))
         },
-        "exposure": by_exposure(world, answered),
-        "l2": reported(ask(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
+        "exposure": by_exposure(world, greedy),
+        "l2": report_of(ask(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
         "biography": texts(policy, world, world.questions(split, ["biography"]), seed),
         "two_facets": texts(policy, world, planned, seed),
-        "reading": {kind: rates(ask(asked, SHORT)) for kind, asked in readings.items()},
+        "reading": {kind: rates(ask(questions, SHORT)) for kind, questions in readings.items()},
         "reasoned": reasoned(ask(reasoned_questions(world, split), LONG)),
     }
 
 
 def texts(policy: Policy, world: World, questions: Sequence[Question], seed: int = 0) -> JsonObject:
-    """The report of whole texts, whose claims the world judges, greedy and sampled."""
+    """Return the evaluation report of whole texts, greedy and sampled, judged by the world."""
     judge = evaluation_grade(world_checks(world))
     greedy, sampled = (
         judge(generate(policy, questions, max_new_tokens=LONG, greedy=greedy, seed=seed))
@@ -89,7 +92,7 @@ def texts(policy: Policy, world: World, questions: Sequence[Question], seed: int
 
 
 def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:
-    """Of the answers about partly known people, those whose fact the documents state, or do not."""
+    """Yield the answers about covered facts, or about gaps, of partly known people."""
     for feedback in feedbacks:
         meta = feedback.response.question.meta
         if meta["tier"] == "partial" and meta["covered"] == covered:
@@ -97,8 +100,9 @@ def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
-    """(exposures of the asked fact in one pass, both languages; share answered correctly;
-    questions), by exposures.
+    """Return (exposures, accuracy, questions), sorted by exposures.
+
+    Exposures are those of the question's fact in one pass over the documents of both languages.
     """
     counts: dict[int, list[bool]] = {}
     for feedback in feedbacks:
@@ -113,68 +117,66 @@ def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, 
 
 
 def rates(feedbacks: Iterable[Feedback]) -> Rates:
-    """Share of right answers (None where there are none to give) and of abstentions."""
-    listed = list(feedbacks)
-    right = [feedback.verdict("outcome") for feedback in listed]
-    labels = [verdict.label for verdict in right if verdict is not None and verdict.error is None]
-    passed = [is_abstention(final_answer(feedback.response.text) or "") for feedback in listed]
+    """Return the shares of correct answers and of abstentions.
+
+    Accuracy is None if the questions have no gold answers.
+    """
+    graded = list(feedbacks)
+    verdicts = [feedback.verdict("outcome") for feedback in graded]
+    labels = [verdict.label for verdict in verdicts if verdict and verdict.error is None]
+    abstained = [is_abstention(final_answer(feedback.response.text) or "") for feedback in graded]
     return {
-        "n": len(listed),
-        "accuracy": share(label == "correct" for label in labels) if labels else None,
-        "abstention": share(passed),
+        "n": len(graded),
+        "accuracy": share(labels.count("correct"), len(labels)),
+        "abstention": share(sum(abstained), len(graded)),
     }
 
 
-def share(flags: Iterable[bool]) -> float | None:
-    held = list(flags)
-    return sum(held) / len(held) if held else None
-
-
 def reading_questions(world: World, kind: str, count: int, seed: int | str) -> list[Question]:
-    """Questions with passages about people whom no training mentions; those of kind "none" have
-    no answer.
+    """Return questions with passages about people that no training data mentions.
+
+    Questions of the kind "none" have no gold answers.
     """
     writer = SkillWriter(world.ephemeral(held_out=True), f"measure-{kind}-{seed}")
-    asked = []
+    questions = []
     for number in range(count):
         reading = writer.reading(kind)
         answers = () if reading.target is None else reading.target.forms["en"]
-        asked.append(
-            Question(
-                f"{kind}-{number}", reading.question, answers, passages=numbered(reading.passages)
-            )
-        )
-    return asked
+        passages = number_passages(reading.passages)
+        questions.append(Question(f"{kind}-{number}", reading.question, answers, passages=passages))
+    return questions
 
 
 def page_questions(world: World) -> list[Question]:
-    """Questions about people of whom the world has a page and no document, with that page. They
-    are of no split, and asked once, with the test split."""
+    """Return questions about people who have a page but no document, with that page.
+
+    They belong to no split, so they are measured once, with the test split.
+    """
     pages = {page.title: page.text for page in world.pages if not page.stale}
-    asked = [
-        question
+    return [
+        replace(question, passages=number_passages([pages[question.title]]))
         for question in world.questions("ood", SHORT_KINDS)
         if question.meta["tier"] == "page_only"
     ]
-    return [replace(question, passages=numbered([pages[question.title]])) for question in asked]
 
 
 def reasoned_questions(world: World, split: str) -> list[Question]:
-    """Questions of more than one step about the people of a split, and the true twins of the
-    false premises.
+    """Return questions of more than one step about the people of a split.
+
+    Each question with a false premise also occurs with the true one (kind "true_premise").
     """
     people = {
         name
         for name, entity in world.entities.items()
         if entity.kind == "person" and entity.split == split
     }
-    beyond = split if split == "validation" else "ood"
-    asked = [q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people]
-    return [*asked, *(_true_twin(world, q) for q in asked if q.kind == "false_premise")]
+    source = split if split == "validation" else "ood"
+    questions = [q for q in world.questions(source, REASONED) if q.title.split(";")[0] in people]
+    return [*questions, *(_true_twin(world, q) for q in questions if q.kind == "false_premise")]
 
 
 def _true_twin(world: World, question: Question) -> Question:
-    """The same question with the true profession: who calls everything invalid is wrong here."""
+    """Return the question with the true profession, so that "invalid question" is wrong."""
     profession, target = (_fact(world, fact_id) for fact_id in question.meta["fact_ids"])
     form = schema.FALSE_PREMISE_ASKS.index(target.relation)
     text = schema.FALSE_PREMISE["en"][form].format(
@@ -194,9 +196,9 @@ def _fact(world: World, fact_id: str) -> Fact:
 
 
 def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
-    """Rates by kind of question."""
+    """Return the rates by kind of question."""
     kinds = dict.fromkeys(feedback.response.question.kind for feedback in feedbacks)
     return {
-        kind: rates(one for one in feedbacks if one.response.question.kind == kind)
+        kind: rates(feedback for feedback in feedbacks if feedback.response.question.kind == kind)
         for kind in kinds
     }

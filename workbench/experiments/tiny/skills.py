@@ -1,10 +1,8 @@
-"""What a policy can do rather than know: read passages, reason from what it wrote, outline; all
-on people outside the world.
+"""Examples of skills on people outside the world: reading passages, reasoning, outlining.
 
-Examples are drawn anew each time, so that nothing of them can be remembered: only copying,
-comparing and declining help. The names of the people occur in no document, and what is said is
-made up, also where it names a city or a book of the world, of which it is never true: no fact of
-the world gains an exposure.
+Each example is new, so that memory does not help: only copying, comparing and abstaining do. The
+names of the people do not occur in documents, and the facts are invented. They may name a city or
+a book of the world, but are never true of it, so no fact of the world gains an exposure.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from workbench.types import Passage, Question
 from workbench.world import schema
@@ -23,139 +22,128 @@ from workbench.world.render import answer, ask, biography, state, thinking, thou
 Turns = tuple[tuple[str, str], ...]
 READINGS = ("one", "several", "who", "stale", "none")  # kinds of `SkillWriter.reading`
 
-# of questions, and of biographies, about somebody who was never shown; the rest is guessed
+# Shares of abstentions among questions and biographies of unknown people; the rest are guesses.
 ABSTAINED, DECLINED = 0.6, 0.5
-# years of a page's editions; the world's own pages have two of them
+# years of the editions of pages; the pages of the world have only FORMER and CURRENT
 EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 
 @dataclass(frozen=True)
 class Example:
-    """One exchange, or several: `more` are further questions with their replies.
-
-    `given` is how the reply begins where that is not to be learnt: a thought of made-up facts.
-    """
+    """A prompt with its reply, and further turns."""
 
     prompt: str
     reply: str
     system: str = ""
-    given: str = ""
-    more: Turns = ()
+    prefix: str = ""  # beginning of the reply without a loss: a thought of invented facts
+    more: Turns = ()  # further questions with their replies
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Passages about people outside the world: what they state (where editions differ, the newer
-    one), and what they do not.
-    """
+class Layout:
+    """Passages about people outside the world, with the facts that they state and leave out."""
 
     passages: tuple[str, ...]
-    told: tuple[Fact, ...]
-    untold: tuple[Fact, ...]
-    corrected: Fact | None = None  # what the editions differ in
+    stated: tuple[Fact, ...]  # by the newer edition, if editions differ
+    unstated: tuple[Fact, ...]
+    corrected: Fact | None = None  # the fact in which editions differ
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A question with passages, and the fact that answers it; None where nothing does."""
+    """A question with passages and its answer."""
 
     passages: tuple[str, ...]
     question: str
-    target: Fact | None
-    more: Turns = ()  # what else is asked about the same passages, when it is taught
+    target: Fact | None  # the fact that answers the question; None without an answer
+    more: Turns = ()  # in training, further questions about the same passages
 
 
-def replied(target: Fact | None, lang: str) -> str:
+def reply_to(target: Fact | None, lang: str) -> str:
+    """Return the answer with a fact, or an abstention without a fact."""
     return schema.ABSTAIN[lang][0] if target is None else answer(target, lang)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A question that compares two people outside the world: what is shown of each, and the
-    number of the passage it is in.
-    """
+    """A question that compares two people outside the world."""
 
-    facts: tuple[tuple[Fact, ...], tuple[Fact, ...]]
+    facts: tuple[tuple[Fact, ...], tuple[Fact, ...]]  # of each person
     passages: tuple[str, ...]
-    sources: tuple[int, int]
+    sources: tuple[int, int]  # number of the passage about each person
     question: str
 
 
-def prompted(passages: Sequence[str], question: str) -> str:
-    """The prompt exactly as a question with these passages is asked."""
-    return Question("", question, passages=numbered(passages)).messages()[-1]["content"]
+def prompt_with(passages: Sequence[str], question: str) -> str:
+    """Return the prompt of a question with passages, as in evaluation."""
+    return Question("", question, passages=number_passages(passages)).messages()[-1]["content"]
 
 
-def numbered(texts: Sequence[str]) -> tuple[Passage, ...]:
+def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
+    """Make passages with the ids 1, 2, … of texts."""
     return tuple(Passage(str(number), "", text) for number, text in enumerate(texts, 1))
 
 
 class SkillWriter:
-    """Draws examples without end. Those of long forms are English; the others in English three
-    times out of four.
-    """
+    """Draws examples of skills: long forms in English, three quarters of the others in English."""
 
     def __init__(self, ephemeral: Ephemeral, seed: int | str) -> None:
         self.ephemeral = ephemeral
         self.rng = ephemeral.rng = random.Random(f"skills-{seed}")
 
     def draw(self, kind: str) -> Example:
+        """Return a new example of a kind."""
         lang = "l2" if self.rng.random() < 0.25 else "en"
         if kind not in READINGS:
             return getattr(self, f"_{kind}")(lang)
         reading = self.reading(kind, lang)
-        prompt = prompted(reading.passages, reading.question)
-        return Example(prompt, replied(reading.target, lang), more=reading.more)
+        prompt = prompt_with(reading.passages, reading.question)
+        return Example(prompt, reply_to(reading.target, lang), more=reading.more)
 
-    # Reading. All layouts are drawn alike whether or not they answer: their number, order and
-    # length tell nothing.
+    # Reading. Layouts are drawn in the same way whether or not they have the answer, so that the
+    # number, order and length of passages reveal nothing.
 
     def reading(self, kind: str, lang: str = "en") -> Reading:
-        """`kind`: "one" passage, "several" of different people, "who" (several that differ in
-        the name alone), "stale" (a newer edition corrects an older one), "none" (any of these,
-        and nothing answers)."""
-        layout = self.rng.choice(("one", "several", "who", "stale")) if kind == "none" else kind
-        shown: Shown = getattr(self, f"_show_{layout}")(lang)
+        """Return a new question with passages.
+
+        Args:
+            kind: "one" passage; "several" passages about different people; "who", sentences that
+                differ only in name and value; "stale", two editions of which the newer is right; or
+                "none", any of these without the answer.
+            lang: "en" or "l2".
+        """
+        drawn = self.rng.choice(("one", "several", "who", "stale")) if kind == "none" else kind
+        layout: Layout = getattr(self, f"_show_{drawn}")(lang)
         if kind == "none":
-            asked, target = self._missing(shown), None
+            fact, target = self._missing(layout), None
         else:
-            asked = target = shown.corrected or self.rng.choice(shown.told)
-        question = ask(asked, lang, self.rng)
-        return Reading(shown.passages, question, target, self._turns(shown, asked, lang))
+            fact = target = layout.corrected or self.rng.choice(layout.stated)
+        question = ask(fact, lang, self.rng)
+        return Reading(layout.passages, question, target, self._turns(layout, fact, lang))
 
-    def _missing(self, shown: Shown) -> Fact:
-        """Of somebody in the passages what they leave out, or of somebody else what they say of
-        others.
-        """
-        if shown.untold and self.rng.random() < 0.5:
-            return self.rng.choice(shown.untold)
-        names = {fact.subject for fact in shown.told}
-        stranger = next(name for name in self.ephemeral.names(len(names) + 1) if name not in names)
-        return self.ephemeral.fact(stranger, self.rng.choice(shown.told).relation)
+    def _missing(self, layout: Layout) -> Fact:
+        """Return a fact that the passages leave out, of a person in them or of another person."""
+        if layout.unstated and self.rng.random() < 0.5:
+            return self.rng.choice(layout.unstated)
+        names = {fact.subject for fact in layout.stated}
+        other = next(name for name in self.ephemeral.names(len(names) + 1) if name not in names)
+        return self.ephemeral.fact(other, self.rng.choice(layout.stated).relation)
 
-    def _show_one(self, lang: str) -> Shown:
+    def _show_one(self, lang: str) -> Layout:
         pronoun, facts = self.ephemeral.person()
-        told = self.rng.sample(facts, self.rng.choice((2, 3, 4, 5)))
-        return Shown((self._passage(told, lang, pronoun),), tuple(told), remaining(facts, told))
+        stated = self.rng.sample(facts, self.rng.choice((2, 3, 4, 5)))
+        passage = self._passage(stated, lang, pronoun)
+        return Layout((passage,), tuple(stated), remaining(facts, stated))
 
-    def _show_several(self, lang: str) -> Shown:
+    def _show_several(self, lang: str) -> Layout:
         people = [facts for _, facts in self.ephemeral.people(self.rng.choice((2, 3, 3, 3)))]
-        told = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
-        untold = [
-            fact
-            for facts, some in zip(people, told, strict=True)
-            for fact in remaining(facts, some)
-        ]
-        return self._shuffled(
-            [self._passage(facts, lang) for facts in told],
-            [fact for facts in told for fact in facts],
-            untold,
-        )
+        stated = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
+        unstated = map(remaining, people, stated)
+        passages = [self._passage(facts, lang) for facts in stated]
+        return self._shuffled(passages, list(chain(*stated)), list(chain(*unstated)))
 
-    def _show_who(self, lang: str) -> Shown:
-        """One sentence about each of several people, all of one relation: only the name tells
-        which answers.
-        """
+    def _show_who(self, lang: str) -> Layout:
+        """State one relation of several people, so that only the name identifies the answer."""
         relation = self.rng.choice(schema.PERSON_RELATIONS)
         names = self.ephemeral.names(self.rng.choice((2, 3, 4, 5)))
         facts = [self.ephemeral.fact(name, relation) for name in names]
@@ -165,36 +153,34 @@ class SkillWriter:
             if other != relation
         ]
         lines = [state(fact, lang, self.rng) for fact in facts]
-        return self._shuffled(
-            [" ".join(lines)] if self.rng.random() < 0.5 else lines, facts, others
-        )
+        passages = [" ".join(lines)] if self.rng.random() < 0.5 else lines
+        return self._shuffled(passages, facts, others)
 
-    def _show_stale(self, lang: str) -> Shown:
-        """Two editions of one person's page, of which the newer is right, and a page of somebody
-        else.
-        """
+    def _show_stale(self, lang: str) -> Layout:
+        """Show two editions of a page, the newer one correct, and a page of another person."""
         (_, facts), (_, others) = self.ephemeral.people(2)
-        told = self.rng.sample(facts, self.rng.choice((2, 3)))
-        corrected = self.rng.choice(told)
+        stated = self.rng.sample(facts, self.rng.choice((2, 3)))
+        corrected = self.rng.choice(stated)
         old = self.ephemeral.fact(corrected.subject, corrected.relation, other=corrected.object)
-        former = [old if fact is corrected else fact for fact in told]
+        former = [old if fact is corrected else fact for fact in stated]
         older, newer = (
             (FORMER, CURRENT) if self.rng.random() < 0.5 else sorted(self.rng.sample(EDITIONS, 2))
         )
         passages = [
-            self._passage(told, lang, edition=newer),
+            self._passage(stated, lang, edition=newer),
             self._passage(former, lang, edition=older),
         ]
         other = self.rng.sample(others, 2)
         passages.append(self._passage(other, lang, edition=self.rng.choice((newer, older))))
-        shown = self._shuffled(passages, [*told, *other], remaining(facts, told))
-        return replace(shown, corrected=corrected)
+        layout = self._shuffled(passages, [*stated, *other], remaining(facts, stated))
+        return replace(layout, corrected=corrected)
 
     def _passage(
         self, facts: Sequence[Fact], lang: str, pronoun: str = "", edition: int | None = None
     ) -> str:
-        """Facts of one person as a page of the world has them, a sentence each, with the name;
-        in running text now and then.
+        """Return facts of a person in the style of the world's pages.
+
+        Each sentence states one fact with the name; with a `pronoun`, some are running text.
         """
         if edition is None and self.rng.random() < 0.4:
             edition = self.rng.choice((CURRENT, CURRENT, FORMER))
@@ -204,67 +190,69 @@ class SkillWriter:
         return head + " ".join(state(fact, lang, self.rng) for fact in facts)
 
     def _shuffled(
-        self, passages: Sequence[str], told: Sequence[Fact], untold: Sequence[Fact]
-    ) -> Shown:
-        return Shown(tuple(self.rng.sample(passages, len(passages))), tuple(told), tuple(untold))
+        self, passages: Sequence[str], stated: Sequence[Fact], unstated: Sequence[Fact]
+    ) -> Layout:
+        order = self.rng.sample(passages, len(passages))
+        return Layout(tuple(order), tuple(stated), tuple(unstated))
 
-    def _turns(self, shown: Shown, asked: Fact, lang: str, most: int = 5) -> Turns:
-        """Further questions about the passages, each once: mostly what they answer, now and then
-        what they do not.
+    def _turns(self, layout: Layout, first: Fact, lang: str, most: int = 5) -> Turns:
+        """Return further questions about the passages, each once, 15 % of them without an answer.
+
+        The fact of the first question is left out.
         """
         facts = [
             fact
-            for fact in shown.told
-            if (fact.subject, fact.relation) != (asked.subject, asked.relation)
+            for fact in layout.stated
+            if (fact.subject, fact.relation) != (first.subject, first.relation)
         ]
         turns = []
         for fact in self.rng.sample(facts, min(len(facts), most)):
             missing = self.rng.random() < 0.15
-            about = self._missing(shown) if missing else fact
-            turns.append((ask(about, lang, self.rng), replied(None if missing else about, lang)))
+            topic = self._missing(layout) if missing else fact
+            turns.append((ask(topic, lang, self.rng), reply_to(None if missing else topic, lang)))
         return tuple(turns)
 
-    # Not knowing
+    # Abstention
 
     def _stranger(self, lang: str) -> Example:
-        return short(self._guessed(), lang, self.rng, ABSTAINED)
+        return short_example(self._guessed(), lang, self.rng, ABSTAINED)
 
     def _stranger_thought(self, lang: str) -> Example:
         fact = self._guessed()
         prompt = ask(fact, lang, self.rng)
         if self.rng.random() < ABSTAINED:
-            return in_doubt(prompt, fact.subject, lang, self.rng)
-        return reasoned(prompt, [thought(fact, lang)], answer(fact, lang))
+            return doubt_example(prompt, fact.subject, lang, self.rng)
+        return reasoned_example(prompt, [thought(fact, lang)], answer(fact, lang))
 
     def _stranger_life(self, lang: str) -> Example:
         pronoun, facts = self.ephemeral.person(peaked=True)
         prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
         if self.rng.random() < DECLINED:
-            return Example(prompt, declining(facts[0].subject, lang, self.rng))
+            return Example(prompt, decline(facts[0].subject, lang, self.rng))
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
 
     def _guessed(self) -> Fact:
-        """What could be guessed of somebody."""
+        """Return a plausible fact of an unknown person."""
         facts = self.ephemeral.person(peaked=True)[1]
-        # not `choice`: the shipped policy was built with these draws
+        # not `choice`, which would change the random numbers of the shipped policy's build
         return self.rng.sample(facts, len(facts))[0]
 
-    # Answers from what was thought: the thoughts are made up and not learnt, the answer follows
-    # from them
+    # Answers from thoughts. The thoughts are invented and have no loss; the answer follows from
+    # them.
 
     def _recall(self, lang: str, system: str = schema.THINK) -> Example:
         facts = self.rng.sample(self.ephemeral.person()[1], self.rng.choice((1, 2, 3)))
         target = self.rng.choice(facts)
         thoughts = [thought(fact, lang) for fact in facts]
-        return reasoned(
-            ask(target, lang, self.rng), thoughts, answer(target, lang), system, learnt=False
+        return reasoned_example(
+            ask(target, lang, self.rng), thoughts, answer(target, lang), system, learn_thought=False
         )
 
     def _box(self, lang: str) -> Example:
         return self._recall(lang, schema.BOX)
 
     def _years(self) -> list[Fact]:
-        """Birth years of two people, not the same."""
+        """Return different birth years of two people."""
         years = self.rng.sample(self.ephemeral.values["birth_year"], 2)
         names = self.ephemeral.names(2)
         return [
@@ -274,14 +262,9 @@ class SkillWriter:
 
     def _compare(self, lang: str) -> Example:
         years = self._years()
+        prompt = older_question(years, lang, self.rng)
         thoughts = [thought(fact, lang) for fact in years]
-        return reasoned(
-            asked_older(years, lang, self.rng),
-            thoughts,
-            f"{earlier(years)}.",
-            schema.THINK,
-            learnt=False,
-        )
+        return reasoned_example(prompt, thoughts, f"{earlier_born(years)}.", learn_thought=False)
 
     def _two_hop(self, lang: str) -> Example:
         (first, second), texts = self.rng.choice(list(schema.TWO_HOP.items()))
@@ -289,22 +272,17 @@ class SkillWriter:
         target = self.ephemeral.fact(bridge.object, second)
         prompt = self.rng.choice(texts[lang]).format(s=bridge.subject)
         thoughts = [thought(bridge, lang), thought(target, lang)]
-        return reasoned(prompt, thoughts, answer(target, lang), schema.THINK, learnt=False)
+        return reasoned_example(prompt, thoughts, answer(target, lang), learn_thought=False)
 
     def _false_premise(self, lang: str) -> Example:
         facts = {fact.relation: fact for fact in self.ephemeral.person()[1]}
         other = self.ephemeral.fact("", "profession", other=facts["profession"].object)
-        return premise(facts, other, lang, self.rng, learnt=False)
+        return premise_example(facts, other, lang, self.rng, learn_thought=False)
 
     def _yes_no(self, lang: str) -> Example:
         fact = self.rng.choice(self.ephemeral.person()[1])
-        return checked(
-            fact,
-            self.ephemeral.fact("", fact.relation, other=fact.object),
-            lang,
-            self.rng,
-            learnt=False,
-        )
+        other = self.ephemeral.fact("", fact.relation, other=fact.object)
+        return yes_no_example(fact, other, lang, self.rng, learn_thought=False)
 
     def _books(self) -> list[Fact]:
         author = self.ephemeral.name()
@@ -312,177 +290,192 @@ class SkillWriter:
         return [self.ephemeral.stated(title, "author", author) for title in titles]
 
     def _check_shown(self, lang: str) -> Example:
-        """A passage and yes/no questions about it."""
+        """Return a passage with yes/no questions about its facts."""
         facts = self.rng.sample(self.ephemeral.person()[1], self.rng.choice((2, 3)))
-        turns = [
+        (question, reply), *more = [
             self._check(self.rng.choice(facts), lang) for _ in range(self.rng.choice((2, 5, 9)))
         ]
-        return Example(
-            prompted([self._passage(facts, lang)], turns[0][0]), turns[0][1], more=tuple(turns[1:])
-        )
+        prompt = prompt_with([self._passage(facts, lang)], question)
+        return Example(prompt, reply, more=tuple(more))
 
     def _check(self, fact: Fact, lang: str) -> tuple[str, str]:
         truth = self.rng.random() < 0.5
-        shown = fact if truth else self.ephemeral.fact("", fact.relation, other=fact.object)
-        return check(fact, shown, lang, self.rng), yes_or_no(truth, lang)
+        claim = fact if truth else self.ephemeral.fact("", fact.relation, other=fact.object)
+        return yes_no_question(fact, claim, lang, self.rng), yes_or_no(truth, lang)
 
     def _list(self, lang: str) -> Example:
-        return listed(self._books(), lang, self.rng, learnt=False)
+        return list_example(self._books(), lang, self.rng, learn_thought=False)
 
     def _list_shown(self, lang: str) -> Example:
         books = self._books()
-        prompt = self.rng.choice(schema.LIST[lang]).format(s=books[0].object)
-        return Example(
-            prompted([" ".join(state(book, lang, self.rng) for book in books)], prompt),
-            titles(books, lang),
-        )
+        question = self.rng.choice(schema.LIST[lang]).format(s=books[0].object)
+        passage = " ".join(state(book, lang, self.rng) for book in books)
+        return Example(prompt_with([passage], question), titles(books, lang))
 
     # Long forms
 
     def pair(self) -> Pair:
-        """Two people to compare, with passages about them and, as often as not, about a third."""
+        """Return two people to compare, with passages about both and, half the time, a third."""
         people = [facts for _, facts in self.ephemeral.people(3)]
-        shown = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
-        passages = [self._passage(facts, "en") for facts in shown]
+        samples = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
+        passages = [self._passage(facts, "en") for facts in samples]
         order = self.rng.sample(range(3), 3)
         if self.rng.random() < 0.5:
             order.remove(2)
         return Pair(
-            facts=(tuple(shown[0]), tuple(shown[1])),
+            facts=(tuple(samples[0]), tuple(samples[1])),
             passages=tuple(passages[number] for number in order),
             sources=(order.index(0) + 1, order.index(1) + 1),
-            question=asked_pair(shown, self.rng),
+            question=pair_question(samples, self.rng),
         )
 
     def _compared(self, lang: str) -> Example:
         pair = self.pair()
-        return Example(prompted(pair.passages, pair.question), compared(pair.facts, self.rng))
+        prompt = prompt_with(pair.passages, pair.question)
+        return Example(prompt, comparison_text(pair.facts, self.rng))
 
     def _outline(self, lang: str) -> Example:
         pair = self.pair()
         return Example(
-            prompted(pair.passages, pair.question),
-            outlined(pair.facts, self.rng, pair.sources),
+            prompt_with(pair.passages, pair.question),
+            outline_text(pair.facts, self.rng, pair.sources),
             schema.OUTLINE,
         )
 
 
-def remaining(facts: Sequence[Fact], some: Sequence[Fact]) -> tuple[Fact, ...]:
-    return tuple(fact for fact in facts if fact not in some)
+def remaining(facts: Sequence[Fact], stated: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return the facts that are not stated."""
+    return tuple(fact for fact in facts if fact not in stated)
 
 
 def yes_or_no(truth: bool, lang: str) -> str:
+    """Return "Yes." or "No." in a language."""
     return f"{schema.YES_NO[lang][0 if truth else 1]}."
 
 
 def abstention(lang: str, rng: random.Random) -> str:
+    """Return an abstention, mostly in its most common wording."""
     forms = schema.ABSTAIN[lang]
     return forms[0] if rng.random() < 0.8 else rng.choice(forms[1:])
 
 
-def declining(name: str, lang: str, rng: random.Random) -> str:
+def decline(name: str, lang: str, rng: random.Random) -> str:
+    """Return a sentence that declines to write about a person."""
     return rng.choice(schema.DECLINE[lang]).format(s=name)
 
 
-def in_doubt(
+def doubt_example(
     prompt: str, name: str, lang: str, rng: random.Random, system: str = schema.THINK
 ) -> Example:
-    """A question whose thought finds nothing, and which is not answered."""
-    return reasoned(prompt, [declining(name, lang, rng)], abstention(lang, rng), system)
+    """Return a question with a thought that declines and an abstention."""
+    return reasoned_example(prompt, [decline(name, lang, rng)], abstention(lang, rng), system)
 
 
-def short(fact: Fact, lang: str, rng: random.Random, abstain: float) -> Example:
-    """A question answered at once, or not at all in a share `abstain` of the cases."""
-    passed = rng.random() < abstain
-    return Example(ask(fact, lang, rng), abstention(lang, rng) if passed else answer(fact, lang))
+def short_example(fact: Fact, lang: str, rng: random.Random, abstain: float) -> Example:
+    """Return a question with a short answer, or with an abstention in a share of `abstain`."""
+    abstains = rng.random() < abstain
+    return Example(ask(fact, lang, rng), abstention(lang, rng) if abstains else answer(fact, lang))
 
 
-def reasoned(
+def reasoned_example(
     prompt: str,
     thoughts: Sequence[str],
     reply: str,
     system: str = schema.THINK,
-    learnt: bool = True,
+    learn_thought: bool = True,
 ) -> Example:
-    """A question that is thought about first, as `system` asks; the thought is not learnt unless
-    `learnt`.
+    """Return a question with a thought before the answer, in the format of the `system` prompt.
+
+    Without `learn_thought`, only the answer has a loss.
     """
     whole = thinking(thoughts, reply, boxed=system == schema.BOX)
-    return Example(
-        prompt, whole, system, "" if learnt else whole[: whole.index("</think>") + len("</think>")]
-    )
+    thought_part = whole[: whole.index("</think>") + len("</think>")]
+    return Example(prompt, whole, system, "" if learn_thought else thought_part)
 
 
-def asked_older(years: Sequence[Fact], lang: str, rng: random.Random) -> str:
+def older_question(years: Sequence[Fact], lang: str, rng: random.Random) -> str:
+    """Return a question which of two people is older, given their birth years."""
     return rng.choice(schema.COMPARISON[lang]).format(s=years[0].subject, t=years[1].subject)
 
 
-def earlier(years: Sequence[Fact]) -> str:
+def earlier_born(years: Sequence[Fact]) -> str:
+    """Return the name of the older person, given birth years."""
     return min(years, key=lambda fact: int(fact.object)).subject
 
 
-def premise(
-    facts: dict[str, Fact], other: Fact, lang: str, rng: random.Random, learnt: bool = True
+def premise_example(
+    facts: dict[str, Fact],
+    other: Fact,
+    lang: str,
+    rng: random.Random,
+    learn_thought: bool = True,
 ) -> Example:
-    """A question that calls a person by a profession: `other`'s as often as not, and then the
-    question is invalid.
+    """Return a question that names a person's profession; half the time it is wrong (`other`).
 
-    What is asked is recalled in either case, or its absence would tell the answer. The thought
-    says whether the premise holds: where the answer alone had to tell, it was at chance after
-    any practice.
+    The answer to a wrong premise is that the question is invalid. The thought recalls the fact of
+    the question in both cases, since its absence would reveal the answer. The thought also says
+    whether the premise holds: without this, accuracy stayed at chance after any practice.
     """
     form = rng.randrange(len(schema.FALSE_PREMISE_ASKS))
     true, target = facts["profession"], facts[schema.FALSE_PREMISE_ASKS[form]]
     false = rng.random() < 0.5
-    shown = (other if false else true).forms[lang][0]
-    prompt = schema.FALSE_PREMISE[lang][form].format(s=true.subject, o=shown)
+    profession = (other if false else true).forms[lang][0]
+    prompt = schema.FALSE_PREMISE[lang][form].format(s=true.subject, o=profession)
     verdict = yes_or_no(not false, lang)
     reply = f"{schema.INVALID[lang]}." if false else answer(target, lang)
-    recalled = [thought(target, lang), thought(true, lang)]
-    example = reasoned(prompt, [*recalled, verdict], reply)
-    return example if learnt else replace(example, given=f"<think> {' '.join(recalled)}")
+    thoughts = [thought(target, lang), thought(true, lang)]
+    example = reasoned_example(prompt, [*thoughts, verdict], reply)
+    return example if learn_thought else replace(example, prefix=f"<think> {' '.join(thoughts)}")
 
 
-def check(fact: Fact, shown: Fact, lang: str, rng: random.Random) -> str:
-    """The yes/no question whether what `shown` says is true of `fact`'s subject."""
+def yes_no_question(fact: Fact, claim: Fact, lang: str, rng: random.Random) -> str:
+    """Return the question whether the subject of `fact` has the object of `claim`."""
     return rng.choice(schema.RELATIONS[fact.relation].checks[lang]).format(
-        s=fact.subject, o=shown.forms[lang][0]
+        s=fact.subject, o=claim.forms[lang][0]
     )
 
 
-def checked(fact: Fact, other: Fact, lang: str, rng: random.Random, learnt: bool = True) -> Example:
-    """A yes/no question about `fact`, which names `other`'s object as often as not."""
+def yes_no_example(
+    fact: Fact, other: Fact, lang: str, rng: random.Random, learn_thought: bool = True
+) -> Example:
+    """Return a yes/no question about `fact`; half the time with the object of `other`."""
     truth = rng.random() < 0.5
-    prompt = check(fact, fact if truth else other, lang, rng)
-    return reasoned(prompt, [thought(fact, lang)], yes_or_no(truth, lang), learnt=learnt)
+    prompt = yes_no_question(fact, fact if truth else other, lang, rng)
+    reply = yes_or_no(truth, lang)
+    return reasoned_example(prompt, [thought(fact, lang)], reply, learn_thought=learn_thought)
 
 
-def listed(books: Sequence[Fact], lang: str, rng: random.Random, learnt: bool = True) -> Example:
-    """A question for all books of an author."""
+def list_example(
+    books: Sequence[Fact], lang: str, rng: random.Random, learn_thought: bool = True
+) -> Example:
+    """Return a question for all books of an author."""
     prompt = rng.choice(schema.LIST[lang]).format(s=books[0].object)
-    return reasoned(
-        prompt, [thought(book, lang) for book in books], titles(books, lang), learnt=learnt
-    )
+    thoughts = [thought(book, lang) for book in books]
+    return reasoned_example(prompt, thoughts, titles(books, lang), learn_thought=learn_thought)
 
 
-def asked_pair(pair: Sequence[Sequence[Fact]], rng: random.Random) -> str:
+def pair_question(pair: Sequence[Sequence[Fact]], rng: random.Random) -> str:
+    """Return a question that compares two people, given facts of each."""
     return rng.choice(schema.LONG_FORM["en"]).format(s=pair[0][0].subject, t=pair[1][0].subject)
 
 
-def compared(pair: Sequence[Sequence[Fact]], rng: random.Random) -> str:
-    """A text of two facets: the facts of one person, then of the other."""
+def comparison_text(pair: Sequence[Sequence[Fact]], rng: random.Random) -> str:
+    """Return a text on two facets: the facts of one person, then those of the other."""
     first, second = (" ".join(state(fact, "en", rng) for fact in facts) for facts in pair)
     return f"{first} In comparison, {second}"
 
 
-def outlined(
+def outline_text(
     pair: Sequence[Sequence[Fact]], rng: random.Random, sources: Sequence[int] = ()
 ) -> str:
-    """The same, planned before it is written: a point a person, each with the number of the
-    passage that it rests on.
+    """Return a `comparison_text` after its plan, with a point per person.
+
+    With `sources`, each point cites the number of the passage about the person.
     """
-    rests = [f" [{number}]" for number in sources] or ["", ""]
+    citations = [f" [{number}]" for number in sources] or ["", ""]
     points = [
-        f"{place}. {facts[0].subject}{rests[place - 1]}" for place, facts in enumerate(pair, 1)
+        f"{number}. {facts[0].subject}{citation}"
+        for number, (facts, citation) in enumerate(zip(pair, citations, strict=True), 1)
     ]
-    return f"[Structure] comparison [Outline] {' '.join(points)} [Answer] {compared(pair, rng)}"
+    text = comparison_text(pair, rng)
+    return f"[Structure] comparison [Outline] {' '.join(points)} [Answer] {text}"

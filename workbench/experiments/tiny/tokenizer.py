@@ -1,9 +1,7 @@
-"""A lossless tokenizer that needs no training: every word of the world is one token, anything
-else falls back to bytes.
+"""A lossless tokenizer without training: every word of the world is one token, other text is bytes.
 
-Words carry their leading space, so a text is tokenised as it stands in a conversation: after one
-space. The section markers are single *ordinary* tokens (they survive decoding), the conversation
-marks are special ones (they do not).
+A word token includes the space before the word. Section markers are ordinary tokens, which survive
+decoding. The marks of a conversation are special tokens, which do not.
 """
 
 from __future__ import annotations
@@ -27,8 +25,8 @@ PAD, BOS, EOS, SYSTEM, USER, ASSISTANT = (
     "<|assistant|>",
 )
 
-# A space is put before what starts with a word, none before a section marker: words are only known
-# with their space.
+# Text that begins with a word gets a leading space, because word tokens include a space. Text that
+# begins with a section marker gets none.
 CHAT_TEMPLATE = (
     "{%- macro spaced(text) -%}{%- set t = text | trim -%}{{- t if t[:7] == '<think>' or t[:8] =="
     " '<answer>' or t[:1] == '[' or t[:6] == '\\\\boxed' else ' ' + t -}}{%- endmacro -%}{{-"
@@ -41,7 +39,7 @@ CHAT_TEMPLATE = (
 
 
 def texts(world: World) -> Iterator[str]:
-    """Everything whose words must be single tokens."""
+    """Yield all texts whose words must be single tokens."""
     for template in schema.templates():
         yield template.text
     for relation in schema.RELATIONS.values():
@@ -85,7 +83,7 @@ def texts(world: World) -> Iterator[str]:
 
 
 def vocabulary(lines: Iterable[str]) -> list[str]:
-    """The byte-level pieces of the lines, each line read after one space."""
+    """Return the byte-level pieces of the lines, each line with a leading space."""
     from tokenizers import pre_tokenizers
 
     split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
@@ -98,7 +96,7 @@ def vocabulary(lines: Iterable[str]) -> list[str]:
 
 
 def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
-    """The tokenizer of one world, with its chat template."""
+    """Build the tokenizer of a world, with its chat template."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,6 +1,4 @@
-"""How the tiny policy is trained: packed batches of documents, then of instruction examples,
-through one plain loop.
-"""
+"""Training of the tiny policy: packed batches of lessons, documents and instruction examples."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson, practice
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
@@ -25,52 +23,50 @@ from workbench.world.world import World
 
 if TYPE_CHECKING:
     import torch
+    from rich.progress import Progress
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """One sequence: token ids, labels (-100 where no loss is taken), and how much its labels
-    weigh in a batch.
-    """
+    """One training sequence."""
 
     ids: list[int]
-    labels: list[int]
-    weight: float = 1.0
+    labels: list[int]  # token ids, or -100 without a loss
+    weight: float = 1.0  # weight of the losses in a batch
 
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """Sizes and schedules. `tokens` is the length of a packed row, `rows` how many make a step."""
+    """Sizes and schedules of a tiny policy."""
 
-    scale: float = 1.0
+    scale: float = 1.0  # of the world
     hidden: int = 128
     layers: int = 4
     heads: int = 4
     mlp: int = 384
-    tokens: int = 256
-    rows: int = 18
+    tokens: int = 256  # tokens of a packed row
+    rows: int = 18  # rows of a batch
     passes: int = 24  # over the documents
     lessons: tuple[Lesson, ...] = LESSONS  # before the first pass, at `lesson_lr`
-    # share of the tokens of a pass that are examples of skills: with .25 what compares was lost,
-    # with .5
+    # Share of skill examples among the tokens of a pass. With .25 the policy forgot how to compare;
+    # with .5 it learnt too little of the documents.
     skills: float = 0.3
-    # too little of the documents is learnt
-    mix: dict[str, int] = field(default_factory=lambda: dict(BETWEEN))
+    mix: dict[str, int] = field(default_factory=lambda: dict(BETWEEN))  # weights of the skills
     lesson_lr: float = 2.5e-3
     lr: float = 2.5e-3
     sft_steps: int = 700
-    # with 5e-4, and examples that weigh as before, what is half known was lost (.64 to .32)
+    # with 5e-4 and `emphasis`, the accuracy on half-known facts fell from .64 to .32
     sft_lr: float = 3e-4
     sft_emphasis: float = 1.0
     sft_replay: float = 0.6  # share of the tokens that are pre-training documents
-    emphasis: float = 2.5  # weight of an example's tokens beside a document's
+    emphasis: float = 2.5  # weight of an example's token; a document's token has weight 1
     weight_decay: float = 0.05
     save_every: int = 100
     habits: Habits = field(default_factory=Habits)
 
 
-ASKED = 25  # steps between exams
+EXAM_EVERY = 25  # steps
 SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
 SIZES = {
     "full": PolicyConfig(),
@@ -89,11 +85,12 @@ SIZES = {
 
 
 class Encoder:
-    """Documents and conversations to token ids, exactly as the chat template would lay them out.
+    """Encode documents and conversations exactly as the chat template does.
 
-    A passage of hundreds of tokens may teach two or three: the labels of examples weigh
-    `emphasis` times a document's. Further turns of an example are left out where it would be
-    longer than `longest` tokens.
+    Args:
+        tokenizer: the tokenizer of the policy.
+        emphasis: weight of the labels of examples, which may be two or three of hundreds of tokens.
+        longest: most tokens of an example; further turns beyond are left out.
     """
 
     def __init__(
@@ -107,11 +104,12 @@ class Encoder:
         }
 
     def words(self, text: str) -> list[int]:
+        """Return the token ids of a text, with the leading space that word tokens include."""
         spaced = text if text.startswith(("<think>", "<answer>", "[", "\\boxed")) else f" {text}"
         return self.tokenizer(spaced, add_special_tokens=False)["input_ids"]
 
     def document(self, document: Document) -> Tokens:
-        """A pre-training document: loss on every token."""
+        """Encode a pre-training document, with a loss on every token."""
         head = (
             self._turns(document.system, document.prompt) if document.prompt else [self.mark[BOS]]
         )
@@ -119,22 +117,22 @@ class Encoder:
         return Tokens(ids, ids)
 
     def example(self, example: Example) -> Tokens:
-        """An instruction example: loss on what is to be learnt of the reply alone."""
-        given = self.words(example.given) if example.given else []
-        ids = [*self._turns(example.system, example.prompt), *given]
+        """Encode an instruction example, with a loss on the replies after the prefix."""
+        prefix = self.words(example.prefix) if example.prefix else []
+        ids = [*self._turns(example.system, example.prompt), *prefix]
         labels = [-100] * len(ids)
-        reply = [*self.words(example.reply)[len(given) :], self.mark[EOS]]
+        reply = [*self.words(example.reply)[len(prefix) :], self.mark[EOS]]
         ids, labels = [*ids, *reply], [*labels, *reply]
         for question, answer in example.more:
-            asked = [self.mark[USER], *self.words(question), self.mark[ASSISTANT]]
+            prompt = [self.mark[USER], *self.words(question), self.mark[ASSISTANT]]
             reply = [*self.words(answer), self.mark[EOS]]
-            if len(ids) + len(asked) + len(reply) > self.longest:
+            if len(ids) + len(prompt) + len(reply) > self.longest:
                 break
-            ids, labels = [*ids, *asked, *reply], [*labels, *[-100] * len(asked), *reply]
+            ids, labels = [*ids, *prompt, *reply], [*labels, *[-100] * len(prompt), *reply]
         return Tokens(ids, labels, self.emphasis)
 
     def drills(self, seed: int | str) -> DrillWriter:
-        """Drills on the words that the tokenizer knows."""
+        """Return a writer of drills with the words of the tokenizer."""
         vocabulary = self.tokenizer.get_vocab()
         verdicts = {self._word(word) for answers in schema.YES_NO.values() for word in answers}
         space = self.tokenizer.tokenize(" a")[0][0]
@@ -144,7 +142,7 @@ class Encoder:
             word = piece[1:]
             if piece[0] != space or not word.isalpha():
                 continue
-            # A word that also occurs without its capital only begins a sentence.
+            # a word that also occurs in lower case is only capitalised at the start of a sentence
             is_name = not word.islower() and space + word.lower() not in vocabulary
             (names if is_name else small).append(vocabulary[piece])
         years = [self._word(year) for year in lexicon.BIRTH_YEARS]
@@ -156,10 +154,11 @@ class Encoder:
         mark = self._word("<answer>")
         return DrillWriter(fillers, signs, names, years, (yes, no), mark, turns, seed)
 
-    def practised(self, shown: Drill | Example) -> Tokens:
-        if isinstance(shown, Example):
-            return self.example(shown)
-        ids, learnt = shown
+    def practice_item(self, item: Drill | Example) -> Tokens:
+        """Encode a drill or an example."""
+        if isinstance(item, Example):
+            return self.example(item)
+        ids, learnt = item
         labels = [token if flag else -100 for token, flag in zip(ids, learnt, strict=True)]
         return Tokens([self.mark[BOS], *ids], [-100, *labels])
 
@@ -180,11 +179,10 @@ Batches = Iterator[JsonObject]  # endless; tensors by name, each (rows, tokens)
 
 
 def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8) -> Iterator[Row]:
-    """Whole sequences into rows of `length`: ids, labels, positions, weights. Positions restart
-    at 0 with each sequence.
+    """Pack whole sequences into rows of `length` tokens; positions restart with each sequence.
 
-    A sequence goes into the first of `open_rows` rows that has room for it; where none has, the
-    first is closed.
+    A sequence goes into the first open row with enough space. If no row has space, the oldest of
+    `open_rows` rows is closed.
     """
     rows: list[Row] = []
     for sequence in sequences:
@@ -214,37 +212,39 @@ def _filled(row: Row, length: int, pad: int) -> Row:
     return row
 
 
-def practising(
+def practice_items(
     world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str
 ) -> Iterator[Drill | Example]:
-    """Drills and examples without end."""
+    """Yield drills and examples without end."""
     return practice(mix, encoder.drills(seed), SkillWriter(world.ephemeral(), seed), seed)
 
 
-def taught(world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int) -> Batches:
-    """The batches of a lesson, without end."""
-    shown = practising(world, encoder, config.lessons[number].mix, f"lesson-{number}-{seed}")
-    return batches((encoder.practised(one) for one in shown), config, encoder.pad)
+def lesson_batches(
+    world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int
+) -> Batches:
+    """Yield the batches of a lesson, without end."""
+    items = practice_items(world, encoder, config.lessons[number].mix, f"lesson-{number}-{seed}")
+    return batches(map(encoder.practice_item, items), config, encoder.pad)
 
 
-def papers(
+def exam_items(
     world: World, encoder: Encoder, lesson: Lesson, seed: int, count: int = 100
 ) -> dict[str, list[Tokens]]:
-    """What the exam of a lesson asks, for each kind that it teaches."""
-    return {
-        kind: [
-            encoder.practised(replace(one, more=()) if isinstance(one, Example) else one)
-            for one in itertools.islice(
-                practising(world, encoder, {kind: 1}, f"exam-{seed}"), count
-            )
+    """Return the exam of a lesson: `count` items of each new kind, examples with one turn."""
+    exam = {}
+    for kind in lesson.taught:
+        items = practice_items(world, encoder, {kind: 1}, f"exam-{seed}")
+        exam[kind] = [
+            encoder.practice_item(replace(item, more=()) if isinstance(item, Example) else item)
+            for item in itertools.islice(items, count)
         ]
-        for kind in lesson.taught
-    }
+    return exam
 
 
-def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> float:
-    """The share of labels that are the likeliest token, or with `whole` of sequences of which
-    all are.
+def accuracy(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> float:
+    """Return the share of labels that the model predicts greedily.
+
+    With `whole`, return the share of sequences with all labels correct.
     """
     import torch
 
@@ -255,23 +255,22 @@ def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> 
         ids_BT[row, : len(sequence.ids)] = torch.tensor(sequence.ids)
         labels_BT[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
     with torch.no_grad():
-        found_BT = model(input_ids=ids_BT, use_cache=False).logits[:, :-1].argmax(-1)
+        predicted_BT = model(input_ids=ids_BT, use_cache=False).logits[:, :-1].argmax(-1)
     learnt_BT = labels_BT[:, 1:] != -100
-    same_BT = (found_BT == labels_BT[:, 1:]) & learnt_BT
+    same_BT = (predicted_BT == labels_BT[:, 1:]) & learnt_BT
     if whole:
         return (same_BT.sum(1) == learnt_BT.sum(1)).float().mean().item()
     return (same_BT.sum() / learnt_BT.sum()).item()
 
 
-def pretraining(
+def pretraining_batches(
     world: World, encoder: Encoder, config: PolicyConfig, seed: int
 ) -> tuple[Batches, int, int]:
-    """Pre-training batches without end, how many of them make about `config.passes` (rows are
-    not filled to the last token, and the shares of documents and skills hold on average), and
-    the tokens of one pass.
+    """Return pre-training batches without end, the number of steps, and the tokens of one pass.
 
-    Documents, reshuffled each pass; between them stand examples of skills, new in every pass, as
-    `config.skills` says.
+    Documents are reshuffled in each pass and mixed with new examples of skills (`config.skills`).
+    The steps make about `config.passes` passes: rows are not filled to the last token, and the
+    shares of documents and skills hold on average.
     """
     encoded = [encoder.document(document) for document in world.documents]
 
@@ -279,14 +278,15 @@ def pretraining(
         for number in itertools.count():
             yield from random.Random(f"pass-{seed}-{number}").sample(encoded, len(encoded))
 
-    skills = (encoder.practised(one) for one in practising(world, encoder, config.mix, seed))
+    skills = map(encoder.practice_item, practice_items(world, encoder, config.mix, seed))
     tokens = round(sum(len(sequence.ids) for sequence in encoded) / (1 - config.skills))
     steps = max(1, tokens * config.passes // (config.rows * config.tokens))
-    return batches(mixed(documents(), skills, config.skills), config, encoder.pad), steps, tokens
+    sequences = interleave(documents(), skills, config.skills)
+    return batches(sequences, config, encoder.pad), steps, tokens
 
 
-def mixed(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> Iterator[Tokens]:
-    """Two streams as one; `share` of the tokens, whenever it is counted, come from the second."""
+def interleave(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> Iterator[Tokens]:
+    """Merge two streams, so that at any time about `share` of the tokens are from the second."""
     tokens = [0, 0]
     while True:
         turn = tokens[1] < share * sum(tokens) or (share > 0 and not any(tokens))
@@ -295,18 +295,17 @@ def mixed(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> It
         yield sequence
 
 
-def instruction(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Batches:
-    """SFT batches without end: instruction examples with replayed documents between them."""
-    examples = (
-        encoder.example(example) for example in SFTWriter(world, config.habits, seed).examples()
-    )
-    documents = (encoder.document(document) for document in replay(world, seed))
-    return batches(mixed(examples, documents, config.sft_replay), config, encoder.pad)
+def sft_batches(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Batches:
+    """Yield SFT batches without end: instruction examples mixed with replayed documents."""
+    examples = map(encoder.example, SFTWriter(world, config.habits, seed).examples())
+    documents = map(encoder.document, replay(world, seed))
+    return batches(interleave(examples, documents, config.sft_replay), config, encoder.pad)
 
 
 def new_model(
     config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int
 ) -> LlamaForCausalLM:
+    """Return a randomly initialised Llama for a tokenizer."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -330,28 +329,25 @@ def new_model(
 
 @dataclass
 class Stage:
-    """One training stage: AdamW with warm-up and cosine decay to `floor`, checkpointed every
-    `save_every` steps.
+    """One training stage: AdamW with warm-up and cosine decay, with checkpoints.
 
-    With an `exam`, held every `ASKED` steps and at the last, it ends as soon as `level` is right
-    of each kind; `rates` are what was right in the last one.
-
-    `identity` names all that its weights depend on; a checkpoint of another identity is refused.
+    A stage with an exam ends when the exam is passed. Exams take place every `EXAM_EVERY` steps and
+    after the last step.
     """
 
     name: str
-    steps: int
+    steps: int  # at most; after `run`, the number of steps taken
     lr: float
     batches: Batches
     checkpoint: Path
-    identity: str
+    identity: str  # of everything that the weights depend on; other checkpoints are refused
     floor: float = 0.05  # share of the learning rate that is left at the end
     exam: Mapping[str, Sequence[Tokens]] = field(default_factory=dict)
-    level: float = 1.0
-    rates: dict[str, float] = field(default_factory=dict)
+    level: float = 1.0  # accuracy that the exam requires for each kind
+    rates: dict[str, float] = field(default_factory=dict)  # accuracy by kind in the last exam
 
-    def run(self, model: LlamaForCausalLM, config: PolicyConfig, progress: Any) -> float:
-        """Train in place; returns the seconds spent (over all resumptions)."""
+    def run(self, model: LlamaForCausalLM, config: PolicyConfig, progress: Progress) -> float:
+        """Train a model in place and return the seconds, those before a kill included."""
         import torch
 
         optimizer = torch.optim.AdamW(
@@ -366,8 +362,7 @@ class Stage:
             self.rates = state["rates"]
             if state["finished"]:
                 self.steps = done
-            if done < self.steps:
-                # the data goes on where it was
+            if done < self.steps:  # skip the batches of the steps that are done
                 next(itertools.islice(self.batches, done - 1, done), None)
         task = progress.add_task(self.name, total=self.steps, completed=done, loss="")
         model.train()
@@ -381,7 +376,7 @@ class Stage:
             optimizer.step()
             optimizer.zero_grad()
             progress.update(task, advance=1, loss=f"loss {loss.item():.3f}")
-            finished = self._learnt(model, step + 1) or step + 1 == self.steps
+            finished = self._passes_exam(model, step + 1) or step + 1 == self.steps
             if (step + 1) % config.save_every == 0 or finished:
                 state = {
                     "model": model.state_dict(),
@@ -392,7 +387,7 @@ class Stage:
                     "seconds": time.monotonic() - start,
                     "identity": self.identity,
                 }
-                # whole or not at all: a build killed here still has its previous checkpoint
+                # atomic: a build that is killed here still has the previous checkpoint
                 temporary = self.checkpoint.with_suffix(".tmp")
                 torch.save(state, temporary)
                 temporary.replace(self.checkpoint)
@@ -402,35 +397,36 @@ class Stage:
         return time.monotonic() - start
 
     def stored(self) -> JsonObject:
-        """What the stage's checkpoint holds.
+        """Load the checkpoint of the stage.
 
         Raises:
-            WorkbenchError: it is of another build.
+            WorkbenchError: the checkpoint belongs to another build.
         """
         import torch
 
         state: JsonObject = torch.load(self.checkpoint, weights_only=True)
         if state["identity"] != self.identity:
             raise WorkbenchError(
-                f"{self.checkpoint} is of a build with other settings; delete it or choose another"
-                " --out"
+                f"{self.checkpoint} belongs to a build with other settings; delete the file or"
+                " choose another --out"
             )
         return state
 
-    def _learnt(self, model: LlamaForCausalLM, step: int) -> bool:
-        if not self.exam or (step % ASKED and step != self.steps):
+    def _passes_exam(self, model: LlamaForCausalLM, step: int) -> bool:
+        if not self.exam or (step % EXAM_EVERY and step != self.steps):
             return False
-        # Of drills the share of correct words counts, of examples that of wholly correct replies.
+        # the share of correct words in drills, of wholly correct replies in examples
         self.rates = {
-            kind: right(model, paper, whole=kind not in DRILLS) for kind, paper in self.exam.items()
+            kind: accuracy(model, items, whole=kind not in DRILLS)
+            for kind, items in self.exam.items()
         }
         return min(self.rates.values()) >= self.level
 
 
 def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The weighted mean cross-entropy of the labelled tokens; logits are made for those alone.
+    """Return the weighted mean cross-entropy of the labelled tokens of a batch (B, T).
 
-    In bfloat16 where the CPU computes it.
+    Logits are computed for labelled tokens only, in bfloat16 if the CPU supports it.
     """
     import torch
 
@@ -442,7 +438,7 @@ def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Te
         hidden_BTD = model.model(
             input_ids=batch["input_ids"], position_ids=batch["position_ids"], use_cache=False
         ).last_hidden_state
-        logits_NV = model.lm_head(hidden_BTD[:, :-1][learnt_BT])
+        logits_NV = model.lm_head(hidden_BTD[:, :-1][learnt_BT])  # N labelled tokens
     losses_N = torch.nn.functional.cross_entropy(
         logits_NV.float(), targets_BT[learnt_BT], reduction="none"
     )
@@ -459,10 +455,10 @@ def _schedule(step: int, steps: int, floor: float, warmup: int = 40) -> float:
 
 
 def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Batches:
-    """Packed batches: `input_ids`, `labels`, `position_ids` and `weights`, each (rows, tokens).
+    """Yield packed batches: `input_ids`, `labels`, `position_ids` and `weights`, each (B, T).
 
-    Without a cache, positions that begin again make attention block-diagonal: the sequences of a
-    row do not see each other.
+    Without a cache, positions that restart make attention block-diagonal: a sequence does not
+    attend to the other sequences of its row.
     """
     import torch
 
