@@ -11,7 +11,7 @@ import typer
 from workbench.cli.frame import Json, app, show, stdout_kept_clean
 from workbench.experiments.export import Dtype
 from workbench.experiments.export import export as export_policy
-from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.types import JsonMapping, WorkbenchError
 
 
 @app.command(epilog="Example: workbench export runs/truthrl --merged runs/truthrl-merged")
@@ -49,9 +49,8 @@ def export(
     """
     if push is None and not private:
         raise WorkbenchError("--public needs --push: name the repository with --push OWNER/NAME")
-    how: JsonObject = {"base": base, "dtype": dtype, "push": push, "private": private}
     with stdout_kept_clean():
-        result = export_policy(policy, merged, **how)
+        result = export_policy(policy, merged, base=base, dtype=dtype, push=push, private=private)
     return show(result, as_json, _print)
 
 

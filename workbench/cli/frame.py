@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +23,7 @@ from workbench.util import disk
 from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # a missing value in a table
+Cell = JsonMapping | float | None  # a metric: {"value", "low", "high"} or a number
 _CONTROLS = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -225,7 +226,7 @@ def root(
 
 @contextlib.contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Redirect stdout to stderr, because trainers log to stdout and `--json` needs it."""
+    """Redirect stdout to stderr: trainers log to stdout, where `--json` prints one object only."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
@@ -291,23 +292,19 @@ def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], Non
 
 def print_mapping(mapping: JsonMapping) -> None:
     """Print scalars as one table of names and values, then a table for every list or mapping."""
-    nested = {
-        key: value
-        for key, value in mapping.items()
-        if value and isinstance(value, (Mapping, list, tuple))
-    }
+    nested = {k: v for k, v in mapping.items() if v and isinstance(v, (Mapping, list, tuple))}
     if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)
     for key, value in nested.items():
+        columns = [""]
         if isinstance(value, Mapping):
-            print_table(key, ("", ""), [(str(name), text(item)) for name, item in value.items()])
+            columns, rows = ["", ""], [[str(name), text(item)] for name, item in value.items()]
         elif isinstance(value[0], Mapping):
             columns = list(value[0])
-            print_table(
-                key, columns, [[text(row.get(column)) for column in columns] for row in value]
-            )
+            rows = [[text(row.get(column)) for column in columns] for row in value]
         else:
-            print_table(key, ("",), [(text(item),) for item in value])
+            rows = [[text(item)] for item in value]
+        print_table(key, columns, rows)
 
 
 def text(value: object) -> str:
@@ -315,7 +312,9 @@ def text(value: object) -> str:
 
     "—" stands for a missing value, "x, y" for a list, "a 1 · b 2" for a mapping.
     """
-    if value is None or (isinstance(value, (Mapping, list, tuple, set, frozenset)) and not value):
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, Collection) and not value):
         return ABSENT
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -323,7 +322,7 @@ def text(value: object) -> str:
         return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     if isinstance(value, Mapping):
         return " · ".join(f"{name} {text(item)}" for name, item in value.items())
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, Collection):
         return ", ".join(map(text, value))
     return str(value)
 
@@ -337,6 +336,7 @@ def printable(text: str) -> str:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on stdout; without a header if all column names are empty."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
@@ -353,11 +353,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console.print(table, Text())
 
 
-def _value(cell: Any) -> float | None:
+def _value(cell: Cell) -> float | None:
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 
-def percent(cell: Any) -> str:
+def percent(cell: Cell) -> str:
     """A share as percent, with its interval if it has one."""
     value = _value(cell)
     if value is None:

@@ -113,8 +113,10 @@ def index_search(
     if name is None:
         columns = ("name", "status", "passages", "pages", "encoder")
         rows = [
-            {column: card.get(column) for column in columns}
-            | {"source": card["source"].get("spec")}
+            {
+                **{column: card.get(column) for column in columns},
+                "source": card["source"].get("spec"),
+            }
             for card in list_indexes(root)
         ]
         return show({"indexes": rows}, as_json, print_mapping)

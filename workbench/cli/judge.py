@@ -46,18 +46,18 @@ def judge_serve(
 
     vLLM must be installed. The server listens on this machine only.
     """
-    served = None
+    server = None
     with ended_by_signal():
         try:
             complain(f"loading {model}, which takes seconds to minutes")
-            served = serve(model, port=port, name=name, memory=gpu_memory, length=length)
-            result = {"judge": served.url, "judge_model": served.model, "log": str(served.log)}
+            server = serve(model, port=port, name=name, memory=gpu_memory, length=length)
+            result = {"judge": server.url, "judge_model": server.model, "log": str(server.log)}
             show(result, as_json, _print)
-            served.wait()
+            server.wait()
         except KeyboardInterrupt:
-            if served is None:
+            if server is None:
                 return 130
-            served.stop()
+            server.stop()
     return 0
 
 

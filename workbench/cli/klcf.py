@@ -73,17 +73,14 @@ def klcf_prepare(
         "klcf.prepare.questions": limit,
         "klcf.kinds": ",".join(kinds) if kinds else None,
     }
-    settings = [
-        *(overrides or []),
-        *(f"{name}={value}" for name, value in options.items() if value is not None),
-    ]
+    settings = [f"{name}={value}" for name, value in options.items() if value is not None]
     with ended_by_signal(), stdout_kept_clean():
         result = prepare_klcf(
             out,
             bench,
             policy=policy,
             seed=seed,
-            overrides=settings,
+            overrides=[*(overrides or []), *settings],
             threads=threads,
             questions=questions,
             judge=llm_judge(judge, judge_model, store, judge_cache),

@@ -28,7 +28,7 @@ def methods(
     `--set METHOD.FIELD=VALUE` changes these settings.
     """
     if name is None:
-        listed = {
+        result = {
             name: {
                 "title": method.title,
                 "pays": name in METHODS,
@@ -36,7 +36,7 @@ def methods(
             }
             for name, method in TRAINED.items()
         }
-        show(listed, as_json, _print)
+        show(result, as_json, _print)
     else:
         config = trained(name).configure(bench)
         fields = {
@@ -47,4 +47,4 @@ def methods(
 
 
 def _print(result: JsonMapping) -> None:
-    print_mapping({"": [{"name": name, **one} for name, one in result.items()]})
+    print_mapping({"": [{"name": name, **columns} for name, columns in result.items()]})

@@ -70,12 +70,12 @@ def _print(result: JsonMapping) -> None:
     phases = result["phases"]
     items = dict.fromkeys(item for phase in phases for item in phase["bytes"])
     rows = [
-        (item.replace("_", " "), *(gib(one["bytes"].get(item, 0)) for one in phases))
+        (item.replace("_", " "), *(gib(phase["bytes"].get(item, 0)) for phase in phases))
         for item in items
     ]
-    head = [f"{one['phase']}\n{one['rows']:,} rows of {one['tokens']:,} tokens" for one in phases]
+    head = [f"{p['phase']}\n{p['rows']:,} rows of {p['tokens']:,} tokens" for p in phases]
     sizes = f"{result['parameters']:,} parameters, {result['lora_parameters']:,} in the adapter"
-    totals = ("total with reserve", *(gib(one["total"]) for one in phases))
+    totals = ("total with reserve", *(gib(phase["total"]) for phase in phases))
     print_table(f"{result['method']} on {result['policy']}: {sizes}", ("", *head), [*rows, totals])
     steps, hours, judge = result["steps"], result["hours"], result["judge_requests"]
     print(

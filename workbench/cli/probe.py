@@ -39,7 +39,7 @@ from workbench.types import JsonMapping, JsonObject
 from workbench.util.actors import actors_of
 from workbench.verdicts.llm_judge import llm_judge
 
-OF_MAJORITY = RATES[: len(SHARES)]
+OF_MAJORITY = RATES[: len(SHARES)]  # the rates that a majority of samples has
 
 
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")
@@ -127,12 +127,7 @@ def _print(result: JsonMapping) -> None:
             for count, row in (result["exposure"] or {}).items()
         ],
     }
-    names = ("policy", "split", "n", "k", "aurc")
-    print_mapping(
-        {
-            **{name: result[name] for name in names},
-            "out of knowledge": f"{result['ook']} ({percent(result['ook_share'])} %)",
-            **{name: table for name, table in tables.items() if table},
-        }
-    )
+    scalars = {name: result[name] for name in ("policy", "split", "n", "k", "aurc")}
+    scalars["out of knowledge"] = f"{result['ook']} ({percent(result['ook_share'])} %)"
+    print_mapping(scalars | {name: table for name, table in tables.items() if table})
     complain(f"one row per question: {result['out']}/probe.jsonl")

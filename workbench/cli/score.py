@@ -14,6 +14,7 @@ from workbench.cli.frame import (
     Address,
     DryRun,
     Json,
+    JudgeModel,
     Overrides,
     StoreName,
     app,
@@ -65,10 +66,6 @@ JudgeName = Annotated[
         metavar="world|local|URL",
         help="The closed world, the packaged model (local, the default), or an endpoint.",
     ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The endpoint's model."),
 ]
 KeyName = Annotated[
     str | None,
@@ -127,7 +124,7 @@ def score(
     ],
     method: Method = "all",
     judge: JudgeName = None,
-    model: Model = None,
+    model: JudgeModel = None,
     in_doubt: Annotated[
         bool,
         typer.Option(
@@ -281,11 +278,8 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
 
 def _print_summary(summary: JsonMapping) -> None:
     """Print all non-empty entries, the rewards by method and the first failed rows."""
-    entries = {
-        name: value
-        for name, value in summary.items()
-        if name not in ("problems", "reasons", "failed_rows") and value not in ({}, None)
-    }
+    left_out = ("problems", "reasons", "failed_rows")
+    entries = {k: v for k, v in summary.items() if k not in left_out and v not in ({}, None)}
     if rewards := summary.get("rewards"):
         entries["rewards"] = [{"method": name, **cell} for name, cell in rewards.items()]
     if failed := summary.get("failed_rows"):
@@ -293,11 +287,10 @@ def _print_summary(summary: JsonMapping) -> None:
     print_mapping(entries)
     if summary.get("status") == "done" and "out" in summary:
         out = Path(summary["out"])
-        inspect, metrics = (
-            f"inspect --run {shlex.quote(str(out.parent))}",
-            f"metrics {shlex.quote(str(out))}",
-        )
-        print(f"next: workbench {inspect if out.name == ROLLOUTS else metrics}")
+        command, path = "metrics", out
+        if out.name == ROLLOUTS:
+            command, path = "inspect --run", out.parent
+        print(f"next: workbench {command} {shlex.quote(str(path))}")
 
 
 def _print_agreement(report: JsonMapping) -> None:

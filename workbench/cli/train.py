@@ -175,22 +175,19 @@ def _print_summary(summary: JsonMapping) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
     title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95 % interval]"
     metrics = _metrics((before, after))
-    print_table(
-        title,
-        ("", "before", "after"),
-        [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics],
-    )
+    rows = [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics]
+    print_table(title, ("", "before", "after"), rows)
 
 
 def _metrics(tables: Iterable[JsonMapping]) -> list[str]:
     """The metrics with values: outcome rates with gold answers, else shares of claims."""
-    known = {
+    present = {
         name
         for table in tables
         for name, cell in table.items()
         if isinstance(cell, Mapping) and cell.get("value") is not None
     }
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
-    return [name for name in RATES if name in known] or [
-        name for name in of_claims if name in known
-    ]
+    return list(filter(present.__contains__, RATES)) or list(
+        filter(present.__contains__, of_claims)
+    )

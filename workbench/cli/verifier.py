@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
+from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verifier import evaluate_verifier, read_rows
 from workbench.verifier.card import calibrate_named
@@ -106,9 +107,7 @@ def verifier_calibrate(
     Its weights do not change. The result is stored with a card.
     """
     with stdout_kept_clean():
-        loaded = load_named(
-            name, tuple(part.strip() for part in classes.split(",") if part.strip())
-        )
+        loaded = load_named(name, tuple(filter(None, map(str.strip, classes.split(",")))))
         card = calibrate_named(loaded, data, out, threads)
     show(card, as_json, lambda card: _print(card["dev"]))
 
@@ -137,7 +136,7 @@ def verifier_evaluate(
     show({"verifier": loaded.name, "threads": threads, **result}, as_json, _print)
 
 
-def _print(result: Any) -> None:
+def _print(result: JsonMapping) -> None:
     scalars = {name: value for name, value in result.items() if not isinstance(value, (dict, list))}
     columns = ("n", "accuracy", "balanced_accuracy")
     sources = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.inspector import samples
 from workbench.inspector.listing import neighbour, query_of
@@ -15,7 +15,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
-from workbench.types import JsonObject, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 if TYPE_CHECKING:
     from gradio.components import Component
@@ -181,21 +181,22 @@ def open_number(
 
 
 def step_row(
-    runs: Runs, step: int, name: str | None, number: float | None, origin: object = None
-) -> tuple[object, ...]:
+    runs: Runs, step: int, name: str | None, number: float | None, origin: JsonMapping | None = None
+) -> tuple[Any, ...]:
     """Return the row number, the view and the note of the row `step` rows after `number`.
 
     The order is that of the list that the row was opened from, if any, else that of the file.
     """
     import gradio as gr
 
-    place = int(number or 1) + step
+    start = int(number or 1)
+    place = start + step
     try:
         count = runs.rows(name).total if name else 0
-        listed = name and isinstance(origin, dict) and origin.get("run") == name
-        if name and listed and 1 <= place - step <= count:
+        same_run = name and isinstance(origin, dict) and origin.get("run") == name
+        if name and origin and same_run and 1 <= start <= count:
             query = query_of(origin.get("query") or {})
-            next_row = neighbour(runs, name, query, place - step - 1, step)
+            next_row = neighbour(runs, name, query, start - 1, step)
             if next_row is None:
                 end = "This is the end of the list that the answer was opened from."
                 return gr.skip(), gr.skip(), message(note=end)

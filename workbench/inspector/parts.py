@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradio import HTML
     from gradio.themes import Base
 
-ServerFunction = Callable[[JsonObject], JsonObject]  # a function that the page calls
+ServerFunction = Callable[[object], JsonObject]  # called by the page with a JSON value
 T = TypeVar("T")
 HERE = Path(__file__).parent
 SCRIPTS = (
@@ -76,11 +76,11 @@ def component(
     )
 
 
-def _in_thread(function: ServerFunction) -> Callable[[JsonObject], Awaitable[JsonObject]]:
+def _in_thread(function: ServerFunction) -> Callable[[object], Awaitable[JsonObject]]:
     """Run the function in a thread of its own; gradio would block its event loop."""
 
     @wraps(function)
-    async def call(request: JsonObject) -> JsonObject:
+    async def call(request: object) -> JsonObject:
         return await asyncio.to_thread(function, request)
 
     return call
@@ -115,7 +115,7 @@ def page_json(
     return decorate
 
 
-def server_function(function: ServerFunction) -> ServerFunction:
+def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunction:
     """Wrap a function that the page calls: return its errors as {"error": …}."""
 
     @wraps(function)

@@ -115,7 +115,7 @@ def probability(
         denies = all(not words.isdisjoint(NEGATIONS) for words in reasons)
         return (SURE if denies else NAMED) if wanted else APART
     parsed = read_gold(question, tuple(map(_plain, gold)))
-    if len(answer) > LONGEST:
+    if len(answer) > LONGEST:  # bounds the time
         return _nearness(tokenise(answer), parsed.forms, named=False)
     if kind == "list":
         value = STATED * _lists(answer, parsed)
@@ -140,7 +140,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     answer = _SPACED.sub(",", commitment(answer))
     tokens = tokenise(answer)
     if gold.number and _SIGNS.search(answer) and not _SIGNS.search(known):
-        return 0.0
+        return 0.0  # a bound or a formula: "> 1,200"
     asks = any(map(gold.named_in, _QUESTIONS.findall(answer)))
     readings = [words_of(tokens)] if asks else [words_of(tokens), short(tokens)]
     if any(equal(form, words) for form in gold.forms for words in readings):
@@ -148,7 +148,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     says_wrong = any(match[0].lower() not in known for match in _SAYS_WRONG.finditer(answer))
     offers = _OFFERS.search(answer) and not _OFFERS.search(known)
     if says_wrong or offers or asks:
-        return 0.0
+        return 0.0  # the answer names a form, but denies it, offers several or asks
     answer = _CONCEDED.sub("", answer)
     tokens = tokenise(answer if gold.placed else located(answer))
     return STATED * (not _is_list(tokens, gold) and states(tokens, gold))
@@ -170,9 +170,10 @@ def _is_list(tokens: Sequence[Token], gold: Gold) -> bool:
         verbs = any(VERB.fullmatch(token.text) and not token.name for token in part)
         if texts.isdisjoint(gold.known | {"is"}) and not verbs and len(part) < 6:
             run += [part] if part else []
-        elif len(run) > 2 and any(len(one) == 1 and is_mention(one[0]) for one in run):
-            initials = "".join(token.text[0] for one in run for token in one)
-            return not any(token.text[1:] in initials for one in run for token in one)
+        elif len(run) > 2 and any(len(phrase) == 1 and is_mention(phrase[0]) for phrase in run):
+            # not a list if the gold answer abbreviates the phrases
+            initials = "".join(token.text[0] for phrase in run for token in phrase)
+            return not any(token.text[1:] in initials for phrase in run for token in phrase)
         else:
             run = []
     return False
@@ -265,7 +266,7 @@ def _lists(answer: str, gold: Gold) -> bool:
         not _is_question(answer)
         and named == {MENTION + " ".join(form) for form in gold.forms}
         and all(_lists_only(sentence, gold) for sentence in stating)
-        and not any(candidates(one, gold) for one in sentences if one not in stating)
+        and not any(candidates(other, gold) for other in sentences if other not in stating)
     )
 
 

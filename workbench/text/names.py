@@ -118,7 +118,7 @@ def located(text: str) -> str:
 def _relation(match: re.Match[str]) -> str:
     inner, outer, known = match["inner"].split(), match["outer"], _places()[0]
     around = (known.get(normalise(" ".join(inner[start:]))) for start in range(len(inner)))
-    regions = next((one for one in around if one is not None), {outer})
+    regions = next((wholes for wholes in around if wholes is not None), {outer})
     if outer in regions:
         return f"{match['inner']} in {outer}"
     return f"{match['inner']} or {outer}" if regions and "in " in match["link"] else match[0]

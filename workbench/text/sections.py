@@ -47,14 +47,14 @@ def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
     )
 
 
-def section_at(found: Sequence[Section], position: int) -> str | None:
+def section_at(parts: Sequence[Section], position: int) -> str | None:
     """The section at a character position; None in a marker or a plan.
 
     Args:
-        found: the result of `sections`.
+        parts: the result of `sections`.
     """
-    number = bisect_right(found, position, key=lambda section: section[1]) - 1
-    return found[number][0] if number >= 0 and position < found[number][2] else None
+    number = bisect_right(parts, position, key=lambda section: section[1]) - 1
+    return parts[number][0] if number >= 0 and position < parts[number][2] else None
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
@@ -177,16 +177,16 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
 
     An escaped brace is a literal character.
     """
-    # for each open brace, where its box and content start; None if it is not a box's
+    # the start of the box and of its content for each open brace; None if the brace opens no box
     open_braces: list[tuple[int, int] | None] = []
-    found = []
+    spans = []
     for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
         if match[0] == "}":
             if open_braces and (box := open_braces.pop()):
-                found.append((*box, match.start()))
+                spans.append((*box, match.start()))
         elif match[0] == "{" or match[0].startswith(r"\boxed"):
             open_braces.append(None if match[0] == "{" else match.span())
-    return found
+    return spans
 
 
 def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
@@ -200,7 +200,7 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
     pieces: list[Section] = []
     for marker in _MARKER.finditer(text):
         pieces.append((state, start, marker.start()))
-        if marker["close"]:
+        if marker["close"]:  # the opening tag may be missing
             _open_before(pieces, marker["tag"].lower())
         state, start = _next_state(state, marker), marker.end()
     return [*pieces, (state, start, len(text))], state
@@ -212,11 +212,11 @@ def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
 
 
 def _next_state(state: str, marker: re.Match[str]) -> str:
+    if state == "think":  # only `</think>` ends the thinking
+        return "body" if marker["close"] and marker["tag"].lower() == "think" else "think"
     if marker["part"]:
-        return state if state == "think" else "answer" if marker["part"] == "Answer" else _PLAN
+        return "answer" if marker["part"] == "Answer" else _PLAN
     tag = marker["tag"].lower()
-    if state == "think":
-        return "body" if marker["close"] and tag == "think" else "think"
     return "body" if marker["close"] else tag
 
 
@@ -224,21 +224,18 @@ def _open_before(pieces: list[Section], tag: str) -> None:
     """Assign the pieces before an unopened closing tag to it."""
     if pieces[-1][0] in ("think", tag):
         return
-    first = len(pieces)
-    while (
-        first
-        and pieces[first - 1][0] != "think"
-        and (tag == "think" or pieces[first - 1][0] == "body")
-    ):
-        first -= 1
-    pieces[first:] = [(tag, start, end) for _, start, end in pieces[first:]]
+    for i, (state, start, end) in reversed([*enumerate(pieces)]):
+        # `</think>` covers all text since the last thinking, `</answer>` only the text since a tag
+        if state == "think" or (tag != "think" and state != "body"):
+            break
+        pieces[i] = (tag, start, end)
 
 
 def _split_boxes(text: str, section: str, start: int, end: int) -> Iterator[Section]:
     r"""Split a piece at each outermost `\boxed{` and its closing brace."""
     at = start
     for opening, begin, finish in sorted(boxes(text[start:end])):
-        if start + opening >= at:
+        if start + opening >= at:  # not a box inside the last one
             yield section, at, start + opening
             yield "answer" if section == "body" else section, start + begin, start + finish
             at = start + finish + 1

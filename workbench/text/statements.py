@@ -98,7 +98,7 @@ _CJK_LIST = re.compile(
 def states(tokens: Sequence[Token], gold: Gold) -> bool:
     """Whether the first sentence that names a gold answer states it, and no other contradicts."""
     sentences = [gold.mask(sentence) for sentence in split(tokens, ".")]
-    at = next((i for i, one in enumerate(sentences) if any(map(is_mention, one))), None)
+    at = next((i for i, sentence in enumerate(sentences) if any(map(is_mention, sentence))), None)
     if at is None or len(sentences[at]) > MAX_WORDS:
         return False
     known = {token.text for token in sentences[at]}
@@ -144,13 +144,13 @@ class _Word(NamedTuple):
     def listed(self) -> bool:
         """Whether only commas and "and" come before the word."""
         return self.link not in ((), ("@",)) and all(
-            one in AND or one in ",:@" for one in self.link
+            word in AND or word in ",:@" for word in self.link
         )
 
     @property
     def joined(self) -> bool:
         """Whether a word that joins guesses comes before it in its clause."""
-        breaks = [i for i, one in enumerate(self.link) if one in RELATIVE | {"="}]
+        breaks = [i for i, word in enumerate(self.link) if word in RELATIVE | {"="}]
         return not JOINERS.union(HEDGES).isdisjoint(self.link[max(breaks, default=0) :])
 
 
@@ -170,7 +170,7 @@ def _words(sentence: Sequence[Token], gold: Gold) -> list[_Word]:
             link = ["@"]
             continue
         if text in TITLES and i + 1 < len(sentence) and sentence[i + 1].name:
-            continue
+            continue  # "President" in "President Lomar"
         if text in gold.known - GRAMMAR or (token.name and _in_question_name(sentence, i, gold)):
             link.append("=")
             continue
@@ -178,14 +178,14 @@ def _words(sentence: Sequence[Token], gold: Gold) -> list[_Word]:
             link.append(text)
             continue
         if text.endswith("ly") and not (token.name and i):
-            continue
+            continue  # an adverb; "Sicily" within a sentence is a name
         name = token.name and (gold.people or not DEMONYM.fullmatch(text))
         verb = bool(VERB.fullmatch(text)) and not (token.name and (i or token.article))
-        named = PREPOSITIONS | DETERMINERS | RELATIVE | AUXILIARY | {"=", "born"}
+        leads = PREPOSITIONS | DETERMINERS | RELATIVE | AUXILIARY | {"=", "born"}
         role = token.article or verb or (not name and "=" in link)
-        listed = not name and all(one in AND | {","} for one in link)
+        listed = not name and all(word in AND | {","} for word in link)
         role = role or (words[-1].role if words and listed and not words[-1].name else False)
-        role = role or (link[-1] in named if link else bool(words) and words[-1].role)
+        role = role or (link[-1] in leads if link else bool(words) and words[-1].role)
         words.append(_Word(i, name and not verb, tuple(link), role))
         link = []
     return words
@@ -206,7 +206,7 @@ def candidates(sentence: Sequence[Token], gold: Gold) -> list[_Word]:
     if gold.number:
         denied = _denied([token.text for token in sentence])
         return [
-            _Word(i, False, tuple(one.text for one in sentence[max(0, i - 1) : i]), False)
+            _Word(i, False, tuple(before.text for before in sentence[max(0, i - 1) : i]), False)
             for i, token in enumerate(sentence)
             if is_number(token.text) and token.text not in gold.known and i not in denied
         ]
@@ -218,7 +218,8 @@ def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
     """Whether a sentence with a gold answer states that answer."""
     texts = [token.text for token in sentence]
     places = [i for i, token in enumerate(sentence) if is_mention(token)]
-    words, question = ({_PAST.get(word, word) for word in one} for one in (texts, gold.question))
+    words = {_PAST.get(word, word) for word in texts}
+    question = {_PAST.get(word, word) for word in gold.question}
     for group in _EVENTS:
         if group & question and group & words and not group & question & words:
             return False
@@ -266,7 +267,7 @@ def _changes_meaning(qualifier: str, question: frozenset[str]) -> bool:
 def _is_offered(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
     """Whether the sentence offers alternatives to the gold answer: "Vetra or Lomar"."""
     return any(
-        i < place + 4 or not gold.named or any(one.name for one in sentence[i + 1 : i + 4])
+        i < place + 4 or not gold.named or any(token.name for token in sentence[i + 1 : i + 4])
         for i, token in enumerate(sentence)
         if token.text in OR and not is_letter(token)
     )
@@ -329,10 +330,9 @@ def _is_bounded(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
 def _rival_before(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
     """Whether another candidate comes before the gold answer in its sentence."""
     texts = [token.text for token in sentence[:place]]
+    start = 0
     if texts and texts[0] in PREPOSITIONS | {"according", "based", "given"} and "," in texts:
         start = place - texts[::-1].index(",")  # "In the United States, …"
-    else:
-        start = 0
     words = [word for word in _words(sentence, gold) if start <= word.at < place]
     subject = next((i for i in range(start, place) if not _is_aside(texts[i])), place)
     determined = subject < place and (
@@ -342,6 +342,7 @@ def _rival_before(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
     if words and words[0].at == subject and clause:
         names = (not token.name for token in sentence[subject:place])
         run = next((i for i, other in enumerate(names) if other), len(clause)) or 1
+        # a name that is the subject is not a candidate: "Ana Bo was born in" before the gold answer
         tail = clause[run:]
         verb = any(text in BE or text not in GRAMMAR for text in tail)
         plain = (JOINERS | AND | RELATIVE | {",", ":"}).isdisjoint(tail)
@@ -353,16 +354,15 @@ def _rival_before(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
             determined = True
     initials = "".join(texts[word.at][0] for word in words)
     if not words or initials.endswith(sentence[place].text[1:]):
-        return False
+        return False  # "World Health Organization (WHO)"
     link = texts[words[-1].at + 1 :]
     own = sentence[place].article or bool(
         link and link[-1] in PREPOSITIONS | DETERMINERS | gold.known - GRAMMAR
     )
     for word in words:
-        behind = texts[word.at + 1 :]
-        if not word.role or (word.name and not (determined and (AND | {"but"}).isdisjoint(behind))):
-            return True
-        if word.name and behind[-1:] == [","]:
+        following = texts[word.at + 1 :]
+        alone = word.name and not (determined and (AND | {"but"}).isdisjoint(following))
+        if not word.role or alone or (word.name and following[-1:] == [","]):
             return True
     verb = bool(VERB.fullmatch(texts[words[-1].at]))
     return not (determined or verb or own) or not (
@@ -481,13 +481,13 @@ def _retracts(later: Sequence[Token], stating: Sequence[Token], gold: Gold) -> b
     )
     value = gold.number or any(texts[i] in MONTHS or texts[i].endswith("day") for i in at)
     return (
-        predicated
-        or not (REVISIONS | HEDGES | OR | {"another"}).isdisjoint(texts)
+        predicated  # "It is Lomar."
+        or not (REVISIONS | HEDGES | OR | {"another"}).isdisjoint(texts)  # "Or Lomar."
         or any(texts[i] in gold.question for i in at)  # the other alternative of the question
-        or not (plain or verbs)
-        or texts[0] in known
+        or not (plain or verbs)  # only the candidate: "Lomar."
+        or texts[0] in known  # the same subject again
         or (rivals[0].at == 0 and bool(plain) and gold.question.issuperset(plain))
-        or (bool(frame) and texts[: len(frame)] == frame)
+        or (bool(frame) and texts[: len(frame)] == frame)  # the same words before the candidate
         or (rivals[0].at == 0 and (gold.number or not verbs))
-        or (value and place == 0 and texts[0] in PRONOUNS)
+        or (value and place == 0 and texts[0] in PRONOUNS)  # another date: "She left in 1934."
     )
