@@ -38,8 +38,8 @@ class SampleSFT:
 class PairDPO:
     """DPO on pairs of the policy's own answers.
 
-    In several rounds (table 1: 4), each round samples its pairs from the policy of the round before,
-    which is its reference *(ours)*.
+    In several rounds (table 1: 4), each round samples its pairs from the policy of the round
+    before, which is its reference *(ours)*.
     """
 
     rounds: int = setting(

@@ -37,7 +37,7 @@ TINY = scaled(
 )
 
 
-METHOD = Method(
+METHOD: Method = Method(
     "knowrl",
     "KnowRL",
     KnowRL,

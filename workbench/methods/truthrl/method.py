@@ -38,7 +38,7 @@ def checks(config: TruthRL) -> tuple[str, ...]:
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
 
 
-METHOD = Method(
+METHOD: Method = Method(
     "truthrl",
     "TruthRL",
     TruthRL,
