@@ -20,7 +20,7 @@ from workbench.credit.tokens import prefill
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import reward as klcf
 from workbench.methods.knowrl.config import KnowRL
-from workbench.methods.knowrl.config import reward as knowrl
+from workbench.methods.knowrl.reward import reward as knowrl
 from workbench.metrics.rows import reduce_row
 from workbench.pipeline import rescore
 from workbench.scoring import Options, score_file

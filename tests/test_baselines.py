@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench
-from workbench.experiments.experiment import configured, run_experiment
+from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.methods import BASELINES, METHODS, TRAINED, method, trained
-from workbench.methods.baselines import on_pairs, phrase
+from workbench.methods.baselines.stages import phrase
 from workbench.methods.bench import Bench, bench
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
@@ -91,12 +91,12 @@ def test_every_round_of_every_run_draws_by_another_seed(
         seeds.append(seed)
         raise WorkbenchError("no pairs")  # before anything is trained
 
-    monkeypatch.setattr("workbench.methods.baselines.truthrl_pairs", noted)
+    monkeypatch.setattr("workbench.methods.baselines.stages.truthrl_pairs", noted)
     place = few(2)
     for name, rounds in (("dpo", 1), ("iterative_dpo", 2)):
         config = scaled(BASELINES[name].configure("tiny"), drawn={"samples": 2}, rounds=rounds)
         for seed in (3, 4):
-            for stage in on_pairs(name)(config, place):
+            for stage in stages_of(BASELINES[name], config, place, seed):
                 (folder := tmp_path / name / str(seed) / stage.name).mkdir(parents=True)
                 with pytest.raises(WorkbenchError, match="no pairs"):
                     stage.run(Job(place.path("sft"), folder, seed))

@@ -31,7 +31,7 @@ REMAINING = {
     "workbench/credit": 1,
     "workbench/experiments": 5,
     "workbench/judge": 1,
-    "workbench/methods": 67,
+    "workbench/methods": 42,
     "workbench/metrics": 41,
     "workbench/pipeline.py": 1,
     "workbench/runs": 6,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.reward_rows import failure
-from workbench.methods.truthrl.config import TruthRL, checks, reward
-from workbench.methods.truthrl.reward import binary, ternary
+from workbench.methods.truthrl.config import TruthRL
+from workbench.methods.truthrl.method import checks
+from workbench.methods.truthrl.reward import binary, reward, ternary
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
 
 RESPONSE = Response("r", Question("q", "?", ("Vetra",)), "Vetra")

@@ -9,7 +9,8 @@ from math import exp
 import pytest
 
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
-from workbench.methods.knowrl.config import KnowRL, reward
+from workbench.methods.knowrl.config import KnowRL
+from workbench.methods.knowrl.reward import reward
 from workbench.pipeline import rescore
 from workbench.text import well_formed
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError

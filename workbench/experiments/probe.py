@@ -25,10 +25,10 @@ from workbench.methods.method import chosen_questions
 from workbench.methods.truthrl.probing import (
     Sampler,
     answers,
-    here,
+    local_sampler,
     outcomes,
     probe_questions,
-    recorded,
+    read_rows,
     samples_of,
 )
 from workbench.metrics.boundary import Sample, boundary_report
@@ -147,11 +147,11 @@ def probe_policy(
             if actors:
                 sampler = _in_actors(actors, chosen, name, grade, how)
             else:
-                sampler = here(chosen.load(name, engine=engine), grade, how)
+                sampler = local_sampler(chosen.load(name, engine=engine), grade, how)
             probe_questions(sampler, selected, folder, k, chosen.shown)
             status = "done"
         result = {
-            **boundary_report(recorded(folder, selected, k), k),
+            **boundary_report(read_rows(folder, selected, k), k),
             "policy": name,
             "split": split,
             "status": status,

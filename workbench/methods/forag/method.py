@@ -68,7 +68,7 @@ def _unused(config: FoRAG) -> set[str]:
     return unused
 
 
-METHOD = Method(
+METHOD: Method = Method(
     "forag",
     "FoRAG",
     FoRAG,

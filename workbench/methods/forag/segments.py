@@ -55,7 +55,8 @@ def judged_rows(
             counts the others.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
-    for feedback, read in zip(feedbacks, reads or feedbacks, strict=True):
+    extracted: Sequence[Claims | Feedback] = reads or feedbacks
+    for feedback, read in zip(feedbacks, extracted, strict=True):
         row = _judged(feedback, read, evaluation, aggregate)
         if isinstance(row, Judged):
             rows.append(row)

@@ -1,18 +1,15 @@
-"""The settings of KnowRL, with the paper's defaults, and their values at smaller benches."""
+"""The settings of KnowRL (arXiv 2506.19807), with the paper's defaults."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.methods.knowrl.reward import knowrl
-from workbench.methods.method import AT_ONCE, Prompts, Training, scaled
+from workbench.methods.method import Prompts
 from workbench.training.grpo_config import GRPO
 from workbench.training.offline import SFT
 from workbench.training.settings import KL, LoRA, Optim, Passes, Sampling
-from workbench.types import RewardFn
-from workbench.util.config import check_values, setting
-from workbench.world.schema import THINK
+from workbench.util.config import setting
 
 PROMPTS = Prompts(
     system=(
@@ -37,25 +34,25 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """The policy's own samples that a cold start picks from; 0 samples: none."""
+    """The policy's own samples from which the cold start chooses; there is none with 0 samples."""
 
     cold_samples: int = setting(8, "sampled responses a question", least=0)
-    cold_questions: int = setting(1000, "questions that they answer", least=1)
+    cold_questions: int = setting(1000, "questions of the cold start", least=1)
 
 
 @dataclass(frozen=True)
 class KnowRL:
-    """The reward's constants (paper, "Asymmetric correctness reward")."""
+    """The settings of the reward (paper, "Asymmetric correctness reward"), and of the training."""
 
     form: float = setting(
-        1.0, "plus this where the think and answer tags are right, minus this where not"
+        1.0, "reward of correct think and answer tags; other responses have its negative"
     )
-    correct: float = setting(2.0, "paid for a correct answer")
-    refusal: float = setting(1.0, "paid for a refusal; -1 is the paper's ablation")
-    wrong: float = setting(-1.0, "paid for a wrong answer")
+    correct: float = setting(2.0, "reward of a correct answer")
+    refusal: float = setting(1.0, "reward of a refusal; -1 is the paper's ablation")
+    wrong: float = setting(-1.0, "reward of a wrong answer")
     facts: Literal["always", "if_wrong", "if_answered", "never"] = setting(
         "always",
-        "pay for facts in the thinking always, only where the answer is wrong, only where it is no"
+        "reward facts in the thinking always, only if the answer is wrong, only if it is not a"
         " refusal, or never",
     )  # the paper; the code; (ours); an ablation
     length_penalty: bool = setting(
@@ -63,65 +60,11 @@ class KnowRL:
     )  # (code, off)
     # (code, off)
     answer_tag: bool = setting(
-        False, "an answer that is not in a closed, non-empty <answer> is wrong"
+        False, "count an answer outside a closed, non-empty <answer> as wrong"
     )
     # (code, off)
-    no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")
+    no_abstaining: bool = setting(False, "no reward for facts in thinking that only abstains")
     prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD
     grpo: GRPO = PAPER
-
-
-def reward(config: KnowRL) -> RewardFn:
-    """Feedback with the outcome and "fact" verdicts on the thinking's claims -> reward, paid at
-    the end of the response.
-    """
-    check_values(config)
-    return knowrl(
-        form=config.form,
-        correct=config.correct,
-        refusal=config.refusal,
-        wrong=config.wrong,
-        facts=config.facts,
-        length_penalty=config.length_penalty,
-        answer_tag=config.answer_tag,
-        no_abstaining=config.no_abstaining,
-    )
-
-
-def checks(config: KnowRL) -> tuple[str, ...]:
-    return ("fact", "outcome")
-
-
-def training(config: KnowRL) -> Training:
-    return Training(idle=() if config.cold.cold_samples else {"sft", "cold.cold_questions"})
-
-
-PARTS = {
-    "format": ("format", "plus or minus, for the think and answer tags"),
-    "correct": ("outcome", "for a correct, a refusing or a wrong final answer"),
-    "fact": ("facts in the thinking", "share of the thinking's claims that the evidence supports"),
-}
-# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
-# benchmarks/README.md.
-TINY = scaled(
-    KnowRL(),
-    prompts={"system": THINK},
-    cold={"cold_samples": 4, "cold_questions": 200},
-    sft={"learning_rate": 2e-4, "batch": 64, **AT_ONCE, "lora_r": 16, "lora_alpha": 32},
-    grpo={
-        "steps": 40,
-        "learning_rate": 4e-4,
-        "schedule": "linear",
-        "warmup": 0.0,
-        "prompts_per_step": 32,
-        "group_size": 8,
-        "beta": 0.0,
-        "max_new_tokens": 40,
-        "lora_r": 16,
-        "lora_alpha": 32,
-        **AT_ONCE,
-        "save_every": 5,
-    },
-)

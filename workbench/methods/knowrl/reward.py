@@ -1,14 +1,13 @@
-"""KnowRL (arXiv 2506.19807): format, the final answer, and the share of supported facts in the
-thinking.
+"""KnowRL's reward (arXiv 2506.19807): the format, the final answer, and the share of supported
+facts in the thinking.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from math import exp, fsum
-from typing import Literal
 
+from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.lookup import (
     Table,
     check_not_failed,
@@ -21,81 +20,65 @@ from workbench.methods.lookup import (
     total,
 )
 from workbench.text import is_abstention, thinking, well_formed
-from workbench.types import OUTCOMES, Event, Feedback, Reward, RewardFn, Verdict
+from workbench.types import OUTCOMES, Event, Feedback, Reward, RewardFn
+from workbench.util.config import check_values
 
-# outcomes
-PAID = {
+# the setting `facts` -> the outcomes for which facts are rewarded
+REWARDED = {
     "always": OUTCOMES,
     "if_wrong": ("incorrect",),
     "if_answered": ("correct", "incorrect"),
     "never": (),
 }
-ENOUGH = 10  # claims up to which FActScore (arXiv 2305.14251) takes something off
+ENOUGH = 10  # claims from which FActScore (arXiv 2305.14251) has no length penalty
 
 
-def knowrl(
-    form: float = 1.0,
-    correct: float = 2.0,
-    refusal: float = 1.0,
-    wrong: float = -1.0,
-    facts: Literal["always", "if_wrong", "if_answered", "never"] = "always",
-    length_penalty: bool = False,
-    answer_tag: bool = False,
-    no_abstaining: bool = False,
-) -> RewardFn:
-    """R = r_format + r_correct + r_fact, paid at the end of the response.
+def reward(config: KnowRL) -> RewardFn:
+    """Return the reward function R = r_format + r_correct + r_fact, at the end of the response.
 
-    r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims
-    that are supported, hedged or not *(ours)*, and 0 if there are none; with `facts="if_wrong"`
-    *(code)* it is only paid where the answer is wrong, and with "never" nowhere (an ablation).
-    With "if_answered" *(ours)* it is not paid before a refusal, where any true trivium would do.
-    A failed verdict on one of these claims leaves the response unscored in any case.
+    * r_format is ±`form`: see `text.well_formed`.
+    * r_correct is `correct`, `refusal` or `wrong`. With `answer_tag` a response without text in a
+      closed `<answer>` after the thinking has `wrong`, even a bare refusal *(code)*.
+    * r_fact is the share of the thinking's claims that are supported, hedged or not *(ours)*; 0 if
+      there are none, and with `no_abstaining` if the thinking only abstains *(code)*. `facts`
+      limits r_fact to some outcomes. `length_penalty` multiplies it by exp(1 − 10/M) for M ≤ 10
+      claims, as FActScore does *(code)*.
 
-    Args:
-        length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does
-            *(code)*.
-        answer_tag: what has no closed `<answer>` with something in it behind the thinking is paid
-            like a wrong answer: a bare refusal earns −`form` and `wrong` *(code)*.
-        no_abstaining: thinking that only abstains has an r_fact of 0 *(code; what abstains, by the
-            rules of `answers`)*.
+    A failed verdict on a claim of the thinking leaves the response without a reward in any case.
+
+    Raises:
+        WorkbenchError: invalid settings.
     """
-    values = {"correct": correct, "uncertain": refusal, "incorrect": wrong}
+    check_values(config)
+    values = {"correct": config.correct, "uncertain": config.refusal, "incorrect": config.wrong}
 
     @scored
-    def reward(feedback: Feedback, verdicts: Table) -> Reward:
+    def knowrl(feedback: Feedback, verdicts: Table) -> Reward:
         text, prefill = feedback.response.text, feedback.response.prefill
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), values)
         for claim in thought:
             check_not_failed(verdicts, f"claim:{claim.id}", "fact")
+        tagged = not config.answer_tag or _has_answer(prefill + text)
         parts = {
-            "format": form if well_formed(text, prefill) else -form,
-            "correct": wrong if answer_tag and not _answers(prefill + text) else values[outcome],
+            "format": config.form if well_formed(text, prefill) else -config.form,
+            "correct": values[outcome] if tagged else config.wrong,
         }
-        if outcome in PAID[facts]:
-            share = _supported(
-                [on_claim(verdicts, claim, "fact") for claim in thought], length_penalty
-            )
-            parts["fact"] = (
-                0.0 if no_abstaining and is_abstention(thinking(text, prefill)) else share
-            )
+        if outcome in REWARDED[config.facts]:
+            facts = [supported(on_claim(verdicts, claim, "fact")) for claim in thought]
+            share = fsum(facts) / len(facts) if facts else 0.0
+            if config.length_penalty and 0 < len(facts) <= ENOUGH:
+                share *= exp(1 - ENOUGH / len(facts))
+            if config.no_abstaining and is_abstention(thinking(text, prefill)):
+                share = 0.0
+            parts["fact"] = share
         events = tuple(Event(name, value) for name, value in parts.items())
         return Reward(total(events), parts, events)
 
-    return reward
+    return knowrl
 
 
-def _answers(text: str) -> bool:
-    """Whether something stands in an answer element behind the thinking."""
+def _has_answer(text: str) -> bool:
+    """Whether an answer element after the thinking contains text."""
     element = re.search(r"<answer>(.*?)</answer>", text.rpartition("</think>")[2], re.S)
     return element is not None and bool(element[1].strip())
-
-
-def _supported(facts: Sequence[Verdict], length_penalty: bool) -> float:
-    """The share of claims that are supported, 0 of none."""
-    if not facts:
-        return 0.0
-    share = fsum(map(supported, facts)) / len(facts)
-    return (
-        share * exp(1 - ENOUGH / len(facts)) if length_penalty and len(facts) <= ENOUGH else share
-    )

@@ -64,7 +64,7 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
 def _relabelled(
     checked: Checked, keys: Mapping[str, Key], judged: Mapping[Key, Checked], costs: dict[Key, Cost]
 ) -> Checked:
-    """Return `checked` with the annotator's verdicts and passages, and the costs left in `costs`."""
+    """Return `checked` with the annotator's verdicts, passages, and the costs left in `costs`."""
 
     def relabelled(verdict: Verdict) -> Verdict:
         if verdict.aspect != "fact" or verdict.error is not None or verdict.target not in keys:

@@ -49,7 +49,7 @@ def training(config: RLFH) -> Training:
     )
 
 
-METHOD = Method(
+METHOD: Method = Method(
     "rlfh",
     "RLFH",
     RLFH,

@@ -61,8 +61,8 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
     if bench.hash != world.hash:
         raise WorkbenchError(
             f"rlfh.annotator is {config.annotator}: it can only judge claims about the closed"
-            f" world, not those of bench '{bench.name}': leave it out, and give that bench its judge"
-            " with --judge URL --judge-model NAME"
+            f" world, not those of bench '{bench.name}': leave it out, and give that bench its"
+            " judge with --judge URL --judge-model NAME"
         )
     if config.annotator == "local":
         find_verifier()  # raises if it is not installed

@@ -1,28 +1,16 @@
-"""The settings of TruthRL, with the paper's defaults, and their values at smaller benches."""
+"""The settings of TruthRL (arXiv 2509.25760), with the paper's defaults."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.methods.method import AT_ONCE, Prompts, Training
-from workbench.methods.truthrl.probing import Probing
-from workbench.methods.truthrl.reward import (
-    additive,
-    binary,
-    conditional,
-    knowledge,
-    multiplicative,
-    reasoning,
-    ternary,
-)
-from workbench.pipeline import THINK_SECTIONS
+from workbench.methods.method import Prompts
 from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
-from workbench.types import RewardFn
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 
-# The paper's (appendix, "Training details"), but for what is marked as ours.
+# appendix, "Training details", except where marked as ours
 PAPER = GRPO(
     steps=100,  # (ours)
     prompts_per_step=64,
@@ -37,84 +25,44 @@ PAPER = GRPO(
     kl=KL(beta=0.001),
     lora=LoRA(lora_r=64, lora_alpha=128),  # (ours)
 )
+
+
+@dataclass(frozen=True)
+class Probing:
+    """The probe of what the policy cannot know, before a training with `knowledge`."""
+
+    probe_samples: int = setting(
+        256,
+        "samples a question; it is out of knowledge if no sample is correct; 0: use the judge's own"
+        " check, which is exact in the closed world",
+        least=0,
+    )  # (appendix)
+
+
 PROMPTS, PROBE = Prompts(), Probing()
 
 
 @dataclass(frozen=True)
 class TruthRL:
-    """The paper's settings."""
+    """The settings of the reward, and of the training."""
 
     reward: Literal["ternary", "binary"] = setting(
-        "ternary", "ternary: an abstention is paid apart; binary: like a wrong answer"
+        "ternary", "binary: an abstention has the reward of a wrong answer; ternary: its own"
     )
-    correct: float = setting(1.0, "paid for a correct answer")  # §3.2
-    abstain: float = setting(0.0, "paid for an abstention")  # of the ternary reward
-    wrong: float = setting(-1.0, "paid for a wrong answer")
+    correct: float = setting(1.0, "reward of a correct answer")  # §3.2
+    abstain: float = setting(0.0, "reward of an abstention")  # of the ternary reward
+    wrong: float = setting(-1.0, "reward of a wrong answer")
     # §3.2
     knowledge: bool = setting(
-        False, "pay for abstentions where the model cannot know, as a probe or the judge says"
+        False, "reward abstentions where the model cannot know, as a probe or the judge finds"
     )
     reasoning: Literal["none", "multiplicative", "additive", "conditional"] = setting(
-        "none", "how the quality of the reasoning changes the outcome's reward"
+        "none", "how the quality of the reasoning changes the reward of the outcome"
     )  # §4.6, table 8
     # (appendix)
     reasoning_weight: float = setting(
-        0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05)
+        0.5, "λ: weight of the reasoning, if it is additive", range=(0, 2, 0.05)
     )
     prompts: Prompts = PROMPTS
     probe: Probing = PROBE
     grpo: GRPO = PAPER
-
-
-def reward(config: TruthRL) -> RewardFn:
-    """Feedback with the outcome (and the verdicts that the enhanced rewards look at) -> reward,
-    paid at the response's end.
-    """
-    check_values(config)
-    base = binary(config.correct, config.wrong)
-    if config.reward == "ternary":
-        base = ternary(config.correct, config.abstain, config.wrong)
-    if config.knowledge:
-        base = knowledge(base, other=config.wrong)
-    if config.reasoning == "none":
-        return base
-    ways = {
-        "multiplicative": multiplicative,
-        "additive": additive(config.reasoning_weight),
-        "conditional": conditional,
-    }
-    return reasoning(base, ways[config.reasoning])
-
-
-def checks(config: TruthRL) -> tuple[str, ...]:
-    """The outcome, and what the enhanced rewards look at."""
-    boundary = ("out_of_knowledge",) if config.knowledge else ()
-    return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
-
-
-def sections(config: TruthRL) -> frozenset[str]:
-    """What the reasoning claims, where it is looked at."""
-    return THINK_SECTIONS if config.reasoning != "none" else frozenset()
-
-
-def training(config: TruthRL) -> Training:
-    return Training(idle=() if config.knowledge else {"probe"})
-
-
-PARTS = {
-    "outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer"),
-    "reasoning": ("reasoning", "what the quality of the reasoning adds or takes"),
-}
-# *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
-TINY = {
-    "steps": 48,
-    "learning_rate": 4e-4,
-    "schedule": "linear",
-    "beta": 0.0,
-    "max_new_tokens": 12,
-    "lora_r": 16,
-    "lora_alpha": 32,
-    **AT_ONCE,
-    "generation_batch": None,
-    "save_every": 5,
-}

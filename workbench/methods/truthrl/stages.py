@@ -1,4 +1,6 @@
-"""TruthRL trains with GRPO, after a probe of what the policy cannot know if `knowledge` is set."""
+"""The stages of TruthRL's training: GRPO, with `knowledge` after a probe of what the policy cannot
+know.
+"""
 
 from __future__ import annotations
 
@@ -6,51 +8,62 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.methods.bench import Bench
-from workbench.methods.method import Method, scaled, training_questions
-from workbench.methods.truthrl.config import (
-    PARTS,
-    TINY,
-    TruthRL,
-    checks,
-    reward,
-    sections,
-    training,
+from workbench.methods.method import Method, training_questions
+from workbench.methods.truthrl.boundary import out_of_knowledge, read_probe
+from workbench.methods.truthrl.config import TruthRL
+from workbench.methods.truthrl.probing import (
+    FILE,
+    local_sampler,
+    outcomes,
+    probe_questions,
+    read_rows,
 )
-from workbench.methods.truthrl.probing import probe_stage, with_probe
+from workbench.metrics.boundary import boundary_report
+from workbench.policies.generate import Sampling
+from workbench.policies.load import load_policy
 from workbench.training.grpo import grpo_stage
-from workbench.training.stage import Job, Stage
+from workbench.training.grpo_config import question_order
+from workbench.training.stage import Job, Stage, Status
 from workbench.types import Grade, Question
+from workbench.util.config import check_values
+from workbench.util.jsonl import write_json
+
+REPORT = "report.json"
 
 
-def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """GRPO from the bench's policy; before it, where `knowledge` asks for that, a probe of what
-    the policy cannot know.
+def stages(config: TruthRL, bench: Bench, method: Method) -> Sequence[Stage]:
+    """Return the stages of a training.
+
+    Raises:
+        WorkbenchError: invalid settings, no questions or missing checks.
     """
     questions = training_questions(config.prompts, bench)
     if not (config.knowledge and config.probe.probe_samples):
-        grade = METHOD.grader(config, bench.checks)
-        return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
-    METHOD.grader(replace(config, knowledge=False), bench.checks)  # refuses missing checks now
-    probe = probe_stage(config.probe, config.grpo, questions, bench)
+        grade = method.grader(config, bench.checks)
+        return [grpo_stage(config.grpo, lambda job: (questions, grade), method.name)]
+    method.grader(replace(config, knowledge=False), bench.checks)  # raises for missing checks
 
     def given(job: Job) -> tuple[Sequence[Question], Grade]:
-        return questions, METHOD.grader(config, with_probe(bench.checks, job))
+        check = out_of_knowledge(read_probe(job.stages["probe"] / FILE))
+        verify = {**bench.checks.verify, "out_of_knowledge": check}
+        return questions, method.grader(config, replace(bench.checks, verify=verify))
 
-    return [probe, grpo_stage(config.grpo, given, METHOD.name)]
+    return [_probe(config, questions, bench), grpo_stage(config.grpo, given, method.name)]
 
 
-METHOD = Method(
-    "truthrl",
-    "TruthRL",
-    TruthRL,
-    reward,
-    checks,
-    sections,
-    stages,
-    PARTS,
-    {
-        "tiny": scaled(TruthRL(), grpo=TINY, probe={"probe_samples": 16}),
-        "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
-    },
-    training,
-)
+def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
+    """A probe of the questions that the training will ask (section 3.2)."""
+    check_values(config.probe)
+    grade, sampling = outcomes(bench.checks), config.grpo.sampling
+    how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)
+
+    def probe(job: Job) -> Status:
+        numbers = dict.fromkeys(question_order(config.grpo, len(questions), job.seed))
+        probed = [questions[number] for number in numbers]
+        sampler = local_sampler(load_policy(job.start), grade, replace(how, seed=job.seed))
+        probe_questions(sampler, probed, job.out, how.samples, bench.shown, sampling.max_failed)
+        rows = read_rows(job.out, probed, how.samples)
+        write_json(job.out / REPORT, boundary_report(rows, how.samples))
+        return "done"
+
+    return Stage("probe", probe)

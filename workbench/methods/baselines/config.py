@@ -1,0 +1,50 @@
+"""The settings of the baselines, with the defaults of TruthRL (arXiv 2509.25760, appendix)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.methods.method import Prompts
+from workbench.training.offline import DPO, SFT
+from workbench.training.settings import Passes, Samples, Sampling
+from workbench.util.config import setting
+
+# micro-batches that fit one 80 GB GPU, by `workbench plan`
+BY_SFT = SFT(Passes(batch=16, micro_batch=2))
+BY_DPO = DPO(passes=Passes(micro_batch=1))
+PROMPTS = Prompts()
+# appendix: 64, at temperature .6 and top-p .9, for RFT
+SAMPLES = Samples(samples=64, sampling=Sampling(0.6, 0.9, 2048))
+
+
+@dataclass(frozen=True)
+class GoldSFT:
+    """SFT on gold answers."""
+
+    prompts: Prompts = PROMPTS
+    sft: SFT = BY_SFT
+
+
+@dataclass(frozen=True)
+class SampleSFT:
+    """SFT on rows made from the policy's own answers."""
+
+    prompts: Prompts = PROMPTS
+    drawn: Samples = SAMPLES
+    sft: SFT = BY_SFT
+
+
+@dataclass(frozen=True)
+class PairDPO:
+    """DPO on pairs of the policy's own answers.
+
+    In several rounds (table 1: 4), each round samples its pairs from the policy of the round
+    before, which is its reference *(ours)*.
+    """
+
+    rounds: int = setting(
+        1, "rounds of sampling, pairing and DPO", least=1, trains=True, was="rounds.rounds"
+    )
+    prompts: Prompts = PROMPTS
+    drawn: Samples = setting(SAMPLES, was="rounds")
+    dpo: DPO = setting(BY_DPO, was="rounds.dpo")  # noqa: RUF009

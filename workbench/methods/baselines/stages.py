@@ -1,0 +1,73 @@
+"""The stages of the baselines: SFT or DPO on rows made from gold answers or samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from workbench.data import sample
+from workbench.methods.baselines.config import GoldSFT, PairDPO, SampleSFT
+from workbench.methods.bench import Bench
+from workbench.methods.method import Method, training_questions
+from workbench.training.collect import collect_in_stage
+from workbench.training.offline import offline_stage
+from workbench.training.pairs import boxed, gold, plain, r_tuning, rft, truthrl_pairs
+from workbench.training.rows import Card, Example, Pair
+from workbench.training.stage import Job, Stage
+from workbench.types import Feedback, Question, WorkbenchError
+from workbench.util.config import check_values
+
+
+def phrase(question: Question, answer: str) -> str:
+    r"""Return an answer in the form that the prompt asks for: in `\boxed{}`, or as a sentence."""
+    return (boxed if r"\boxed" in question.system else plain)(question, answer)
+
+
+def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
+    questions = training_questions(config.prompts, bench)
+    return [offline_stage(config.sft, lambda job: gold(questions, phrase))]
+
+
+def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
+    """SFT by R-Tuning or RFT."""
+    collect = _collector(config, bench, method)
+
+    def rows(job: Job) -> tuple[list[Example], Card]:
+        samples = collect(job, job.seed)
+        return r_tuning(samples, phrase) if method.name == "r_tuning" else rft(samples, job.seed)
+
+    return [offline_stage(config.sft, rows)]
+
+
+def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
+    """DPO on TruthRL's pairs, in several rounds as the stages "dpo-1", "dpo-2", …
+
+    Each round but the last leaves a full checkpoint, from which the next one starts.
+    """
+    if config.drawn.samples < 2 and config.rounds > 1:
+        raise WorkbenchError(f"samples is {config.drawn.samples}: a pair takes at least 2")
+    collect = _collector(config, bench, method)
+
+    def stage(number: int) -> Stage:
+        def pairs(job: Job) -> tuple[list[Pair], Card]:
+            # each round of each run has its own seed
+            seed = job.seed if config.rounds == 1 else job.seed * (config.rounds + 1) + number
+            return truthrl_pairs(collect(job, seed), phrase, seed=seed)
+
+        name = "dpo" if config.rounds == 1 else f"dpo-{number}"
+        return offline_stage(config.dpo, pairs, merged=number < config.rounds, name=name)
+
+    return [stage(number) for number in range(1, config.rounds + 1)]
+
+
+def _collector(
+    config: SampleSFT | PairDPO, bench: Bench, method: Method
+) -> Callable[[Job, int], list[Feedback]]:
+    """Return a function that collects graded samples of a job's initial policy with a seed."""
+    check_values(config)
+    drawn, questions = config.drawn, training_questions(config.prompts, bench)
+    if drawn.questions is not None:
+        questions = sample(questions, drawn.questions)  # the same in every run
+    grade = method.grader(config, bench.checks)
+    return lambda job, seed: collect_in_stage(
+        job, questions, grade, drawn.sampling, drawn.samples, method=method.name, seed=seed
+    )
