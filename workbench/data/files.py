@@ -34,7 +34,7 @@ READABLE = (*ROWS, ".txt")
 
 
 def read_records(path: Path) -> Records:
-    """Return the records of a file, or of all readable files of a folder, as `(place, record)`.
+    """Return the records of a file, or of all readable files of a folder, as `(location, record)`.
 
     Raises WorkbenchError if the file does not have the format of its name; the line is named if
     known.
@@ -50,10 +50,10 @@ def read_records(path: Path) -> Records:
     unit, rows = ("line", _texts(path)) if suffix == ".txt" else open_rows(path)
     records = []
     for number, row in rows:
-        place = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
+        location = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
         if isinstance(row, str):
-            raise WorkbenchError(f"{place}: {row}")
-        records.append((place, row))
+            raise WorkbenchError(f"{location}: {row}")
+        records.append((location, row))
     return records
 
 
@@ -218,9 +218,9 @@ def parquet_file(path: Path) -> ParquetFile:
 
 def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
     file = parquet_file(path)
-    chosen = [name for name in columns if name in file.schema_arrow.names] or None
+    present = [name for name in columns if name in file.schema_arrow.names] or None
     number = 0
-    for batch in file.iter_batches(batch_size=1024, columns=chosen):
+    for batch in file.iter_batches(batch_size=1024, columns=present):
         start, number = number, number + len(batch)
         if number > skip:
             for position, row in enumerate(batch.to_pylist(), start=start + 1):

@@ -61,11 +61,12 @@ async def read_response(
     body = sent_to.without_secrets(b"".join(pieces))
     status, raw = response.status, body[:8000].decode("utf-8", "replace")
     if status in RETRIED or status >= 500:
-        failure = call_failure(
-            "rate_limit" if status == 429 else "server", f"the server answered {status}", raw
+        kind = "rate_limit" if status == 429 else "server"
+        return Answer(
+            failure=call_failure(kind, f"the server answered {status}", raw),
+            again="retry",
+            wait=retry_after(response.headers.get("Retry-After")),
         )
-        wait = retry_after(response.headers.get("Retry-After"))
-        return Answer(failure=failure, again="retry", wait=wait)
     if status >= 300:
         kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
         if target := response.headers.get("Location"):
@@ -74,8 +75,8 @@ async def read_response(
             failure=call_failure(kind, f"the server answered {status}: {remedy}"[:400], raw)
         )
     if size > LARGEST:
-        failure = call_failure("broken", f"the body has more than {LARGEST:,} bytes", raw)
-        return Answer(failure=failure, again="reask")
+        message = f"the body has more than {LARGEST:,} bytes"
+        return Answer(failure=call_failure("broken", message, raw), again="reask")
     return _read_completion(body, raw, prompt)
 
 
@@ -85,13 +86,11 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         value = json.loads(body)
         choice = value["choices"][0]
         text, finish = choice["message"]["content"], choice.get("finish_reason")
+        if not isinstance(text, str | None):
+            raise TypeError
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return Answer(
-            failure=call_failure("broken", "the body is not a chat completion", raw), again="retry"
-        )
-    if text is not None and not isinstance(text, str):
-        failure = call_failure("broken", "the message is not a text", raw)
-        return Answer(failure=failure, again="retry")
+        message = "the body is not a chat completion with a text"
+        return Answer(failure=call_failure("broken", message, raw), again="retry")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
@@ -99,10 +98,8 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
-        failure = call_failure(
-            "truncated", "the reply was cut off at max_new_tokens: allow more", text or ""
-        )
-        return Answer(failure=failure, cost=cost)
+        message = "the reply was cut off at max_new_tokens: allow more"
+        return Answer(failure=call_failure("truncated", message, text or ""), cost=cost)
     if not text or not text.strip():
         failure = call_failure("empty", "the message is empty", raw)
         return Answer(failure=failure, again="retry", cost=cost)

@@ -196,26 +196,22 @@ def _steps(
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
-        if isinstance(admitted := state.admit(number, page), Page):
-            rows += _passages(admitted, number, settings.words)
+        if new := state.admit(number, page):
+            rows += [
+                {
+                    "id": f"{new.id}:{part}",
+                    "row": number,
+                    "title": new.title,
+                    "key": title_key(new.title),
+                    "text": text,
+                }
+                for part, text in enumerate(split_page(new.text, settings.words))
+            ]
         # store the position after many empty rows, too
         if len(rows) >= step or number - seen_at >= 100 * step:
             yield rows, number
             rows, seen_at = [], number
     yield rows, number
-
-
-def _passages(page: Page, number: int, words: int) -> list[JsonObject]:
-    return [
-        {
-            "id": f"{page.id}:{part}",
-            "row": number,
-            "title": page.title,
-            "key": title_key(page.title),
-            "text": text,
-        }
-        for part, text in enumerate(split_page(page.text, words))
-    ]
 
 
 def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
