@@ -56,11 +56,12 @@ def load(
         training: refuse questions that are only for evaluation.
 
     Raises:
-        WorkbenchError: the name or file does not exist, the hub cannot be reached, the columns do
-            not fit, a row cannot be read, an id occurs twice, or `training` is set for an
+        WorkbenchError: the name or file does not exist, or the hub cannot be reached. The columns
+            do not fit, a row cannot be read, or an id occurs twice. `training` is set for an
             evaluation set.
     """
     path = Path(name_or_file)
+    # a folder named like a data set does not hide the data set; a file does
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
     if local and split not in (None, *SPLITS):
         raise WorkbenchError(
@@ -75,10 +76,12 @@ def load(
     for location, record in records:
         for question in _read(source, record, location, mapping):
             completed = _finish(question, source, record, known=questions, location=location)
+            # on the hub, the split has already been selected
             if not local or split in (None, completed.meta["split"]):
                 questions[completed.id] = completed if passages else replace(completed, passages=())
         if limit is not None and len(questions) >= limit:
             break
+    # one record may have several questions
     result = list(questions.values())[:limit]
     if not result:
         raise WorkbenchError(
@@ -148,7 +151,7 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         return read_hub(repository, config or None, split or "train", name=name), schema
-    if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):
+    if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):  # looks like a path
         raise WorkbenchError(
             f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')"
         )
@@ -242,7 +245,7 @@ def _finish(
     if not identity:
         stem = identity = f"{source.name}-{digest(question.text)[:12]}"
         number = 1
-        while identity in known:
+        while identity in known:  # the same question occurs twice
             number += 1
             identity = f"{stem}-{number}"
     elif identity in known:

@@ -60,6 +60,7 @@ class DataSet:
 
 PLAIN = DataSet("file", plain, (("question",),))
 
+# alternative columns: the authors' file, and the hub's copy
 _SQUAD = (("paragraphs",), ("context", "question", "answers"))
 _TRUTHFULQA = (
     ("question", "best_answer", "correct_answers"),

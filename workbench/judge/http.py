@@ -69,6 +69,7 @@ async def read_response(
         )
     if status >= 300:
         kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
+        # redirects are not followed, because the other server would get the key
         if target := response.headers.get("Location"):
             remedy = f"it is now at {redacted(target)}: give that address"
         return Answer(
@@ -94,7 +95,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(type(count) is int and count >= 0 for count in tokens):
+    if not all(type(count) is int and count >= 0 for count in tokens):  # missing or wrong
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
@@ -116,6 +117,7 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
         then = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
         return None
+    # HTTP dates are in UTC (RFC 9110)
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
 

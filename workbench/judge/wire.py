@@ -61,16 +61,23 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
             `LABELS: …, …` or `RATINGS: …, …`.
 
     Returns:
-        a `Failure` of stage "parse", or the value: the object for "extract", "single_pass" and
-        "outline", a list of labels for "checklist", a list of whole numbers from 1 to 5 for
-        "inform", the answer's text for "expand", and a label for the other tasks.
+        a `Failure` of stage "parse", or the value:
+
+        * "extract", "single_pass", "outline": the object
+        * "checklist": a list of labels
+        * "inform": a list of whole numbers from 1 to 5
+        * "expand": the text of the answer
+        * other tasks: a label
 
     The reply may begin with a reasoning judge's thoughts in <think>…</think>. White space and one
     code fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
-    task, in any case. Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys`
-    (missing, unknown or repeated), `type`, `length`, `label`, `blank` (a sentence or claim without
-    a letter or digit), `characters` (half a surrogate pair), `form` (a planned answer that could
-    not be parsed again).
+    task, in any case. Kinds of failure:
+
+    * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
+    * `keys`: missing, unknown or repeated keys
+    * `blank`: a sentence or claim without a letter or digit
+    * `characters`: half a surrogate pair
+    * `form`: a planned answer that could not be parsed again
     """
     assert task in TASKS, task
     try:
@@ -84,6 +91,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
+        # the other objects have one key
         return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))

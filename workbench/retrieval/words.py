@@ -31,6 +31,7 @@ def tokens(text: str) -> list[str]:
     """Return words for matching: case-folded, without accents and plural s; character pairs in
     scripts without spaces.
     """
+    # NFKD separates letters from their accents
     folded = unicodedata.normalize("NFKD", text.casefold())
     plain = (
         "".join(character for character in folded if not unicodedata.combining(character))

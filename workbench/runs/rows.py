@@ -137,6 +137,7 @@ class Rows:
 
 
 def empty_rows() -> Rows:
+    """Return the rows of an empty file."""
     return Rows(_table([]))
 
 
