@@ -97,14 +97,12 @@ def check_trainable(questions: Iterable[Question]) -> None:
 
     Raises WorkbenchError if one is marked `evaluation_only` in its `meta`.
     """
-    held_out = next(
-        (question for question in questions if question.meta.get("evaluation_only")), None
-    )
-    if held_out is not None:
-        raise WorkbenchError(
-            f"question '{held_out.id}' of {held_out.meta.get('source', 'its data set')} is for"
-            " evaluation only (it carries a canary against training): train on another data set"
-        )
+    for question in questions:
+        if question.meta.get("evaluation_only"):
+            raise WorkbenchError(
+                f"question '{question.id}' of {question.meta.get('source', 'its data set')} is for"
+                " evaluation only (it carries a canary against training): train on another data set"
+            )
 
 
 def split_of(identity: str) -> str:
