@@ -62,7 +62,7 @@ def grade(
             )
             for response, claims in batch
         ]
-        for check in verify:
+        for check in verify:  # in the order given, one call per batch
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
             rows = [
@@ -100,6 +100,7 @@ def assemble(
     Raises:
         WorkbenchError: the judge does not have one of the checks.
     """
+    # "single_pass" is not a check but an extractor that also gives the verdicts
     names = [name for name in needed if name != "single_pass"]
     extract = checks.extract
     if "single_pass" in needed:
@@ -133,7 +134,7 @@ def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
         verdicts = tuple(v for v in extraction.verdicts if v.target not in dropped)
         return replace(extraction, claims=claims, verdicts=verdicts)
 
-    if sections >= SECTIONS:
+    if sections >= SECTIONS:  # nothing to drop
         return extract
     return lambda responses: list(map(only, extract(responses)))
 
@@ -143,6 +144,7 @@ def _with_gold(outcome: Verify) -> Verify:
 
     def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         with_gold = [bool(response.question.answers) for response, _ in batch]
+        # one call for all questions with gold answers
         checked = iter(
             outcome([pair for pair, has_gold in zip(batch, with_gold, strict=True) if has_gold])
         )

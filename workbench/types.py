@@ -410,7 +410,8 @@ class Feedback:
             response=response,
             sentences=_pairs(row["sentences"]),
             claims=tuple(
-                Claim(**{**claim, "span": _pair(claim["span"])}) for claim in row["claims"]
+                Claim(**{**claim, "span": claim["span"] and tuple(claim["span"])})
+                for claim in row["claims"]
             ),
             verdicts=tuple(
                 Verdict(**{**v, "evidence": tuple(v["evidence"]), "error": _failure(v["error"])})
@@ -434,10 +435,6 @@ def _plain(value: object) -> Any:
     if isinstance(value, (dict, Mapping)):
         return {key: _plain(item) for key, item in value.items()}
     return value
-
-
-def _pair(span: Sequence[int] | None) -> tuple[int, int] | None:
-    return None if span is None else (span[0], span[1])
 
 
 def _pairs(spans: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:

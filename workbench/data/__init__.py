@@ -56,11 +56,12 @@ def load(
         training: refuse questions that are only for evaluation.
 
     Raises:
-        WorkbenchError: the name or file does not exist, the hub cannot be reached, the columns do
-            not fit, a row cannot be read, an id occurs twice, or `training` is set for an
+        WorkbenchError: the name or file does not exist, or the hub cannot be reached. The columns
+            do not fit, a row cannot be read, or an id occurs twice. `training` is set for an
             evaluation set.
     """
     path = Path(name_or_file)
+    # a folder named like a data set does not hide the data set; a file does
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
     if local and split not in (None, *SPLITS):
         raise WorkbenchError(
@@ -70,15 +71,17 @@ def load(
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
     if not records:
         raise WorkbenchError(f"{name}: it has no records")
-    chosen = _fitting(name, records[0][1], mapping, schema)
+    source = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
-    for where, record in records:
-        for question in _read(chosen, record, where, mapping):
-            completed = _finish(question, chosen, record, known=questions, where=where)
+    for location, record in records:
+        for question in _read(source, record, location, mapping):
+            completed = _finish(question, source, record, known=questions, location=location)
+            # on the hub, the split has already been selected
             if not local or split in (None, completed.meta["split"]):
                 questions[completed.id] = completed if passages else replace(completed, passages=())
         if limit is not None and len(questions) >= limit:
             break
+    # one record may have several questions
     result = list(questions.values())[:limit]
     if not result:
         raise WorkbenchError(
@@ -94,14 +97,12 @@ def check_trainable(questions: Iterable[Question]) -> None:
 
     Raises WorkbenchError if one is marked `evaluation_only` in its `meta`.
     """
-    held_out = next(
-        (question for question in questions if question.meta.get("evaluation_only")), None
-    )
-    if held_out is not None:
-        raise WorkbenchError(
-            f"question '{held_out.id}' of {held_out.meta.get('source', 'its data set')} is for"
-            " evaluation only (it carries a canary against training): train on another data set"
-        )
+    for question in questions:
+        if question.meta.get("evaluation_only"):
+            raise WorkbenchError(
+                f"question '{question.id}' of {question.meta.get('source', 'its data set')} is for"
+                " evaluation only (it carries a canary against training): train on another data set"
+            )
 
 
 def split_of(identity: str) -> str:
@@ -148,23 +149,24 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         return read_hub(repository, config or None, split or "train", name=name), schema
-    if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):
+    if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):  # looks like a path
         raise WorkbenchError(
             f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')"
         )
-    known = data_set(name)
-    if not known.hub:
+    source = data_set(name)
+    if not source.hub:
         raise WorkbenchError(
-            f"{known.name} has no reliable copy on the hub: download it from {known.home} and pass"
-            " the file"
+            f"{source.name} has no reliable copy on the hub: download it from {source.home} and"
+            " pass the file"
         )
-    wanted = split or known.split
-    records = read_hub(known.hub, known.config, wanted, name=known.name, file=known.file)
-    return records, schema or known.name
+    records = read_hub(
+        source.hub, source.config, split or source.split, name=source.name, file=source.file
+    )
+    return records, schema or source.name
 
 
 def _fitting(
-    where: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
+    location: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
     """Return the schema of the records: the named one, else the one whose columns match, else the
     plain schema.
@@ -176,22 +178,22 @@ def _fitting(
             )
         if "question" not in mapping and "question" not in record:
             raise WorkbenchError(
-                f"{where}: the mapping names no column for question; there are {_columns(record)}"
+                f"{location}: the mapping has no column for question; found {_columns(record)}"
             )
         return PLAIN if schema is None else replace(PLAIN, name=data_set(schema).name)
-    chosen = (
+    source = (
         data_set(schema)
         if schema
         else next((s for s in SETS.values() if s.recognises(record)), PLAIN)
     )
-    if not chosen.fits(record):
-        expected = " or ".join(", ".join(columns) for columns in chosen.columns)
-        known = "" if chosen is PLAIN else f" of {chosen.name}"
+    if not source.fits(record):
+        expected = " or ".join(", ".join(columns) for columns in source.columns)
+        known = "" if source is PLAIN else f" of {source.name}"
         raise WorkbenchError(
-            f"{where}: not in the schema{known}: expected the columns {expected}; found"
+            f"{location}: not in the schema{known}: expected the columns {expected}; found"
             f" {_columns(record)}. Map your columns, as in question=…,answers=…"
         )
-    return chosen
+    return source
 
 
 def _columns(record: JsonMapping) -> str:
@@ -199,54 +201,54 @@ def _columns(record: JsonMapping) -> str:
 
 
 def _read(
-    chosen: DataSet, record: JsonMapping, where: str, mapping: Mapping[str, str] | None
+    source: DataSet, record: JsonMapping, location: str, mapping: Mapping[str, str] | None
 ) -> list[Question]:
     if mapping is not None:
         record = {
             **record,
-            **{field: _reach(record, column, where) for field, column in mapping.items()},
+            **{field: _reach(record, column, location) for field, column in mapping.items()},
         }
     try:
-        return list(chosen.read(record))
+        return list(source.read(record))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = f"no column {error}" if isinstance(error, KeyError) else str(error)
         raise WorkbenchError(
-            f"{where}: cannot be read as {chosen.name}: {reason}; found {_columns(record)}"
+            f"{location}: cannot be read as {source.name}: {reason}; found {_columns(record)}"
         ) from error
 
 
-def _reach(record: JsonMapping, column: str, where: str) -> object:
+def _reach(record: JsonMapping, column: str, location: str) -> object:
     """Return a column's value; "a.b" is b inside a, unless a column has that exact name."""
     if column in record:
         return record[column]
     value: object = record
     for part in column.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            raise WorkbenchError(f"{where}: no column '{column}'; there are {_columns(record)}")
+            raise WorkbenchError(f"{location}: no column '{column}'; there are {_columns(record)}")
         value = value[part]
     return value
 
 
 def _finish(
     question: Question,
-    chosen: DataSet,
+    source: DataSet,
     record: JsonMapping,
     known: Mapping[str, Question],
-    where: str,
+    location: str,
 ) -> Question:
     """Add a missing id, and the source and split in `meta`."""
     if not question.text.strip():
-        raise WorkbenchError(f"{where}: the question is empty")
+        raise WorkbenchError(f"{location}: the question is empty")
     identity = question.id
     if not identity:
-        stem = identity = f"{chosen.name}-{digest(question.text)[:12]}"
+        stem = identity = f"{source.name}-{digest(question.text)[:12]}"
         number = 1
-        while identity in known:
+        while identity in known:  # the same question occurs twice
             number += 1
             identity = f"{stem}-{number}"
     elif identity in known:
-        raise WorkbenchError(f"{where}: id '{identity}' occurs twice: ids must be unique")
-    meta = {**question.meta, "source": chosen.name, "split": split_of(identity)}
-    if chosen.evaluation_only or record.get("canary"):
+        raise WorkbenchError(f"{location}: id '{identity}' occurs twice: ids must be unique")
+    meta = {**question.meta, "source": source.name, "split": split_of(identity)}
+    if source.evaluation_only or record.get("canary"):
         meta["evaluation_only"] = True
     return replace(question, id=identity, meta=meta)

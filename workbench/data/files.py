@@ -34,7 +34,7 @@ READABLE = (*ROWS, ".txt")
 
 
 def read_records(path: Path) -> Records:
-    """Return the records of a file, or of all readable files of a folder, as `(place, record)`.
+    """Return the records of a file, or of all readable files of a folder, as `(location, record)`.
 
     Raises WorkbenchError if the file does not have the format of its name; the line is named if
     known.
@@ -50,10 +50,10 @@ def read_records(path: Path) -> Records:
     unit, rows = ("line", _texts(path)) if suffix == ".txt" else open_rows(path)
     records = []
     for number, row in rows:
-        place = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
+        location = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
         if isinstance(row, str):
-            raise WorkbenchError(f"{place}: {row}")
-        records.append((place, row))
+            raise WorkbenchError(f"{location}: {row}")
+        records.append((location, row))
     return records
 
 
@@ -72,6 +72,7 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
         with openers.get(path.suffix.lower(), open)(path, "rb") as file:
+            # peek may return more than 8 bytes, and does not advance
             check_text(path, file.peek(8)[:8], "unpack it, or let its name end in .gz or .bz2")
             yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -102,7 +103,7 @@ def _whole(path: Path) -> list[JsonObject] | None:
     """
     with open_bytes(path) as file:
         first = file.readline()
-        if isinstance(_object(first), dict) and file.peek(1):
+        if isinstance(_object(first), dict) and file.peek(1):  # an object with more lines: JSONL
             return None
         content = first + file.read()
     try:
@@ -116,7 +117,7 @@ def _whole(path: Path) -> list[JsonObject] | None:
         if content.lstrip().startswith(b"[") and isinstance(_object(first), str):
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
         return None
-    if isinstance(whole, Mapping) and "question" not in whole:
+    if isinstance(whole, Mapping) and "question" not in whole:  # not itself a record
         wrapped = (whole[key] for key in WRAPPERS if _is_records(whole.get(key)) and whole[key])
         whole = next(wrapped, [whole])
     if isinstance(whole, Mapping):
@@ -160,9 +161,10 @@ def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
     CSV has quotes as Excel writes them. In TSV a quote is an ordinary character, unless quotes
     enclose the whole value.
     """
-    csv.field_size_limit(2**31 - 1)
+    csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     tabs = delimiter == "\t"
     with open_bytes(path) as file:
+        # invalid bytes become surrogates, so only their own row is an error (see `_record`)
         lines = (line.decode("utf-8-sig", "surrogateescape") for line in file)
         rows = csv.reader(
             lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
@@ -179,7 +181,7 @@ def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
             values = [_unquoted(value) for value in row] if tabs else row
             if columns is None:
                 columns = values
-            elif values and rows.line_num > skip:
+            elif values and rows.line_num > skip:  # an empty line has no values
                 yield rows.line_num, _record(columns, values)
 
 
@@ -218,11 +220,11 @@ def parquet_file(path: Path) -> ParquetFile:
 
 def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
     file = parquet_file(path)
-    chosen = [name for name in columns if name in file.schema_arrow.names] or None
+    present = [name for name in columns if name in file.schema_arrow.names] or None
     number = 0
-    for batch in file.iter_batches(batch_size=1024, columns=chosen):
+    for batch in file.iter_batches(batch_size=1024, columns=present):
         start, number = number, number + len(batch)
-        if number > skip:
+        if number > skip:  # otherwise skip the batch without decoding it
             for position, row in enumerate(batch.to_pylist(), start=start + 1):
                 if position > skip:
                     yield position, row

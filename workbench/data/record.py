@@ -38,7 +38,7 @@ def _listed(text: str, *kinds: type) -> object:
     """Parse a list of `kinds` that is written as text; return the text if it is not one."""
     if not (text.startswith("[") and text.endswith("]")):
         return text
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (json.loads, ast.literal_eval):  # pandas prints lists in Python's syntax
         try:
             value = parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -55,6 +55,7 @@ def digest(text: str) -> str:
 
 def passage_id(title: str, text: str) -> str:
     """Return an id derived from the content: equal only for equal title and text."""
+    # JSON separates title and text without ambiguity
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
@@ -68,7 +69,7 @@ def passage(value: object, title: str = "") -> Passage:
     if isinstance(value, Mapping):
         title = value.get("title") or ""
         value = value.get("text", value.get("content"))
-    if not isinstance(value, str) or not isinstance(title, str | int):
+    if not isinstance(value, str) or not isinstance(title, str | int):  # "1984" may be read as int
         raise ValueError('a passage is neither a text nor {"title", "text"}')
     title, text = str(title).strip(), value.strip()
     return Passage(passage_id(title, text), title, text)

@@ -50,16 +50,22 @@ class DataSet:
     evaluation_only: bool = False
 
     def fits(self, record: JsonMapping) -> bool:
-        return any(all(column in record for column in columns) for columns in self.columns)
+        """Return whether a record has the columns that the reader needs."""
+        return any(record.keys() >= set(columns) for columns in self.columns)
 
     def recognises(self, record: JsonMapping) -> bool:
-        return any(
-            all(column in record for column in columns) for columns in self.own
-        ) and self.fits(record)
+        """Return whether a record is certainly of this data set."""
+        return self.fits(record) and any(record.keys() >= set(columns) for columns in self.own)
 
 
 PLAIN = DataSet("file", plain, (("question",),))
 
+# alternative columns: the authors' file, and the hub's copy
+_SQUAD = (("paragraphs",), ("context", "question", "answers"))
+_TRUTHFULQA = (
+    ("question", "best_answer", "correct_answers"),
+    ("Question", "Best Answer", "Correct Answers"),
+)
 _ALL = (
     DataSet(
         "hotpotqa",
@@ -81,15 +87,15 @@ _ALL = (
     DataSet(
         "squad_v2",
         short.squad,
-        (("paragraphs",), ("context", "question", "answers")),
-        (("paragraphs",), ("context", "question", "answers")),
+        _SQUAD,
+        _SQUAD,
         hub="rajpurkar/squad_v2",
         split="validation",
     ),
     DataSet(
         "xquad",
         short.squad,
-        (("paragraphs",), ("context", "question", "answers")),
+        _SQUAD,
         hub="google/xquad",
         config="xquad.en",
         split="validation",
@@ -143,14 +149,8 @@ _ALL = (
     DataSet(
         "truthfulqa",
         short.truthfulqa,
-        (
-            ("question", "best_answer", "correct_answers"),
-            ("Question", "Best Answer", "Correct Answers"),
-        ),
-        (
-            ("question", "best_answer", "correct_answers"),
-            ("Question", "Best Answer", "Correct Answers"),
-        ),
+        _TRUTHFULQA,
+        _TRUTHFULQA,
         hub="truthfulqa/truthful_qa",
         config="generation",
         split="validation",

@@ -13,6 +13,7 @@ from workbench.types import JsonMapping, Passage, Question
 
 Record = JsonMapping
 
+# with separators of thousands, without a unit
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
 
@@ -38,6 +39,7 @@ def hotpotqa(record: Record) -> Iterator[Question]:
 def _context(context: Any) -> tuple[Passage, ...]:
     if isinstance(context, Mapping):
         context = zip(context["title"], context["sentences"], strict=True)
+    # by id, which drops repeated paragraphs
     return tuple(
         {
             p.id: p for p in (passage("".join(sentences), title) for title, sentences in context)
@@ -173,7 +175,7 @@ def _details(value: str | JsonMapping | None) -> JsonMapping:
     if not isinstance(value, str):
         return value or {}
     try:
-        parsed = ast.literal_eval(value)
+        parsed = ast.literal_eval(value)  # Python's syntax, as in the authors' CSV file
     except (ValueError, SyntaxError):
         parsed = json.loads(value)
     return parsed if isinstance(parsed, Mapping) else {}

@@ -2,7 +2,7 @@
 endpoints and a reply cache.
 """
 
-from workbench.judge.batch import BatchJudge, Totals, estimate_tokens
+from workbench.judge.batch import BatchJudge, Totals
 from workbench.judge.endpoint import endpoint
 from workbench.judge.templates import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read
@@ -15,7 +15,6 @@ __all__ = [
     "Totals",
     "elements",
     "endpoint",
-    "estimate_tokens",
     "fingerprint",
     "read",
     "render",

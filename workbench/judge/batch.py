@@ -80,7 +80,7 @@ class BatchJudge:
             return [
                 Reply(None, call_failure("stopped", "not sent, because the work has stopped"))
             ] * len(prompts)
-        with self._lock:
+        with self._lock:  # claim prompts at once, so that no other thread sends them, too
             pending = self._pending
             others = {prompt: pending[prompt] for prompt in prompts if prompt in pending}
             own = {prompt: Future[Reply]() for prompt in prompts if prompt not in others}
@@ -88,7 +88,7 @@ class BatchJudge:
         try:
             self._ask(own, Counter(prompt for prompt in prompts if prompt in own))
         except BaseException as error:
-            for future in own.values():
+            for future in own.values():  # wake the threads that wait for these prompts
                 if not future.done():
                     future.set_exception(error)
             raise
@@ -114,6 +114,7 @@ class BatchJudge:
                 with self.totals.lock:
                     self.totals.failures[reply.error.kind] += copies[prompt]
             else:
+                # every copy after the first is free
                 self.totals.add(cached=copies[prompt] - 1 + reply.cost.cached)
             futures[prompt].set_result(reply)
 

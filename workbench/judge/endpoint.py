@@ -77,13 +77,20 @@ def endpoint(
         cache_address: replaces the server's address in the cache's keys, for a server that may
             move.
 
-    A failure of stage "judge" has the kind timeout, connection, server, rate_limit, auth,
-    not_found, refused (another status), broken (a body without a reply), empty, truncated, cache (a
-    reply could not be stored) or stopped. Stage "parse" is an unreadable reply.
+    A failure of stage "parse" is an unreadable reply. A failure of stage "judge" has one of these
+    kinds:
 
-    The rest of a batch is not sent if the server fails 3 prompts through all retries before its
-    first reply, or 3 more than `concurrency` in a row afterwards. One prompt is enough if the
-    server refuses the key, has no such address, does not exist or has an untrusted certificate.
+    * timeout, connection, server, rate_limit, auth, not_found
+    * refused: another status
+    * broken: a body without a reply
+    * empty, truncated
+    * cache: a reply could not be stored
+    * stopped
+
+    A batch ends early if the server fails 3 prompts through all retries before its first reply.
+    After a reply, it ends after 3 more than `concurrency` failures in a row. It ends after one
+    prompt if the server refuses the key, has no such address, does not exist or has an untrusted
+    certificate.
 
     Raises:
         WorkbenchError: an argument is invalid, or the file is not one of our caches. Nothing is
@@ -161,7 +168,7 @@ class _Client:
 
     def pause(self, answer: Answer, retried: int) -> float:
         """Return the seconds before a retry: Retry-After, or exponential backoff with jitter."""
-        jitter = JITTER.random()
+        jitter = JITTER.random()  # spreads the retries of concurrent requests
         wait = self.backoff * 2**retried * (0.5 + jitter / 2)
         if answer.wait is not None:
             wait = answer.wait * (1 + 0.1 * jitter)
@@ -209,6 +216,7 @@ class _Batch:
         """Send one prompt until it has a reply or no retry is left."""
         client, cost, retried, reasked = self.client, Cost(), 0, 0
         while True:
+            # checked before each attempt, because other requests may have failed meanwhile
             if failure := self.given_up or self._unstored():
                 return Reply(None, failure, cost)
             client.totals.add(calls=1, retries=cost.calls > 0)
@@ -271,6 +279,7 @@ class _Batch:
         self.strikes += 1
         self.client.missing = answer.absent
         never = answer.absent and not self.client.reached
+        # after a reply, one short outage may fail all requests in flight
         final = (answer.again is None or never) and not self.answered
         if final or self.strikes >= (self.client.concurrency if self.answered else 0) + STRIKES:
             message = f"not sent, because the server failed repeatedly ({failure.message})"

@@ -61,21 +61,23 @@ async def read_response(
     body = sent_to.without_secrets(b"".join(pieces))
     status, raw = response.status, body[:8000].decode("utf-8", "replace")
     if status in RETRIED or status >= 500:
-        failure = call_failure(
-            "rate_limit" if status == 429 else "server", f"the server answered {status}", raw
+        kind = "rate_limit" if status == 429 else "server"
+        return Answer(
+            failure=call_failure(kind, f"the server answered {status}", raw),
+            again="retry",
+            wait=retry_after(response.headers.get("Retry-After")),
         )
-        wait = retry_after(response.headers.get("Retry-After"))
-        return Answer(failure=failure, again="retry", wait=wait)
     if status >= 300:
         kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
+        # redirects are not followed, because the other server would get the key
         if target := response.headers.get("Location"):
             remedy = f"it is now at {redacted(target)}: give that address"
         return Answer(
             failure=call_failure(kind, f"the server answered {status}: {remedy}"[:400], raw)
         )
     if size > LARGEST:
-        failure = call_failure("broken", f"the body has more than {LARGEST:,} bytes", raw)
-        return Answer(failure=failure, again="reask")
+        message = f"the body has more than {LARGEST:,} bytes"
+        return Answer(failure=call_failure("broken", message, raw), again="reask")
     return _read_completion(body, raw, prompt)
 
 
@@ -85,24 +87,20 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         value = json.loads(body)
         choice = value["choices"][0]
         text, finish = choice["message"]["content"], choice.get("finish_reason")
+        if not isinstance(text, str | None):
+            raise TypeError
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return Answer(
-            failure=call_failure("broken", "the body is not a chat completion", raw), again="retry"
-        )
-    if text is not None and not isinstance(text, str):
-        failure = call_failure("broken", "the message is not a text", raw)
-        return Answer(failure=failure, again="retry")
+        message = "the body is not a chat completion with a text"
+        return Answer(failure=call_failure("broken", message, raw), again="retry")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(type(count) is int and count >= 0 for count in tokens):
+    if not all(type(count) is int and count >= 0 for count in tokens):  # missing or wrong
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
-        failure = call_failure(
-            "truncated", "the reply was cut off at max_new_tokens: allow more", text or ""
-        )
-        return Answer(failure=failure, cost=cost)
+        message = "the reply was cut off at max_new_tokens: allow more"
+        return Answer(failure=call_failure("truncated", message, text or ""), cost=cost)
     if not text or not text.strip():
         failure = call_failure("empty", "the message is empty", raw)
         return Answer(failure=failure, again="retry", cost=cost)
@@ -119,6 +117,7 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
         then = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
         return None
+    # HTTP dates are in UTC (RFC 9110)
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
 

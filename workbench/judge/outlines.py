@@ -27,6 +27,7 @@ def outlines(judge: Judge) -> Write:
         outlined = judge(
             [render("outline", question=q.text, passages=q.passages) for q in questions]
         )
+        # a failed outline needs no second call
         plans = [_plan(r, len(q.passages)) for r, q in zip(outlined, questions, strict=True)]
         readable = {i: plan for i, plan in enumerate(plans) if isinstance(plan, Outline)}
         prompts = [_expand(questions[i], plan) for i, plan in readable.items()]

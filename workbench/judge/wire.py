@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeVar
 
 from workbench.judge.templates import TASKS, count, with_reply
 from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
@@ -35,6 +35,7 @@ LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
 
 Form = Literal["json", "line"]
+Kind = TypeVar("Kind")
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
 _LINE = re.compile(r"([A-Z]+):[ \t]*([^\r\n]*)", re.I)
@@ -60,16 +61,23 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
             `LABELS: …, …` or `RATINGS: …, …`.
 
     Returns:
-        a `Failure` of stage "parse", or the value: the object for "extract", "single_pass" and
-        "outline", a list of labels for "checklist", a list of whole numbers from 1 to 5 for
-        "inform", the answer's text for "expand", and a label for the other tasks.
+        a `Failure` of stage "parse", or the value:
+
+        * "extract", "single_pass", "outline": the object
+        * "checklist": a list of labels
+        * "inform": a list of whole numbers from 1 to 5
+        * "expand": the text of the answer
+        * other tasks: a label
 
     The reply may begin with a reasoning judge's thoughts in <think>…</think>. White space and one
     code fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
-    task, in any case. Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys`
-    (missing, unknown or repeated), `type`, `length`, `label`, `blank` (a sentence or claim without
-    a letter or digit), `characters` (half a surrogate pair), `form` (a planned answer that could
-    not be parsed again).
+    task, in any case. Kinds of failure:
+
+    * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
+    * `keys`: missing, unknown or repeated keys
+    * `blank`: a sentence or claim without a letter or digit
+    * `characters`: half a surrogate pair
+    * `form`: a planned answer that could not be parsed again
     """
     assert task in TASKS, task
     try:
@@ -83,6 +91,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
+        # the other objects have one key
         return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
@@ -210,21 +219,24 @@ def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
     """
     if isinstance(shape, dict):
         names = ", ".join(shape)
-        if not isinstance(value, dict):
-            raise _Unreadable(
-                "type", f"a JSON object with {names} is expected, not {type(value).__name__}"
-            )
-        if set(value) != set(shape):
-            present = ", ".join(map(repr, value)) or "none"
+        fields = _typed(value, dict, f"a JSON object with {names}")
+        if set(fields) != set(shape):
+            present = ", ".join(map(repr, fields)) or "none"
             raise _Unreadable("keys", f"the keys must be {names}, not {present}"[:200])
-        return {name: _shaped(value[name], part, task, expected) for name, part in shape.items()}
+        return {name: _shaped(fields[name], part, task, expected) for name, part in shape.items()}
     if isinstance(shape, list):
-        if not isinstance(value, list):
-            raise _Unreadable("type", f"a list is expected, not {type(value).__name__}")
-        if task in ("checklist", "inform") and expected not in (None, len(value)):
-            raise _Unreadable("length", f"{expected} entries are expected, not {len(value)}")
-        return [_shaped(item, shape[0], task, expected) for item in value]
+        items = _typed(value, list, "a list")
+        if task in ("checklist", "inform") and expected not in (None, len(items)):
+            raise _Unreadable("length", f"{expected} entries are expected, not {len(items)}")
+        return [_shaped(item, shape[0], task, expected) for item in items]
     return shape(value, task, expected)
+
+
+def _typed(value: object, kind: type[Kind], what: str) -> Kind:
+    """Check the type of a JSON value."""
+    if isinstance(value, kind) and not isinstance(value, bool):  # a bool is an int to isinstance
+        return value
+    raise _Unreadable("type", f"{what} is expected, not {type(value).__name__}")
 
 
 def _planned(value: JsonMapping) -> JsonObject:
@@ -254,9 +266,8 @@ def _check_formed(outline: Outline) -> None:
         )
 
 
-def _passage(number: object, task: str, passages: int | None) -> int:
-    if type(number) is not int:  # a bool is an int to isinstance
-        raise _Unreadable("type", f"a whole number is expected, not {type(number).__name__}")
+def _passage(value: object, task: str, passages: int | None) -> int:
+    number = _typed(value, int, "a whole number")
     if number < 1 or (passages is not None and number > passages):
         raise _Unreadable(
             "label",
@@ -266,33 +277,30 @@ def _passage(number: object, task: str, passages: int | None) -> int:
 
 
 def _label(value: object, task: str, _: int | None) -> str:
-    if not isinstance(value, str):
-        raise _Unreadable("type", f"a label must be a string, not {type(value).__name__}")
-    if (label := value.lower()) not in LABELS[task]:
+    text = _typed(value, str, "a label, which is a string,")
+    if (label := text.lower()) not in LABELS[task]:
         raise _Unreadable(
-            "label", f"no label '{clip(value[:80])}': there are {', '.join(LABELS[task])}"
+            "label", f"no label '{clip(text[:80])}': there are {', '.join(LABELS[task])}"
         )
     return label
 
 
 def _rating(value: object, task: str, _: int | None) -> int:
-    if type(value) is not int:
-        raise _Unreadable("type", f"a rating must be a whole number, not {type(value).__name__}")
-    if value not in RATINGS:
+    rating = _typed(value, int, "a rating, which is a whole number,")
+    if rating not in RATINGS:
         raise _Unreadable(
-            "label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(value)[:80]}"
+            "label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(rating)[:80]}"
         )
-    return value
+    return rating
 
 
 def _text(value: object, task: str, _: int | None) -> str:
-    if not isinstance(value, str):
-        raise _Unreadable("type", f"a text must be a string, not {type(value).__name__}")
-    if _SURROGATE.search(value):
+    text = _typed(value, str, "a text")
+    if _SURROGATE.search(text):
         raise _Unreadable("characters", "a text has half a surrogate pair, which is not valid")
-    if not any(map(str.isalnum, value)):
-        raise _Unreadable("blank", f"a sentence or claim without a letter or digit: {value[:80]!r}")
-    return value
+    if not any(map(str.isalnum, text)):
+        raise _Unreadable("blank", f"a sentence or claim without a letter or digit: {text[:80]!r}")
+    return text
 
 
 # the exact shape of the reply to each task

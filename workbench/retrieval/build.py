@@ -101,7 +101,9 @@ def build_index(
 def _check_same(folder: Path, card: JsonMapping | None, source: Source, settings: Settings) -> None:
     if card is None:
         if folder.exists() and any(
-            path.name not in (LOCK, f".{CARD}.tmp") for path in folder.iterdir()
+            # left by a build that was killed before its card was written
+            path.name not in (LOCK, f".{CARD}.tmp")
+            for path in folder.iterdir()
         ):
             raise WorkbenchError(
                 f"{folder} contains something that is not an index: choose another name"
@@ -155,7 +157,7 @@ def _build(
         table = None
         if state["passages"]:  # otherwise the table is created again
             table = connect(folder).open_table(TABLE)
-            table.delete(f"row > {state['row']}")
+            table.delete(f"row > {state['row']}")  # written after the last commit
         progress("reading", state["row"], state["passages"])
         for rows, number in _steps(source, settings, state):
             if rows:
@@ -164,6 +166,7 @@ def _build(
                     table = connect(folder).create_table(TABLE, batch, mode="overwrite")
                 else:
                     table.add(batch)
+            # after the table: a kill in between repeats this step
             state.commit(number, len(rows), time.monotonic() - started)
             started = time.monotonic()
             progress("reading", number, state["passages"])
@@ -176,6 +179,7 @@ def _build(
         problem = f"; the first problem: {failures[0]}" if failures else ""
         shutil.rmtree(folder)
         raise WorkbenchError(f"{source.spec} has no page with text{problem}: nothing was built")
+    # the state stays until the card is complete, so that a kill repeats the indexing
     _finish(table, counts["passages"] if settings.encoder else 0)
     final_card = {
         **card,
@@ -196,26 +200,22 @@ def _steps(
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
-        if isinstance(admitted := state.admit(number, page), Page):
-            rows += _passages(admitted, number, settings.words)
+        if new := state.admit(number, page):
+            rows += [
+                {
+                    "id": f"{new.id}:{part}",
+                    "row": number,
+                    "title": new.title,
+                    "key": title_key(new.title),
+                    "text": text,
+                }
+                for part, text in enumerate(split_page(new.text, settings.words))
+            ]
         # store the position after many empty rows, too
         if len(rows) >= step or number - seen_at >= 100 * step:
             yield rows, number
             rows, seen_at = [], number
     yield rows, number
-
-
-def _passages(page: Page, number: int, words: int) -> list[JsonObject]:
-    return [
-        {
-            "id": f"{page.id}:{part}",
-            "row": number,
-            "title": page.title,
-            "key": title_key(page.title),
-            "text": text,
-        }
-        for part, text in enumerate(split_page(page.text, words))
-    ]
 
 
 def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:

@@ -36,10 +36,10 @@ def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> lis
     for start, end in zip([0, *bounds], [*bounds, len(word_at)], strict=True):
         if end - first <= words:
             continue
-        if start > first:
+        if start > first:  # the sentence does not fit: it begins a new passage
             cuts.append(word_at[start])
             first = start
-        while end - first > words:
+        while end - first > words:  # a sentence over the budget
             first += words
             cuts.append(word_at[first])
     return cuts

@@ -193,7 +193,7 @@ class Index:
             - {""}
         )
         by_key: dict[str, list[JsonObject]] = defaultdict(list)
-        for start in range(0, len(keys), 500):
+        for start in range(0, len(keys), 500):  # limits the length of a filter
             names = ",".join(
                 "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
             )

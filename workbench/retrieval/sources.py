@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
 from workbench.data.record import passage_id
 from workbench.retrieval.words import clean
+from workbench.runs.folder import file_digest
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import hub
 from workbench.world.world import load_world
@@ -131,15 +132,13 @@ def _pages(path: Path, skip: int) -> Iterator[Row]:
 
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file; archives are read to the end to detect truncation."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     if suffix_of(path) == ".parquet":
         parquet_file(path)
     else:
         with open_bytes(path) as file:
             while file.read(1 << 20):
                 pass
-    return digest
+    return file_digest(path)
 
 
 def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:

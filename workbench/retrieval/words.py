@@ -31,6 +31,7 @@ def tokens(text: str) -> list[str]:
     """Return words for matching: case-folded, without accents and plural s; character pairs in
     scripts without spaces.
     """
+    # NFKD separates letters from their accents
     folded = unicodedata.normalize("NFKD", text.casefold())
     plain = (
         "".join(character for character in folded if not unicodedata.combining(character))
@@ -86,27 +87,26 @@ def strict_title(title: str) -> str:
 def title_key(title: str) -> str:
     """Normalise a title by case, width, white space and punctuation; symbols (+, #) stay."""
     strict = strict_title(title)
-    characters = (_plain(character) for character in strict)
+    characters = (
+        ""
+        if character in _REMOVED
+        else " "
+        if unicodedata.category(character)[0] == "P" and character not in _KEPT
+        else character
+        for character in strict
+    )
     return " ".join("".join(characters).split()) or strict
 
 
-def _plain(character: str) -> str:
-    if character in _REMOVED:
-        return ""
-    return (
-        " " if unicodedata.category(character)[0] == "P" and character not in _KEPT else character
-    )
-
-
-def title_runs(titles: str, most: int = 12) -> list[list[str]]:
+def title_runs(titles: str) -> list[list[str]]:
     """Return the possible titles of a `;`-joined list: row i has those that begin at part i,
     longest first.
 
     A title may contain `;`, so neighbouring parts are also read as one title. With more than
-    `most` parts, each part is one title.
+    12 parts, each part is one title.
     """
     parts = titles.split(";")
-    longest = len(parts) if len(parts) <= most else 1
+    longest = len(parts) if len(parts) <= 12 else 1  # the number of runs grows quadratically
     return [
         [";".join(parts[i:j]) for j in range(min(len(parts), i + longest), i, -1)]
         for i in range(len(parts))
@@ -115,7 +115,7 @@ def title_runs(titles: str, most: int = 12) -> list[list[str]]:
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
     """Split a `;`-joined list from the left into the longest runs whose key is in `known`."""
-    rows, chosen, start = title_runs(titles), [], 0
+    rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):
         fitting = (
             (len(rows[start]) - i, title)
@@ -123,6 +123,6 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
             if (key := title_key(title)) and key in known
         )
         size, title = next(fitting, (1, ""))
-        chosen += [title] if title else []
+        matches += [title] if title else []
         start += size
-    return list(dict.fromkeys(chosen))
+    return list(dict.fromkeys(matches))

@@ -71,7 +71,8 @@ def step_of(checkpoint: Path) -> int:
 
 def mark_complete(checkpoint: Path) -> None:
     """Mark a checkpoint as complete: sync its files, then write their digests."""
-    sync_tree(checkpoint)
+    for path in (*checkpoint.rglob("*"), checkpoint):
+        sync(path)
     paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
     files = {path.relative_to(checkpoint).as_posix(): file_digest(path) for path in paths}
     write_json(checkpoint / MARKER, {"step": step_of(checkpoint), "files": files})
@@ -88,12 +89,6 @@ def is_complete(checkpoint: Path) -> bool:
         (checkpoint / name).is_file() and file_digest(checkpoint / name) == digest
         for name, digest in marker["files"].items()
     )
-
-
-def sync_tree(folder: Path) -> None:
-    """Wait until a folder and all its files are on the disk."""
-    for path in (*folder.rglob("*"), folder):
-        sync(path)
 
 
 def sync(path: Path) -> None:

@@ -162,8 +162,8 @@ def finished(out: Path) -> JsonObject | None:
     return summary if summary and summary.get("status") == "done" else None
 
 
-def describe_runs(folder: Path, most: int = 8) -> str:
-    """Return the end of a message about a missing run: the runs that a folder has."""
+def describe_runs(folder: Path) -> str:
+    """Return the end of a message about a missing run: the runs of a folder, at most 8."""
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
     folders = sorted(
@@ -173,8 +173,8 @@ def describe_runs(folder: Path, most: int = 8) -> str:
     runs = [
         str(path) for path in folders if path.parent.name != "checkpoints" and path.name != "policy"
     ]
-    more = f" and {len(runs) - most} more" if len(runs) > most else ""
-    return f"'{folder}' contains {', '.join(runs[:most]) or 'no run'}{more}"
+    more = f" and {len(runs) - 8} more" if len(runs) > 8 else ""
+    return f"'{folder}' contains {', '.join(runs[:8]) or 'no run'}{more}"
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:

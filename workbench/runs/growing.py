@@ -23,7 +23,7 @@ class Progress(Generic[State]):
     """The state computed from a file's lines so far, and how to recognise the file."""
 
     state: State
-    look: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time (ns), size (bytes)
+    stamp: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time (ns), size (bytes)
     scanned: int = 0  # bytes
     last: bytes = b""  # the last complete line
     stored: int = 0  # bytes covered by the stored index
@@ -61,11 +61,11 @@ class Growing(Generic[State]):
         """Return the current state of a file, without an unfinished last line."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
-            look = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
             progress = self._cache.get(path) or self.load(path) or Progress(self.start())
-            if progress.look != look:
+            if progress.stamp != stamp:
                 file.seek(progress.scanned - len(progress.last))
-                same = progress.look[0] == look[0] and progress.look[2] <= look[2]
+                same = progress.stamp[0] == stamp[0] and progress.stamp[2] <= stamp[2]
                 if not (same and file.read(len(progress.last)) == progress.last):
                     progress = Progress(self.start())
                 file.seek(progress.scanned)
@@ -77,7 +77,7 @@ class Growing(Generic[State]):
                         progress.state = self.add(progress.state, progress.scanned, lines)
                         progress.scanned += sum(map(len, lines))
                         progress.last = lines[-1]
-                progress.look = look
+                progress.stamp = stamp
                 self.store(path, progress)
             with self._lock:
                 self._cache[path] = progress

@@ -137,6 +137,7 @@ class Rows:
 
 
 def empty_rows() -> Rows:
+    """Return the rows of an empty file."""
     return Rows(_table([]))
 
 
@@ -203,8 +204,8 @@ def _reader(path: Path, now: float) -> tuple[Thread, float]:
 def tail_rows(path: Path) -> Rows:
     """Return the rows in the last `TAIL` bytes of a file and the number of earlier rows."""
     stat = path.stat()
-    look, cached = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
-    if cached and cached[0] == look:
+    stamp, cached = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
+    if cached and cached[0] == stamp:
         return cached[1]
     with path.open("rb") as file:
         file.seek(begin := max(0, stat.st_size - TAIL))
@@ -212,7 +213,7 @@ def tail_rows(path: Path) -> Rows:
         file.seek(begin)
         lines = [line for line in file.readlines() if line.endswith(b"\n")]
     rows = _add(Rows(_table([]), missing=_count_rows(path, begin)), begin, lines)
-    _tails[path] = look, rows
+    _tails[path] = stamp, rows
     return rows
 
 
@@ -294,9 +295,9 @@ def _entry_by_pattern(offset: int, line: bytes) -> Entry | None:
         identity, question, group = map(_decoded, head.groups()[:3])
         for match in _REWARD.finditer(line, rewards):
             method = _name_before(line, match.start())
-            numbers[method, ""] = _number(match.group(1))
-            for part, value in _parts(match.group(2)).items():
-                numbers[method, part] = value
+            value = match.group(1)
+            numbers[method, ""] = None if value == b"null" else finite(float(value))
+            numbers |= {(method, part): n for part, n in _parts(match.group(2)).items()}
     except ValueError:  # not UTF-8
         return None
     # the row's own error follows its rewards
@@ -320,10 +321,6 @@ def _entry_by_pattern(offset: int, line: bytes) -> Entry | None:
         head.group(6) == b'"length"',
         numbers,
     )
-
-
-def _number(text: bytes) -> float | None:
-    return None if text == b"null" else finite(float(text))
 
 
 @lru_cache(maxsize=4096)  # many rows have equal parts
@@ -415,8 +412,8 @@ def _load(path: Path) -> Progress[Rows] | None:
             and 0 <= offsets.min() <= offsets.max() == source["begin"]
         ):
             return None
-        look = (stat.st_ino, source["modified"], source["size"])
-        return Progress(rows, look, scanned, last, scanned)
+        stamp = (stat.st_ino, source["modified"], source["size"])
+        return Progress(rows, stamp, scanned, last, scanned)
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
         return None
 
@@ -427,7 +424,7 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         return
     progress.stored = progress.scanned
     table = progress.state.table.copy(deep=False)
-    _, modified, size = progress.look
+    _, modified, size = progress.stamp
     table.attrs["record"] = {
         "format": FORMAT,
         "modified": modified,

@@ -49,15 +49,10 @@ def reward_of(rows: Rows, method: str) -> Series:
 def parts_of(rows: Rows, method: str) -> dict[str, Series]:
     """Return the parts of the reward: `part:NAME` of the method, or `logged:NAME` if it is ""."""
     if method:
-        names = {f"part:{part}": (name, part) for name, part in rows.rewards if part}
-        names = {label: key for label, key in names.items() if key[0] == method}
-    else:
-        names = {
-            f"logged:{name.partition(':')[2]}": (name, part)
-            for name, part in rows.rewards
-            if is_logged(name) and not part
-        }
-    return {label: rows.reward(*key) for label, key in names.items()}
+        own = [part for name, part in rows.rewards if part and name == method]
+        return {f"part:{part}": rows.reward(method, part) for part in own}
+    logged = [name for name, part in rows.rewards if is_logged(name) and not part]
+    return {f"logged:{name.partition(':')[2]}": rows.reward(name) for name in logged}
 
 
 def step_means(rows: Rows, method: str) -> list[JsonObject]:

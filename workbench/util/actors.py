@@ -174,17 +174,17 @@ class _Task(Generic[Item]):
 def map_chunks(
     actors: Actors,
     make: Callable[[], Work[Item, Result]],
-    lost: Callable[[Item, Failure], Result],
+    failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
     """Yield the results of chunks, in order. Ray runs from the first chunk to the last.
 
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
-    one by one. An item that kills two more processes gets the result of `lost`.
+    one by one. An item that kills two more processes gets the result of `failed`.
 
     Args:
         make: returns the function that works on a chunk; called once in each process.
-        lost: item, failure -> the result of an item that could not be processed.
+        failed: item, failure -> the result of an item that could not be processed.
 
     Raises:
         WorkbenchError: the cluster cannot be reached or is too small, or every process dies.
@@ -194,7 +194,7 @@ def map_chunks(
     if (first := next(remaining, None)) is None:
         return
     with ray_session(actors):
-        yield from _map(actors.count, make, lost, itertools.chain([first], remaining))
+        yield from _map(actors.count, make, failed, itertools.chain([first], remaining))
 
 
 @cache
@@ -220,13 +220,13 @@ def _retries(task: _Task[Item]) -> list[_Task[Item]]:
         return [task]
     if len(task.items) == 1:
         return []
-    return [_Task(task.number, place, [item]) for place, item in enumerate(task.items)]
+    return [_Task(task.number, i, [item]) for i, item in enumerate(task.items)]
 
 
 def _map(
     count: int,
     make: Callable[[], Work[Item, Result]],
-    lost: Callable[[Item, Failure], Result],
+    failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
     """Send at most `count` tasks at a time, each to a process of its own."""
@@ -266,7 +266,7 @@ def _map(
                     waiting.extendleft(reversed(retries))  # first, so that results stay in order
                     continue
                 message = f"{task.deaths} processes died while grading this item: {_line(error)}"
-                outputs = [lost(task.items[0], Failure("grade", "died", message))]
+                outputs = [failed(task.items[0], Failure("grade", "died", message))]
             else:
                 strikes = 0
             assert len(outputs) == len(task.items), (len(outputs), len(task.items))

@@ -51,8 +51,8 @@ def setting(
         unset: config -> the value that None stands for.
     """
     bounds = {"least": least, "most": most, "above": above, "below": below}
-    shown = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
-    return field(default=default, metadata={**shown, **bounds})
+    use = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
+    return field(default=default, metadata={**use, **bounds})
 
 
 def help_of(config: DataclassInstance) -> dict[str, str]:
@@ -155,14 +155,14 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
         prefix, _, path = target.strip().partition(".")
         if not equals or prefix != name or not path:
             raise WorkbenchError(f"--set {setting}: write {name}.FIELD=VALUE")
-        for full in _known(config, path, name, f"--set {setting}"):
+        for full in _find_or_raise(config, path, name, f"--set {setting}"):
             owner, _, field_name = full.rpartition(".")
             kind = _types(type(get(config, owner) if owner else config))[field_name]
             config = put(config, full, parse(text.strip(), kind, f"--set {setting}"))
     return config
 
 
-def _known(config: DataclassInstance, path: str, name: str, where: str) -> list[str]:
+def _find_or_raise(config: DataclassInstance, path: str, name: str, where: str) -> list[str]:
     if paths := find(config, path):
         return paths
     head, _, rest = path.partition(".")
