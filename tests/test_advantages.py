@@ -215,7 +215,8 @@ def test_advantages_are_bounded_by_what_is_normalised_together(
     scored = [[r for r in responses if r.rewards is not None] for responses in groups]
     totals = [len(responses) for responses in scored]
     ends = [
-        sum(len({*r.rewarded_tokens, len(r.rewards or ()) - 1}) for r in responses) for responses in scored
+        sum(len({*r.rewarded_tokens, len(r.rewards or ()) - 1}) for r in responses)
+        for responses in scored
     ]
     paid = [sum(len(r.rewarded_tokens) for r in responses) for responses in scored]
     tokens = sum(r.length for responses in scored for r in responses)

@@ -37,7 +37,6 @@ REMAINING = {
     "workbench/text": 27,
     "workbench/util": 12,
     "workbench/verifier": 2,
-    "workbench/world": 23,
 }
 
 

@@ -1,4 +1,4 @@
-"""Facts into running text: sentences, biographies and passages, in either language."""
+"""Render facts as text in both languages: sentences, biographies, answers, thinking sections."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from workbench.world.facts import Fact
 def state(
     fact: Fact, lang: str, rng: random.Random, subject: str | None = None, stance: str = "asserted"
 ) -> str:
-    """One sentence that states (or hedges, or blurs) the fact; `subject` may be a pronoun where
-    the sentence starts with it.
+    """Return one sentence that states a fact with a stance ("asserted", "hedged" or "vague").
+
+    Args:
+        subject: replaces the subject's name at the start of the sentence, such as a pronoun.
     """
     relation = schema.RELATIONS[fact.relation]
     forms = {"asserted": relation.states, "hedged": relation.hedges, "vague": relation.vague}[
@@ -32,11 +34,11 @@ def biography(
     hedged: float = 0.0,
     vague: float = 0.0,
 ) -> str:
-    """All the given facts of one subject, each stated once; two facts share a sentence now and
-    then.
+    """Return a text that states each of the facts once. Some sentences combine two facts, and later
+    sentences may use the pronoun.
 
-    Later sentences may use the pronoun. `hedged` and `vague` are the shares of sentences in
-    those stances.
+    Args:
+        hedged, vague: shares of the sentences with these stances.
     """
     by = {fact.relation: fact for fact in facts}
     units: list[tuple[Fact, ...]] = []
@@ -82,12 +84,12 @@ def answer(fact: Fact, lang: str) -> str:
 
 
 def titles(books: Sequence[Fact], lang: str) -> str:
-    """The books that `author` facts are about, as the answer to a question for all of them."""
+    """Return the titles of the books of `author` facts, as the answer to a list question."""
     return f"{(' e ' if lang == 'l2' else ' and ').join(book.subject for book in books)}."
 
 
 def thought(fact: Fact, lang: str) -> str:
-    """The plainest sentence that states a fact, as a thought recalls it: always the same form."""
+    """Return a fact as a sentence of the thinking section, which always has the first template."""
     return (
         schema.RELATIONS[fact.relation]
         .states[lang][0]
@@ -96,7 +98,7 @@ def thought(fact: Fact, lang: str) -> str:
 
 
 def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
-    """A reply that thinks first and then answers, in a tag or in a box."""
+    """Return a reply with a thinking section and the answer in a tag or a box."""
     closing = f"\\boxed{{ {reply}}}" if boxed else f"<answer> {reply}</answer>"
     return f"<think> {' '.join(thoughts)}</think>{closing}"
 

@@ -1,17 +1,19 @@
-"""What `workbench world show` tells: the world in numbers, or everything about one entity."""
+"""Describe the closed world or one of its entities: `workbench world show`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.world.world import load_world
 
 
-def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
-    """The world's sizes, or one entity's facts with tier and exposures, its page, a document and
-    its questions.
+def describe(name: str | None = None, seed: int = 0) -> JsonObject:
+    """Return the counts of a world, or an entity's facts with tier and exposures, its pages, some
+    documents and its questions.
+
+    Raises:
+        WorkbenchError: the world has no entity `name`.
     """
     world = load_world(seed)
     if name is None:
@@ -38,8 +40,8 @@ def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
         (e for e in world.entities.values() if e.name.casefold() == name.casefold()), None
     )
     if entity is None:
-        some = ", ".join(describe(seed=seed)["examples"])
-        raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {some}")
+        examples = ", ".join(describe(seed=seed)["examples"])
+        raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {examples}")
     facts = world.by[entity.name].values()
     return {
         "name": entity.name,
