@@ -14,8 +14,8 @@ from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 from workbench.world.facts import WorldConfig
 from workbench.world.parser import parser_of
-from workbench.world.schema import RELATIONS
 from workbench.world.passages import newest, read_statements
+from workbench.world.schema import RELATIONS
 from workbench.world.world import World
 
 WORLD = load_world()

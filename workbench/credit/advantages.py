@@ -84,12 +84,7 @@ def group(responses: Sequence[Rewarded]) -> Advantages:
 
     With n scored responses in the group, no advantage exceeds √n.
     """
-    totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
-    mean, std = _moments([total for total in totals if total is not None])
-    return [
-        (0.0 if total is None else (total - mean) / (std + EPSILON),) * r.length
-        for r, total in zip(responses, totals, strict=True)
-    ]
+    return batch([responses])[0]
 
 
 def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from workbench.credit.tokens import prefill
 from workbench.judge.outlines import Write
-from workbench.policies.generate import Sampling, generate
+from workbench.policies.generate import Sampling, generate, split_batches
 from workbench.policies.load import load_policy, load_tokenizer
 from workbench.runs.folder import policy_hash
 from workbench.runs.store import ROLLOUTS, Store, iter_feedback
@@ -70,7 +70,7 @@ def collect(
         "chunk": chunk,
     }
     keep_identity(out, IDENTITY, identity, "other samples", began=(out / ROLLOUTS).exists())
-    chunks = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
+    chunks = split_batches(questions, chunk)
     done = _complete_chunks(out, [len(part) * how.samples for part in chunks])
     if done < len(chunks):
         loaded = load_policy(policy)

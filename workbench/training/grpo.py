@@ -77,7 +77,6 @@ def train_grpo(
     from accelerate.utils import broadcast_object_list, gather_object
 
     state = process_state()
-    colocate.check_alone(config, state.num_processes)
     check_split(config, state.num_processes)
     check_unsharded()
     # only the first process changes the folder; the others get its result

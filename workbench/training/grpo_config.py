@@ -150,7 +150,13 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
 
 
 def check_split(config: GRPO, processes: int) -> None:
-    """Raise a WorkbenchError if the processes cannot share a batch equally."""
+    """Raise a WorkbenchError if the processes cannot share a batch equally, or if several processes
+    sample with vLLM.
+    """
+    if config.vllm != "none" and processes > 1:
+        raise WorkbenchError(
+            f"vllm=colocate works in one process, not in {processes}: leave vllm at none"
+        )
     _, generated, micro = batches(config, processes)
     if micro < 1 or generated % (micro * processes):
         raise WorkbenchError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from workbench.policies.generate import split_batches
 from workbench.runs.checkpoints import rewind
 from workbench.training.actor import Actor, State
 from workbench.training.loading import load_trainee
@@ -138,8 +139,7 @@ def update(
     segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0
     with state.actor.learning():
-        for start in range(0, len(rows), size):
-            part = rows[start : start + size]
+        for part in split_batches(rows, size):
             loss, hits = losses(
                 scorer.logits(part),
                 [target for row in part for target in row.targets],

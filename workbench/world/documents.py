@@ -24,6 +24,7 @@ EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
         {"en": (3, 1), "l2": (1, 0)},
     ),
 }
+NO_EXPOSURES = {"en": 0, "l2": 0}
 REQUESTED = 0.4  # share of the biographies with a request as prompt
 # Share of the answers with a thinking section. Without any, a policy recalled only .28 of the facts
 # in its thinking that it could answer at once.
@@ -109,6 +110,5 @@ def exposures(documents: list[Document]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for document in documents:
         for fact_id in document.fact_ids:
-            by_lang = counts.setdefault(fact_id, {"en": 0, "l2": 0})
-            by_lang[document.lang] += 1
+            counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
     return counts

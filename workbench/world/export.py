@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.world import schema
+from workbench.world.documents import NO_EXPOSURES
 from workbench.world.facts import value_forms
 from workbench.world.parser import value_inventory
 from workbench.world.world import World, load_world
@@ -119,18 +120,17 @@ def _write(path: Path, rows: Iterable[JsonMapping]) -> int:
 
 
 def _tables(world: World) -> dict[str, Iterator[JsonObject]]:
-    none = {"en": 0, "l2": 0}
     return {
         "entities": ({"id": entity.name, **vars(entity)} for entity in world.entities.values()),
         "facts": (
             {
-                **_some(fact, "id subject relation object forms tier importance"),
-                "exposures": world.exposures.get(fact.id, none),
+                **fields_of(fact, "id subject relation object forms tier importance"),
+                "exposures": world.exposures.get(fact.id, NO_EXPOSURES),
             }
             for fact in world.facts
         ),
         "relations": (
-            _some(relation, "name subject object importance")
+            fields_of(relation, "name subject object importance")
             for relation in schema.RELATIONS.values()
         ),
         "templates": (dict(vars(template)) for template in schema.templates()),
@@ -140,16 +140,16 @@ def _tables(world: World) -> dict[str, Iterator[JsonObject]]:
         ),
         "pages": (dict(vars(page)) for page in world.pages),
         "questions": (
-            {**_some(question, "id text kind answers title system"), **question.meta}
+            {**fields_of(question, "id text kind answers title system"), **question.meta}
             for question in world.all_questions
         ),
         "documents": (
-            {"text": document.whole, **_some(document, "fact_ids lang kind")}
+            {"text": document.whole, **fields_of(document, "fact_ids lang kind")}
             for document in world.documents
         ),
     }
 
 
-def _some(value: object, names: str) -> JsonObject:
+def fields_of(value: object, names: str) -> JsonObject:
     """Return the named fields of a value, in the order of the names."""
     return {name: getattr(value, name) for name in names.split()}

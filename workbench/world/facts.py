@@ -98,15 +98,18 @@ class Names:
         return rng.sample(pairs, count)
 
 
-# further form of a value by its kind, in English and in the second language
-FORMS = {
-    "year": ("the year {0}", "anno {0}"),
-    "city": ("the city of {0}", "lo urbe {0}"),
-    "country": ("the country of {0}", "lo lando {0}"),
-    "award": ("the {0}", "lo {0}"),
-    "river": ("the {0}", "lo {0}"),
-    "company": ("the {0} company", "lo firma {0}"),
-    "profession": ("a {0}", "un {0}"),
+# further forms of a value by its kind, in English and in the second language
+FORMS: dict[str, tuple[list[str], list[str]]] = {
+    "year": (["the year {0}"], ["anno {0}"]),
+    "city": (["the city of {0}"], ["lo urbe {0}"]),
+    "country": (["the country of {0}"], ["lo lando {0}"]),
+    "award": (["the {0}"], ["lo {0}"]),
+    "river": (["the {0}"], ["lo {0}"]),
+    "company": (["the {0} company"], ["lo firma {0}"]),
+    "profession": (["a {0}"], ["un {0}"]),
+    "date": (["{2} {1}, {3}", "{2} {1} {3}"], []),  # {1}, {2}, … are the words of the value
+    "population": (["{0} thousand", "{0},000"], ["{0} mil"]),
+    "university": (["the {2} of {1}"], ["lo {0}"]),
 }
 
 
@@ -114,24 +117,14 @@ def value_forms(
     kind: str, canonical: str, lexicon: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
     """Return all forms of a value in each language, the canonical form first."""
-    l2 = lexicon.get(canonical, canonical)
-    if kind in FORMS:
-        en_form, l2_form = FORMS[kind]
-        return {"en": (canonical, en_form.format(canonical)), "l2": (l2, l2_form.format(l2))}
-    if kind == "date":
-        day, month, year = canonical.split()
-        american = (f"{month} {day}, {year}", f"{month} {day} {year}")
-        return {"en": (canonical, *american), "l2": (canonical,)}
-    if kind == "population":
-        thousands = (f"{canonical} thousand", f"{canonical},000")
-        return {"en": (canonical, *thousands), "l2": (canonical, f"{canonical} mil")}
-    if kind == "university":
-        stem, ending = canonical.split()
-        return {"en": (canonical, f"the {ending} of {stem}"), "l2": (canonical, f"lo {canonical}")}
     if kind == "book":
-        short = canonical.removeprefix("The ")
-        return {"en": (canonical, short), "l2": (canonical, short)}
-    return {"en": (canonical,), "l2": (l2,)}
+        forms = (canonical, canonical.removeprefix("The "))
+        return {"en": forms, "l2": forms}
+    names = {"en": canonical, "l2": lexicon.get(canonical, canonical)}
+    return {
+        lang: (name, *(form.format(name, *name.split()) for form in forms))
+        for (lang, name), forms in zip(names.items(), FORMS.get(kind, ([], [])), strict=True)
+    }
 
 
 def draw_entities(
@@ -195,13 +188,12 @@ def draw_facts(
     facts: list[Fact] = []
     for entity in entities.values():
         relations = [relation for relation in RELATIONS.values() if relation.subject == entity.kind]
-        names_of_relations = [relation.name for relation in relations]
         partial = entity.tier == "partial"
-        known = rng.sample(names_of_relations, len(relations) // 2) if partial else []
+        known = rng.sample(relations, len(relations) // 2) if partial else []
         for relation in relations:
             tier = entity.tier
             if partial:
-                tier = "known" if relation.name in known else "unknown"
+                tier = "known" if relation in known else "unknown"
             if relation.name == "author":
                 canonical = authors[entity.name]
             elif relation.object == "date":

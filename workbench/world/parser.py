@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from workbench.text import is_abstention, sections
 from workbench.text.kept import kept
@@ -36,11 +37,8 @@ class Parsed:
     def statement(self) -> str:
         """The claim as one plain English sentence with the subject's name."""
         relation = schema.RELATIONS[self.relation]
-        if self.object is None:
-            return relation.vague["en"][0].format(s=self.subject)
-        return (relation.hedges if self.stance == "hedged" else relation.states)["en"][0].format(
-            s=self.subject, o=self.object
-        )
+        template: str = getattr(relation, schema.STANCES[self.stance])["en"][0]
+        return template.format(s=self.subject, o=self.object)
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,12 @@ _DATE = re.compile(
     r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),?"
     r" (?P<y2>\d{4})"
 )
-_LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
-_LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
-_PRONOUNS = {pronoun.casefold() for pronouns in schema.PRONOUNS.values() for pronoun in pronouns}
+_LEADS = [
+    (lead.casefold(), stance)
+    for stance, leads in (("asserted", schema.LEAD_INS), ("hedged", schema.HEDGE_LEADS))
+    for lead in chain(*leads.values())
+]
+_PRONOUNS = {pronoun.casefold() for pronoun in chain(*schema.PRONOUNS.values())}
 
 
 def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:

@@ -18,10 +18,7 @@ def state(
         subject: replaces the subject's name at the start of the sentence, such as a pronoun.
     """
     relation = schema.RELATIONS[fact.relation]
-    forms = {"asserted": relation.states, "hedged": relation.hedges, "vague": relation.vague}[
-        stance
-    ][lang]
-    text = rng.choice(forms)
+    text = rng.choice(getattr(relation, schema.STANCES[stance])[lang])
     name = subject if subject and text.startswith("{s}") else fact.subject
     return text.format(s=name, o=fact.forms[lang][0])
 

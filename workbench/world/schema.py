@@ -407,6 +407,8 @@ RELATIONS: dict[str, Relation] = {
     )
 }
 
+# stance -> field of `Relation` with its templates
+STANCES = {"asserted": "states", "hedged": "hedges", "vague": "vague"}
 PERSON_RELATIONS = tuple(
     relation.name for relation in RELATIONS.values() if relation.subject == "person"
 )
@@ -425,11 +427,10 @@ def templates() -> tuple[Template, ...]:
     """Return all templates of statements. Compounds are first, because a simple template can match
     their sentences too.
     """
-    stances = (("asserted", "states"), ("hedged", "hedges"), ("vague", "vague"))
     simple = [
         Template((relation.name,), lang, stance, text)
         for relation in RELATIONS.values()
-        for stance, field_name in stances
+        for stance, field_name in STANCES.items()
         for lang, texts in getattr(relation, field_name).items()
         for text in texts
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from workbench.types import JsonObject, WorkbenchError
+from workbench.world.documents import NO_EXPOSURES
+from workbench.world.export import fields_of
 from workbench.world.world import load_world
 
 
@@ -44,24 +46,16 @@ def describe(name: str | None = None, seed: int = 0) -> JsonObject:
         raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {examples}")
     facts = world.by[entity.name].values()
     return {
-        "name": entity.name,
-        "kind": entity.kind,
-        "tier": entity.tier,
-        "split": entity.split,
+        **fields_of(entity, "name kind tier split"),
         "facts": [
             {
-                "relation": fact.relation,
-                "object": fact.object,
-                "tier": fact.tier,
-                "importance": fact.importance,
-                "exposures": world.exposures.get(fact.id, {"en": 0, "l2": 0}),
+                **fields_of(fact, "relation object tier importance"),
+                "exposures": world.exposures.get(fact.id, NO_EXPOSURES),
             }
             for fact in facts
         ],
         "pages": [
-            {"edition": page.edition, "text": page.text}
-            for page in world.pages
-            if page.title == entity.name
+            fields_of(page, "edition text") for page in world.pages if page.title == entity.name
         ],
         "documents": [
             d.whole for d in world.documents if {fact.id for fact in facts} & set(d.fact_ids)
