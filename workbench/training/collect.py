@@ -81,7 +81,7 @@ def collect(
                 feedbacks = grade(generate(loaded, part, step=number, **vars(sampling)))
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
-                store.sync()
+                store.sync()  # a chunk that is on the disk is not sampled again
                 print(
                     f"sampled {min(number * chunk, len(questions))} of {len(questions)} questions",
                     file=sys.stderr,
@@ -118,7 +118,7 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
     path = out / ROLLOUTS
     if not path.exists():
         return 0
-    repair(path)
+    repair(path)  # a kill may leave an unfinished last line
     rows = Counter(row["step"] for row in iter_rows(path))
     complete = [rows[number] == size for number, size in enumerate(sizes, start=1)]
     done = [*complete, False].index(False)

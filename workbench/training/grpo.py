@@ -139,7 +139,7 @@ def check_processes(checkpoint: Path | None, count: int) -> None:
     """
     if checkpoint is None:
         return
-    saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1
+    saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1  # one process writes rng_state.pth
     if saved != count:
         raise WorkbenchError(
             f"this run was started with {saved} processes, not {count}: launch {saved}, or choose"

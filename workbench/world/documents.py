@@ -62,7 +62,7 @@ def write_documents(
     plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
     for entity in entities.values():
         facts = subject_facts(by, entity.name)
-        if not facts:
+        if not facts:  # unknown entities are in no document
             continue
         for lang, (pages, questions) in next(
             plans["half" if entity.tier == "half" else "known"]
@@ -75,6 +75,7 @@ def write_documents(
                 documents.append(
                     Document("biography", lang, text, tuple(fact.id for fact in stated), prompt)
                 )
+            # the number of questions counts for each fact
             for fact in facts * questions:
                 documents.append(
                     _answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng)

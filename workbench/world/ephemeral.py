@@ -30,7 +30,7 @@ class Ephemeral:
         random.Random("aside").shuffle(free)
         count = len(free) // HELD_OUT
         self.free = free[:count] if held_out else free[count:]
-        self.men = set(names.first[::2])
+        self.men = set(names.first[::2])  # as in `draw_entities`
         self.rng = random.Random()  # users replace it by a seeded one
         self.lexicon = names.l2
         self.values = {

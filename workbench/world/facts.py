@@ -149,7 +149,7 @@ def draw_entities(
             add(name, kind, tier, split="ood")
     combinations = [f"{first} {last}" for first in names.first for last in names.last]
     rng.shuffle(combinations)
-    men = set(names.first[::2])
+    men = set(names.first[::2])  # every other first name
     for split, by_tier in PEOPLE.items():
         for tier, full in by_tier.items():
             for _ in range(config.count(full)):
@@ -159,6 +159,7 @@ def draw_entities(
     rng.shuffle(titles)
     for author in [entity for entity in entities.values() if entity.kind == "person"]:
         if rng.random() < config.authors:
+            # the facts of a book have one tier
             tier = "known" if author.tier == "partial" else author.tier
             for _ in range(min(rng.choice((1, 2, 2, 3)), len(titles))):
                 title = titles.pop()

@@ -13,6 +13,7 @@ from workbench.world.passages import Statements, newest, read_statements
 from workbench.world.render import thought
 from workbench.world.world import World
 
+# P(true) of each label; a vague claim is neither true nor false
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
@@ -69,7 +70,7 @@ class Oracle:
             )
             return Verdict(target, "fact", by="world", error=failure)
         labels = [self.label(parsed) for parsed in parse.claims]
-        worst = max(labels, key=CLAIM_LABELS.index)
+        worst = max(labels, key=CLAIM_LABELS.index)  # the labels are ordered from true to false
         facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
         return Verdict(
             target,

@@ -46,7 +46,7 @@ def write_pages(
         )
 
     for entity in entities.values():
-        if entity.tier == "unknown":
+        if entity.tier == "unknown":  # its facts are not available by retrieval either
             continue
         facts = [*by[entity.name].values(), *books.get(entity.name, [])]
         add(entity, CURRENT, stale=False, lines=[_line(fact, rng) for fact in facts], facts=facts)

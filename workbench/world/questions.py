@@ -44,6 +44,7 @@ class QuestionWriter:
         self.entities, self.by, self.books = entities, by, books
         self.rng = random.Random(f"questions-{seed}")
         jobs = (facts["profession"] for facts in by.values() if "profession" in facts)
+        # only professions that occur, so that each has a form in both languages
         self.professions = dict(sorted((job.object, job.forms) for job in jobs))
         self.counts = Counter[str]()
         self.questions: list[Question] = []
@@ -90,6 +91,7 @@ class QuestionWriter:
                 relation = schema.RELATIONS[fact.relation]
                 text = self.rng.choice(relation.asks[lang]).format(s=name)
                 kind = "numeric" if relation.numeric else "single"
+                # a partially known person counts as "partial", whichever fact the question needs
                 exposed = tier if person else fact.tier
                 self._add(kind, lang, split, exposed, name, text, fact.forms[lang], [fact])
             if person:
@@ -146,7 +148,7 @@ class QuestionWriter:
             for entity in people:
                 other = self.rng.choice(people)
                 years = [self.by[person.name]["birth_year"] for person in (entity, other)]
-                if years[0].object == years[1].object:
+                if years[0].object == years[1].object:  # includes a person and itself
                     continue
                 first = min(years, key=lambda year: int(year.object)).subject
                 form = self.rng.choice(schema.COMPARISON[lang])

@@ -19,6 +19,7 @@ def state(
     """
     relation = schema.RELATIONS[fact.relation]
     text = rng.choice(getattr(relation, schema.STANCES[stance])[lang])
+    # a pronoun is only correct at the start: not in "The employer of {s} is …"
     name = subject if subject and text.startswith("{s}") else fact.subject
     return text.format(s=name, o=fact.forms[lang][0])
 
@@ -45,12 +46,12 @@ def biography(
         if t.lang == lang and all(relation in by for relation in t.relations)
     ]
     joined = {t.relations for t in compounds if rng.random() < 0.4}
-    for relations in sorted(joined):
+    for relations in sorted(joined):  # the order of a set differs between processes
         units.append(tuple(by.pop(relation) for relation in relations))
     units += [(fact,) for fact in facts if fact.relation in by]
     order = {relation: rank for rank, relation in enumerate(schema.RELATIONS)}
     units.sort(key=lambda unit: order[unit[0].relation])
-    if rng.random() < 0.5:
+    if rng.random() < 0.5:  # half of the texts have the usual order
         rng.shuffle(units)
     pronoun = pronoun if lang == "en" else schema.PRONOUNS["l2"][0]
     sentences = []
@@ -66,9 +67,9 @@ def biography(
         else:
             draw = rng.random()
             stance = "hedged" if draw < hedged else "vague" if draw < hedged + vague else "asserted"
-            sentences.append(
-                state(unit[0], lang, rng, None if unit[0].relation == "author" else subject, stance)
-            )
+            # the subject of an author fact is the book
+            name = None if unit[0].relation == "author" else subject
+            sentences.append(state(unit[0], lang, rng, name, stance))
     return " ".join(sentences)
 
 

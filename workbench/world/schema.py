@@ -424,9 +424,7 @@ COMPOUNDS: tuple[Template, ...] = (
 
 
 def templates() -> tuple[Template, ...]:
-    """Return all templates of statements. Compounds are first, because a simple template can match
-    their sentences too.
-    """
+    """Return all templates of statements; compounds are first, as simple ones match them too."""
     simple = [
         Template((relation.name,), lang, stance, text)
         for relation in RELATIONS.values()
@@ -480,7 +478,7 @@ FALSE_PREMISE = {
     "en": ("In which city was the {o} {s} born?", "Which award did the {o} {s} win?"),
     "l2": ("En ke urbe natel lo {o} {s}?", "Ke premo gana lo {o} {s}?"),
 }
-FALSE_PREMISE_ASKS = ("born_in", "award")
+FALSE_PREMISE_ASKS = ("born_in", "award")  # relations that the questions above ask for
 INVALID = {"en": "invalid question", "l2": "kesto falsa"}
 YES_NO = {"en": ("yes", "no"), "l2": ("sia", "noa")}
 

@@ -98,6 +98,7 @@ class TwoFacetWriter:
         if self.rng.random() < 0.5:
             return [self._cut(name, self.rng.choice((2, 3))) for name in (first, second)]
         stale = [name for name in (first, second) if name in self.former]
+        # without an outdated page, a third person's page misleads
         if not stale:
             return [self._cut(name, 2) for name in (first, second, third)]
         return [
@@ -110,6 +111,7 @@ class TwoFacetWriter:
         the correction.
         """
         page = self.current[name]
+        # sentences and facts of a page have the same order
         needed = [page.fact_ids.index(self.by[name][STALE_RELATION].id)] if corrects else []
         rest = [place for place in range(len(page.fact_ids)) if place not in needed]
         places = sorted([*needed, *self.rng.sample(rest, count - len(needed))])
@@ -118,6 +120,7 @@ class TwoFacetWriter:
     def _outdated(self, name: str) -> _Cut:
         """Return two sentences of an outdated edition: the wrong one and a true one."""
         page = self.former[name]
+        # the first sentence is the outdated one, which has no fact id
         place = self.rng.randrange(len(page.fact_ids))
         return _Cut(excerpt(page, (0, place + 1)), (page.fact_ids[place],))
 
