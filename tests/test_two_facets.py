@@ -14,8 +14,8 @@ from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 from workbench.world.facts import WorldConfig
 from workbench.world.parser import parser_of
+from workbench.world.passages import newest, read_statements
 from workbench.world.schema import RELATIONS
-from workbench.world.stated import newest, stated
 from workbench.world.world import World
 
 WORLD = load_world()
@@ -74,7 +74,7 @@ def test_passages_are_excerpts_of_pages_of_both_people() -> None:
 def test_what_is_shown_of_the_two_is_what_the_question_rests_on() -> None:
     for question in WORLD.two_facets[::10]:
         people = question.title.split(";")
-        told = stated(WORLD_PARSER, question.passages)
+        told = read_statements(WORLD_PARSER, question.passages)
         objects = {(s, r): newest(sources) for (s, r), sources in told.items()}
         facts = [fact for fact in WORLD.facts if fact.id in question.meta["fact_ids"]]
         assert facts and all(
@@ -89,7 +89,7 @@ def test_a_former_edition_is_corrected_by_the_current_one() -> None:
     employer = WORLD.by[old.title]["employer"].object
     former = next(
         s.object
-        for (_, r), sources in stated(WORLD_PARSER, [old]).items()
+        for (_, r), sources in read_statements(WORLD_PARSER, [old]).items()
         if r == "employer"
         for s in sources
     )
@@ -111,7 +111,7 @@ def test_what_the_passages_leave_open_is_vague_even_where_it_is_true() -> None:
     person = question.title.split(";")[0]
     told = {
         relation
-        for subject, relation in stated(WORLD_PARSER, question.passages)
+        for subject, relation in read_statements(WORLD_PARSER, question.passages)
         if subject == person
     }
     untold = next(fact for fact in WORLD.by[person].values() if fact.relation not in told)
@@ -131,7 +131,7 @@ def test_what_the_passages_leave_open_is_vague_even_where_it_is_true() -> None:
     "text", ["", "No page of the world. Nobody is a king. He works at Nowhere."]
 )
 def test_passages_that_cannot_be_read_state_nothing(text: str) -> None:
-    assert stated(WORLD_PARSER, [Passage("p", "", text)]) == {}
+    assert read_statements(WORLD_PARSER, [Passage("p", "", text)]) == {}
     question = replace(
         bench("tiny").questions("test", [TWO_FACETS])[0], passages=(Passage("p", "", text),)
     )

@@ -24,7 +24,7 @@ from workbench.policies.generate import Sampling
 from workbench.policies.load import load_checkpoint, load_policy
 from workbench.policies.weights import with_adapter
 from workbench.training import colocate
-from workbench.training.grpo_config import GRPO, check
+from workbench.training.grpo_config import GRPO, check, check_split
 from workbench.training.loading import Trainee, load_trainee, save_policy
 from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import WorkbenchError
@@ -259,10 +259,10 @@ def test_colocated_training_is_plain_and_of_one_process() -> None:
     assert choose_unsloth(config, None) is False
     with pytest.raises(WorkbenchError, match="leave unsloth out"):
         choose_unsloth(config, True)
-    colocate.check_alone(config, 1)
-    colocate.check_alone(GRPO(), 2)
+    check_split(config, 1)
+    check_split(GRPO(), 2)
     with pytest.raises(WorkbenchError, match="works in one process, not in 2"):
-        colocate.check_alone(config, 2)
+        check_split(config, 2)
 
 
 def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None:

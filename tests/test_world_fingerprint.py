@@ -8,7 +8,7 @@ import pytest
 
 from workbench.world import fingerprint
 from workbench.world.facts import WorldConfig
-from workbench.world.fingerprint import remembered
+from workbench.world.fingerprint import cached_fingerprint
 from workbench.world.world import World
 
 SMALL, OTHER = WorldConfig(scale=0.1), WorldConfig(scale=0.1, seed=1)
@@ -40,21 +40,24 @@ def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(
 def test_other_sources_make_it_anew_in_the_same_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remembered("world", SMALL, lambda: A)
+    cached_fingerprint("world", SMALL, lambda: A)
     monkeypatch.setattr(fingerprint, "SOURCES", "edited")
-    assert remembered("world", SMALL, lambda: B) == B and remembered("world", SMALL, never) == B
+    assert (
+        cached_fingerprint("world", SMALL, lambda: B) == B
+        and cached_fingerprint("world", SMALL, never) == B
+    )
     assert len(list(folder.iterdir())) == 1
 
 
 @pytest.mark.parametrize("damage", [b"\xff\xfe\x00", b"0" * 16 + b" " + b"a" * 16 + b"\n"])
 def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> None:
-    remembered("world", SMALL, lambda: A)
+    cached_fingerprint("world", SMALL, lambda: A)
     [file] = folder.iterdir()
     for content in (damage, file.read_bytes()[:20]):
         file.write_bytes(content)
-        assert remembered("world", SMALL, lambda: B) == B
-        assert remembered("world", SMALL, never) == B  # and mended
+        assert cached_fingerprint("world", SMALL, lambda: B) == B
+        assert cached_fingerprint("world", SMALL, never) == B  # and mended
     folder.joinpath(file.name).unlink()
     folder.rmdir()
     folder.write_text("a file stands where the folder would be")
-    assert remembered("world", SMALL, lambda: B) == B
+    assert cached_fingerprint("world", SMALL, lambda: B) == B

@@ -84,12 +84,7 @@ def group(responses: Sequence[Rewarded]) -> Advantages:
 
     With n scored responses in the group, no advantage exceeds √n.
     """
-    totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
-    mean, std = _moments([total for total in totals if total is not None])
-    return [
-        (0.0 if total is None else (total - mean) / (std + EPSILON),) * r.length
-        for r, total in zip(responses, totals, strict=True)
-    ]
+    return batch([responses])[0]
 
 
 def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
@@ -178,7 +173,7 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])
-    scale = math.hypot(std, EPSILON)
+    scale = math.hypot(std, EPSILON)  # √(variance + EPSILON²), never 0
     return [
         [
             _fit([(value - mean) / scale for value in values], r)
@@ -252,7 +247,7 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
     if feedback.error or reward is None or reward.value is None:
         return Rewarded(length, None, values=response.values)
     if not length:
-        return Rewarded(0, (reward.value,), frozenset({0}))
+        return Rewarded(0, (reward.value,), frozenset({0}))  # counts in the baseline
     if len(reward.tokens) != length:
         raise WorkbenchError(
             f"the reward '{method}' of '{response.id}' is not assigned to its {length} tokens: call"

@@ -77,14 +77,8 @@ def _complete_match(claim: str, sentence: str) -> Span | None:
 
 def _word_start(text: str, position: int) -> int:
     """Return the start of the word at `position`; outside a word, return `position`."""
-    start = position
-    while (
-        start
-        and len(_WORD.findall(text[start - 1 : start + 1])) == 1
-        and text[start - 1 : start + 1].isalnum()
-    ):
-        start -= 1
-    return start
+    spans = (word.span() for word in _WORD.finditer(text))
+    return next((start for start, end in spans if start <= position < end), position)
 
 
 def coverage(claim: str, sentence: str) -> float:

@@ -45,6 +45,7 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
     """Subtract a KL penalty from each token reward, and add the critic's values."""
     if row.rewards is None:
         return row
+    # the penalties of a padded row are longer than its rewards
     rewards = tuple(
         reward - penalty for reward, penalty in zip(row.rewards, penalties, strict=False)
     )
@@ -71,11 +72,12 @@ def without(
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
+    # TRL's loss multiplies both masks
     loss_mask_BT = mask_BT * batch["tool_mask"] if "tool_mask" in batch else mask_BT
     return {
         **batch,
         "completion_mask": mask_BT,
-        "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum(),
+        "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum(),  # of all processes
     }
 
 
@@ -123,6 +125,6 @@ def kl_of(
     """Return each token's estimate of the KL to the reference policy ρ, clamped to ±`most`:
     k1 = log π/ρ, k3 = ρ/π − 1 − log ρ/π.
     """
-    log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)
+    log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT
     return kl_BT.clamp(-most, most)

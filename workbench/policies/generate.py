@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.credit.tokens import offsets_from_ids, prefill
 from workbench.types import Question, Response, WorkbenchError
@@ -16,6 +16,7 @@ from workbench.types import Question, Response, WorkbenchError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+T = TypeVar("T")
 # sampled ids with the end token, and their log-probabilities or ()
 Completion = tuple[list[int], tuple[float, ...]]
 
@@ -65,6 +66,11 @@ class Policy:
     positions: int | None = None
 
 
+def split_batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Split items into batches of `size`; the last one may be smaller."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
 def prompt_ids(
     tokenizer: PreTrainedTokenizerBase, questions: Sequence[Question]
 ) -> list[list[int]]:
@@ -98,6 +104,7 @@ def generate(
         )
     assert len(how.seeds) in (0, len(questions)), (len(how.seeds), len(questions))
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]
+    # each prompt is tokenised once for all its samples
     prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(how.samples)]
     return [
         as_response(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from workbench.policies.decode import Prompt, decode, plain_model
-from workbench.policies.generate import Completion, Sampling
+from workbench.policies.generate import Completion, Sampling, split_batches
 
 if TYPE_CHECKING:
     import torch
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 # default batch size, and that of models with fewer than SMALL parameters
 ROWS, ROWS_OF_SMALL, SMALL = 128, 512, 20_000_000
 SCORED = 16  # rows of log-probabilities at once; memory is rows × tokens × vocabulary
-
-T = TypeVar("T")
 
 
 def default_rows(parameters: int) -> int:
@@ -28,7 +26,7 @@ def default_rows(parameters: int) -> int:
 def complete(
     model: PreTrainedModel,
     pad: int,
-    prompts: list[list[int]],
+    prompts: Sequence[list[int]],
     stop_ids: Sequence[int],
     how: Sampling,
 ) -> list[Completion]:
@@ -40,12 +38,9 @@ def complete(
     import torch
 
     if how.seeds:
-        groups = [
-            prompts[start : start + how.samples] for start in range(0, len(prompts), how.samples)
-        ]
         return [
             completion
-            for group, seed in zip(groups, how.seeds, strict=True)
+            for group, seed in zip(split_batches(prompts, how.samples), how.seeds, strict=True)
             for completion in complete(
                 model, pad, group, stop_ids, replace(how, seed=seed, seeds=())
             )
@@ -66,7 +61,7 @@ def complete(
             model if plain is None else plain, pad, sorted_prompts, stop_ids, how, size
         )
         sampled = dict(zip(order, completions, strict=True))
-        for batch in _batches(order, SCORED) if how.logprobs else ():
+        for batch in split_batches(order, SCORED) if how.logprobs else ():
             pairs = [(prompts[index], sampled[index]) for index in batch]
             scores.update(zip(batch, token_logprobs(model, pad, pairs), strict=True))
     return [(sampled[index], scores.get(index, ())) for index in range(len(prompts))]
@@ -129,7 +124,7 @@ def by_generate(
         **settings,
     )
     completions: list[list[int]] = []
-    for batch in _batches(prompts, size):
+    for batch in split_batches(prompts, size):
         input_ids_BT, mask_BT = _left_pad(model, pad, batch)
         output_BT = model.generate(
             input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config
@@ -157,7 +152,3 @@ def _left_pad(
     ids = [[pad] * (width - len(row)) + list(row) for row in sequences]
     mask = [[0] * (width - len(row)) + [1] * len(row) for row in sequences]
     return torch.tensor(ids, device=model.device), torch.tensor(mask, device=model.device)
-
-
-def _batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]

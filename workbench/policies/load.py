@@ -114,7 +114,7 @@ def _checked(
     adapter, folder = _locate(name, base)
     if adapter:
         check_adapter(adapter)
-    weights.verify(adapter or Path(name))
+    weights.verify(adapter or Path(name))  # before loading: a damaged file may still load
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
         model = weights.with_adapter(model, adapter)
@@ -252,13 +252,14 @@ def load_checkpoint(
             AutoModelForCausalLM.from_pretrained,
             folder,
             dtype=getattr(torch, dtype),
-            use_safetensors=True,
+            use_safetensors=True,  # the other format can run code
             output_loading_info=True,
-            ignore_mismatched_sizes=True,
+            ignore_mismatched_sizes=True,  # `check_loaded` raises for them, with their names
             **options,
         )
     weights.check_loaded(folder, info)
     weights.check_finite(folder, model)
+    # a quantised model is on its device already
     return model if quantisation else model.to(device), tokenizer
 
 
@@ -272,7 +273,7 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
             AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left"
         )
     weights.check_prompts(folder, tokenizer)
-    if tokenizer.pad_token is None:
+    if tokenizer.pad_token is None:  # padding is masked, so any token will do
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 

@@ -102,7 +102,7 @@ def serve(
     server = Served(f"http://{HOST}:{port}/v1", name, log, start(run, {"arguments": options}, log))
     try:
         wait_until_ready(server)
-    except BaseException:
+    except BaseException:  # Ctrl-C too: no server may remain
         server.stop()
         raise
     return server
@@ -124,7 +124,7 @@ def arguments(
 
     on_gpu = torch.cuda.is_available() if on_gpu is None else on_gpu
     memory_options = f"--gpu-memory-utilization {memory:g}"
-    if not on_gpu:
+    if not on_gpu:  # as `vllm.load` does
         memory_options = f"--dtype float32 --enforce-eager --kv-cache-memory-bytes {vllm.CPU_CACHE}"
     options = (
         f"--host {HOST} --port {port} --load-format safetensors --generation-config vllm --seed 0"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.policies.generate import Completion, Sampling
+from workbench.policies.generate import Completion, Sampling, split_batches
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -200,13 +200,10 @@ def complete(
         )
     check_room(engine.llm, longest, how.max_new_tokens)
     requests = list(zip(prompts, seeds(how, len(prompts)), strict=True))
-    size = how.batch_size or len(prompts) or 1
     return [
         completion
-        for start in range(0, len(requests), size)
-        for completion in sample(
-            engine.llm, engine.adapter, requests[start : start + size], stop_ids, how
-        )
+        for batch in split_batches(requests, how.batch_size or len(prompts) or 1)
+        for completion in sample(engine.llm, engine.adapter, batch, stop_ids, how)
     ]
 
 

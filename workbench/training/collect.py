@@ -15,7 +15,7 @@ from pathlib import Path
 
 from workbench.credit.tokens import prefill
 from workbench.judge.outlines import Write
-from workbench.policies.generate import Sampling, generate
+from workbench.policies.generate import Sampling, generate, split_batches
 from workbench.policies.load import load_policy, load_tokenizer
 from workbench.runs.folder import policy_hash
 from workbench.runs.store import ROLLOUTS, Store, iter_feedback
@@ -70,7 +70,7 @@ def collect(
         "chunk": chunk,
     }
     keep_identity(out, IDENTITY, identity, "other samples", began=(out / ROLLOUTS).exists())
-    chunks = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
+    chunks = split_batches(questions, chunk)
     done = _complete_chunks(out, [len(part) * how.samples for part in chunks])
     if done < len(chunks):
         loaded = load_policy(policy)
@@ -81,7 +81,7 @@ def collect(
                 feedbacks = grade(generate(loaded, part, step=number, **vars(sampling)))
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
-                store.sync()
+                store.sync()  # a chunk that is on the disk is not sampled again
                 print(
                     f"sampled {min(number * chunk, len(questions))} of {len(questions)} questions",
                     file=sys.stderr,
@@ -118,7 +118,7 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
     path = out / ROLLOUTS
     if not path.exists():
         return 0
-    repair(path)
+    repair(path)  # a kill may leave an unfinished last line
     rows = Counter(row["step"] for row in iter_rows(path))
     complete = [rows[number] == size for number, size in enumerate(sizes, start=1)]
     done = [*complete, False].index(False)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from workbench.policies import vllm
 from workbench.policies.generate import Sampling
 from workbench.training.grpo_config import GRPO
-from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
     import torch
@@ -31,14 +30,6 @@ if TYPE_CHECKING:
 MAX_IMPORTANCE_WEIGHT = 2.0
 # TRL sets these, as a launcher would
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-
-
-def check_alone(config: GRPO, processes: int) -> None:
-    """Raise a WorkbenchError if several processes train together and sample with vLLM."""
-    if config.vllm != "none" and processes > 1:
-        raise WorkbenchError(
-            f"vllm=colocate works in one process, not in {processes}: leave vllm at none"
-        )
 
 
 @contextmanager

@@ -77,7 +77,6 @@ def train_grpo(
     from accelerate.utils import broadcast_object_list, gather_object
 
     state = process_state()
-    colocate.check_alone(config, state.num_processes)
     check_split(config, state.num_processes)
     check_unsharded()
     # only the first process changes the folder; the others get its result
@@ -140,7 +139,7 @@ def check_processes(checkpoint: Path | None, count: int) -> None:
     """
     if checkpoint is None:
         return
-    saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1
+    saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1  # one process writes rng_state.pth
     if saved != count:
         raise WorkbenchError(
             f"this run was started with {saved} processes, not {count}: launch {saved}, or choose"

@@ -106,6 +106,7 @@ def check(config: GRPO) -> None:
             f" micro_batch {micro}: each must divide the one before, and generation_batch must be"
             f" a multiple of group_size {config.group_size}"
         )
+    # TRL repeats the updates of each generation, not of the step
     if config.iterations > 1 and generated != responses:
         raise WorkbenchError(
             f"iterations is {config.iterations}: this needs all responses of a step at once, so"
@@ -127,6 +128,7 @@ def check_colocate(config: GRPO) -> None:
             "load_in_4bit is true: colocated vLLM reads the weights from memory, which does not"
             " work for weights in 4 bits: leave it false, or use vllm=none"
         )
+    # importance weights compare vLLM's probabilities with those of the trained model
     if config.sampling.top_p < 1:
         raise WorkbenchError(
             f"top_p is {config.sampling.top_p}: with vllm=colocate the removed tokens would be"
@@ -150,7 +152,13 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
 
 
 def check_split(config: GRPO, processes: int) -> None:
-    """Raise a WorkbenchError if the processes cannot share a batch equally."""
+    """Raise a WorkbenchError if the processes cannot share a batch equally, or if several processes
+    sample with vLLM.
+    """
+    if config.vllm != "none" and processes > 1:
+        raise WorkbenchError(
+            f"vllm=colocate works in one process, not in {processes}: leave vllm at none"
+        )
     _, generated, micro = batches(config, processes)
     if micro < 1 or generated % (micro * processes):
         raise WorkbenchError(

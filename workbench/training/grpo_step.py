@@ -30,7 +30,7 @@ from workbench.credit.tensors import (
     with_token_stats,
     without,
 )
-from workbench.policies.generate import as_response
+from workbench.policies.generate import as_response, split_batches
 from workbench.training import colocate, unsloth_hooks
 from workbench.training.grpo_config import GRPO, MAX_TRAJECTORY_RATIO, batches, question_order
 from workbench.training.loading import Trainee
@@ -157,7 +157,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         because a group may be split between two.
         """
         numbers, size = self.recorder.gather(number), self.config.group_size
-        if not all(len(set(numbers[at : at + size])) == 1 for at in range(0, len(numbers), size)):
+        if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
             raise RuntimeError(f"the trainer must repeat each question {size} times: {numbers}")
         questions = [self.questions[index] for index in numbers]
         names = list(grouped(questions, step, size, self.group_counts))

@@ -169,7 +169,7 @@ def _load_plain(policy: str, adapter: LoRA) -> Trainee:
     config = LoraConfig(
         r=adapter.lora_r,
         lora_alpha=adapter.lora_alpha,
-        lora_dropout=0.0,
+        lora_dropout=0.0,  # with dropout the ratio of an unchanged policy would not be 1
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
@@ -242,7 +242,7 @@ def save_policy(
     trainee.tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
     more(partial)
-    mark_complete(partial)
+    mark_complete(partial)  # digests of all files, so it is last
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
 

@@ -149,6 +149,7 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
         return "failed" if reward_of(sample, method) is None else _unlearnable(sample)
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
+        # the first of equal samples, so that the pair is reproducible
         best, worst = max(samples, key=value), min(samples, key=value)
         if value(best) == value(worst) or _text(best) == _text(worst):
             return Picked(why="one sample" if len(samples) == 1 else "tie")
@@ -226,7 +227,9 @@ def _by_factuality(
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         factual = [s for s in samples if all(factual_sentences(reduced[s.response.id]))]
-        others = [s for s in samples if s not in factual] if unlearn else []
+        others = (
+            [s for s in samples if s not in factual] if unlearn else []
+        )  # with a wrong sentence
         rows = [
             *(("factual", _example(s)) for s in factual),
             *(("not factual", _example(s, -unlearn)) for s in others),

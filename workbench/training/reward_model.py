@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from workbench.policies.generate import split_batches
 from workbench.runs.checkpoints import rewind
 from workbench.training.actor import Actor, State
 from workbench.training.loading import load_trainee
@@ -93,7 +94,7 @@ def train_reward_model(
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
-    scorer = Scorer(actor := Actor(trainee), config.level)
+    scorer = Scorer(actor := Actor(trainee), config.level)  # its head is the actor's value head
     encoded = [scorer.encode(row) for row in rows]
     max_length = config.passes.max_length
     used = [encoded[n] for n in within(rows, [len(row.ids) for row in encoded], max_length)]
@@ -138,14 +139,13 @@ def update(
     segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0
     with state.actor.learning():
-        for start in range(0, len(rows), size):
-            part = rows[start : start + size]
+        for part in split_batches(rows, size):
             loss, hits = losses(
                 scorer.logits(part),
                 [target for row in part for target in row.targets],
                 config.loss or "log",
             )
-            (loss / segments).backward()
+            (loss / segments).backward()  # every segment of the step has the same weight
             total, right = total + loss.item(), right + hits
     return {
         "loss": finite(total / segments),
@@ -161,6 +161,7 @@ def losses(logits_S: torch.Tensor, targets: Sequence[float], loss: str) -> tuple
     import torch
 
     targets_S = torch.tensor(targets, dtype=torch.float32, device=logits_S.device)
+    # a logit of 0 is a value of 0.5
     hits = int(((logits_S > 0) == (targets_S > 0.5)).sum())
     if loss == "log":
         log_loss = torch.nn.functional.binary_cross_entropy_with_logits

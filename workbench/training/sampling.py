@@ -34,7 +34,7 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
 
     settings = trainer.generation_kwargs
     seed, rows = shares(trainer.accelerator, int(torch.randint(2**31, ())), prompt_ids)
-    trainer.sampling_state = torch.get_rng_state()
+    trainer.sampling_state = torch.get_rng_state()  # see `RolloutTrainer._prepare_inputs`
     how = Sampling(
         settings["max_new_tokens"],
         temperature=settings["temperature"],
@@ -43,6 +43,7 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
         batch_size=len(prompt_ids),
         rows=rows,
     )
+    # our engine needs the model itself, not a wrapper such as DDP's
     with unwrap_model_for_generation(
         trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings
     ) as model:

@@ -131,7 +131,7 @@ def check_passes(passes: Passes) -> None:
 
 def check_one_process(trainer: str) -> None:
     """Raise a WorkbenchError if a launcher has started several processes."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun and accelerate set it
         raise WorkbenchError(f"{trainer} trains in one process: start it without a launcher")
 
 

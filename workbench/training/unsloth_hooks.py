@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Batch = Mapping[str, torch.Tensor]  # TRL's inputs of the loss
 
+# TRL's keys of log-probabilities that are computed before the loss
 STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 
 
@@ -99,6 +100,7 @@ def _columns(batch: Batch) -> tuple[torch.Tensor, int]:
 
     length = batch["completion_ids"].shape[1]
     padding_B = (batch["prompt_mask"] == 0).sum(1)
+    # the loss computes the log-probabilities itself if none are stored
     stored = next((batch[name] for name in STORED_LOGPROBS if batch.get(name) is not None), None)
     width = int(padding_B.max()) if stored is None else stored.shape[1] - length
     return torch.arange(length, device=padding_B.device) + (width - padding_B)[:, None], width

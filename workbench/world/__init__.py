@@ -1,5 +1,5 @@
-"""A closed world whose facts are generated here: what is true, what a policy was shown and what
-it cannot know is exact.
+"""A closed world of generated facts. It is exact which claims are true, which facts a policy saw in
+training, and which facts it cannot know.
 """
 
 from workbench.world.world import World, load_world

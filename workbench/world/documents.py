@@ -1,5 +1,5 @@
-"""The pre-training corpus: what it states, and how often, is the exact boundary of what a policy
-trained on it can know.
+"""Write the pre-training corpus. Its facts and their counts define what a policy trained on it can
+know.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from workbench.world import schema
 from workbench.world.facts import Entity, Fact
 from workbench.world.render import answer, ask, biography, subject_facts, thinking, thought, titles
 
-# How often one pass over the corpus shows an entity's covered facts: biographies, and questions for
-# each fact. The entities of a tier take its plans in turn: half-known ones are spread over a range,
-# so that exposure and accuracy can be plotted.
+# Exposures of an entity's covered facts in one pass, by language: number of biographies, and of
+# questions for each fact. The entities of a tier take its plans in turn. Half-known entities have a
+# range of exposures, so that accuracy can be plotted against exposure.
 EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
     "known": ({"en": (14, 6), "l2": (5, 3)},),
     "half": (
@@ -24,17 +24,19 @@ EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
         {"en": (3, 1), "l2": (1, 0)},
     ),
 }
-REQUESTED = 0.4  # share of the biographies that come as the reply to a request for one
-# Share of the questions that are thought about first: of known facts that were only told and
-# answered at once, .28 came up in the thoughts of a policy that answered all of them.
+NO_EXPOSURES = {"en": 0, "l2": 0}
+REQUESTED = 0.4  # share of the biographies with a request as prompt
+# Share of the answers with a thinking section. Without any, a policy recalled only .28 of the facts
+# in its thinking that it could answer at once.
 THINK_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
 class Document:
-    """A plain text, or one exchange with a `prompt` (after a `system` message where the reply
-    thinks first); `fact_ids` are the facts that it states (each counts as one exposure, also
-    where a thought and the answer after it both state it)."""
+    """A plain text, or a reply to `prompt`, with a `system` message if the reply thinks first.
+
+    Each of `fact_ids` counts as one exposure, even if a thought and the answer both state the fact.
+    """
 
     kind: str  # "biography", "qa" or "list"
     lang: str
@@ -45,7 +47,7 @@ class Document:
 
     @property
     def whole(self) -> str:
-        """The messages before it, then the text."""
+        """The messages and the text."""
         return f"{self.system} {self.prompt} {self.text}".strip()
 
 
@@ -60,19 +62,20 @@ def write_documents(
     plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
     for entity in entities.values():
         facts = subject_facts(by, entity.name)
-        if not facts:
+        if not facts:  # unknown entities are in no document
             continue
         for lang, (pages, questions) in next(
             plans["half" if entity.tier == "half" else "known"]
         ).items():
             written = [fact for fact in books.get(entity.name, []) if fact.covered]
             for _ in range(pages):
-                shown = [*facts, *written]
-                text = biography(shown, lang, rng, entity.pronoun)
+                stated = [*facts, *written]
+                text = biography(stated, lang, rng, entity.pronoun)
                 prompt = _request(entity, lang, rng)
                 documents.append(
-                    Document("biography", lang, text, tuple(fact.id for fact in shown), prompt)
+                    Document("biography", lang, text, tuple(fact.id for fact in stated), prompt)
                 )
+            # the number of questions counts for each fact
             for fact in facts * questions:
                 documents.append(
                     _answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng)
@@ -89,7 +92,7 @@ def write_documents(
 def _answered(
     kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
 ) -> Document:
-    """A question with its answer, thought about first or not."""
+    """Return a question with its answer, in a random share of cases after a thinking section."""
     ids = tuple(fact.id for fact in facts)
     if rng.random() >= THINK_SHARE:
         return Document(kind, lang, reply, ids, prompt)
@@ -104,10 +107,9 @@ def _request(entity: Entity, lang: str, rng: random.Random) -> str:
 
 
 def exposures(documents: list[Document]) -> dict[str, dict[str, int]]:
-    """How often the corpus states each fact, by language."""
+    """Return the number of documents with each fact, by language."""
     counts: dict[str, dict[str, int]] = {}
     for document in documents:
         for fact_id in document.fact_ids:
-            by_lang = counts.setdefault(fact_id, {"en": 0, "l2": 0})
-            by_lang[document.lang] += 1
+            counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
     return counts

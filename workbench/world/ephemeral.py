@@ -1,4 +1,4 @@
-"""People outside the world: they teach and measure what does not depend on knowledge."""
+"""People outside the world, for training and evaluating skills that do not depend on knowledge."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from workbench.world import lexicon as words
 from workbench.world import schema
 from workbench.world.facts import Entity, Fact, Names, value_forms
 
-HELD_OUT = 8  # one free name in so many is kept for measuring
+HELD_OUT = 8  # one of this many free names is reserved for evaluation
 
 
 class Ephemeral:
-    """People with name combinations that no entity has, whose facts are drawn anew each time
-    they are mentioned.
+    """People with name combinations that no entity has. Each call draws new facts about them.
 
-    Every first and every last name occurs in the world, only not together. With `held_out` the
-    people are the others: those on whose names nobody was trained, kept for measuring.
+    Their first and last names occur in the world, but not together. With `held_out`, the names are
+    those reserved for evaluation, on which no policy is trained.
     """
 
     def __init__(
@@ -29,10 +28,10 @@ class Ephemeral:
     ) -> None:
         free = [f"{a} {b}" for a in names.first for b in names.last if f"{a} {b}" not in entities]
         random.Random("aside").shuffle(free)
-        kept = len(free) // HELD_OUT
-        self.free = free[:kept] if held_out else free[kept:]
-        self.men = set(names.first[::2])
-        self.rng = random.Random()  # of all that is drawn; replaced by a seeded one
+        count = len(free) // HELD_OUT
+        self.free = free[:count] if held_out else free[count:]
+        self.men = set(names.first[::2])  # as in `draw_entities`
+        self.rng = random.Random()  # users replace it by a seeded one
         self.lexicon = names.l2
         self.values = {
             relation: sorted({by[relation].object for by in facts.values() if relation in by})
@@ -43,39 +42,35 @@ class Ephemeral:
             for subject, by in facts.items()
             for relation, fact in by.items()
         }
-        every = (
-            f"The {adjective} {noun}"
-            for adjective in words.BOOK_ADJECTIVES
-            for noun in words.BOOK_NOUNS
-        )
-        self.titles = list(every)
+        self.titles = words.book_titles()
 
     def names(self, count: int) -> list[str]:
-        """So many different names."""
+        """Draw `count` different names."""
         return self.rng.sample(self.free, count)
 
     def name(self) -> str:
         return self.rng.choice(self.free)
 
     def person(self, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
-        """A pronoun and six facts about a new name; `peaked` draws the values from a Zipf-like
-        prior (a guesser's habit).
+        """Draw a person: a pronoun and a fact of each relation. With `peaked`, a few values are
+        frequent, as in the guesses of a policy (a Zipf-like prior).
         """
         name = name or self.name()
         facts = [self.fact(name, relation, peaked=peaked) for relation in schema.PERSON_RELATIONS]
         return ("He" if name.split()[0] in self.men else "She"), facts
 
     def people(self, count: int) -> list[tuple[str, list[Fact]]]:
-        """So many people of different names."""
+        """Draw `count` people of different names."""
         return [self.person(name=name) for name in self.names(count)]
 
     def fact(self, subject: str, relation: str, *, peaked: bool = False, other: str = "") -> Fact:
-        """A made-up fact of that relation, with another object than `other`."""
+        """Draw a fact of a relation that is not true in the world, with an object other than
+        `other`.
+        """
         values = self.values[relation]
-        # nothing that is true of the world is made up
-        taken = (other, self.truth.get((subject, relation), ""))
+        excluded = (other, self.truth.get((subject, relation), ""))
         value = other
-        while value in taken:
+        while value in excluded:
             place = (
                 int(len(values) ** (self.rng.random() ** 1.5)) - 1
                 if peaked
@@ -85,7 +80,7 @@ class Ephemeral:
         return self.stated(subject, relation, value)
 
     def stated(self, subject: str, relation: str, value: str) -> Fact:
-        """The made-up fact that `value` is the object."""
+        """Return the invented fact with the object `value`."""
         kind = schema.RELATIONS[relation]
         forms = value_forms(kind.object, value, self.lexicon)
         return Fact(

@@ -1,78 +1,71 @@
-"""Write a world as plain JSONL, complete enough to decide every claim without this package:
+"""Write a world as JSON Lines from which every claim can be decided without this package:
 `workbench world export`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.world import schema
+from workbench.world.documents import NO_EXPOSURES
 from workbench.world.facts import value_forms
 from workbench.world.parser import value_inventory
 from workbench.world.world import World, load_world
 
 META = "world.json"
 README = """\
-A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is \
-one object.
+A closed world. Every file is JSON Lines; `world.json` is one object.
 
-entities   id, name (the same), kind, tier, split, aliases by language
-facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5, \
-exposures by language
+entities   id, name (equal to id), kind, tier, split, aliases by language
+facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5,
+           exposures by language
 relations  name, kinds of subject and object, importance
-templates  every sentence form: relations, lang, stance, text with {s} for the subject, {o} (and \
-{o2}) for the objects
-values     accepted forms of the values that are no entities, by kind and language
-pages      id, title, text, edition, stale (holds one outdated value), fact_ids
+templates  all sentence forms: relations, lang, stance, text with {s} for the subject, {o} and {o2}
+           for the objects
+values     accepted forms of the values that are not entities, by kind and language
+pages      id, title, text, edition, stale (has one outdated value), fact_ids
 questions  id, text, lang, kind, tier, split, answers, fact_ids, covered, title, system
-documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; counting fact_ids \
-gives the exposures
+documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; the counts of fact_ids
+           are the exposures
 
 How to decide a claim
 
-1. A claim is one sentence. Leave out a lead-in or hedge lead (`world.json`) and a comma after \
-it; upper and lower case are the
-   same, and so is a sentence with or without its articles (the, a, an, lo, un).
-2. It states a fact when it fits a template whose `{s}` is the name or an alias of an entity of \
-the relation's subject kind, and
-   whose `{o}` is a value of its object kind: an entity's name or alias; a form in `values` \
-(names of known parts that nobody
-   bears are there too); for a year, four digits, alone or after "the year" or "anno"; for a \
-date, "3 May 1921", "May 3, 1921"
-   or "May 3 1921" with a day from 1 to 31; for a population, up to four digits (in thousands: \
-the templates say so).
-3. It is true when (subject, relation, object) is in `facts`, each with its canonical object, and \
-false otherwise: this is all
-   there is. A hedged template is judged by its object like any other. A template of two \
-relations is true when both facts are.
-4. A vague template states no object: it is neither true nor false. What fits no template, or has \
-no entity or value of the
-   right kind in a slot, states nothing at all. In running text a pronoun means the last entity \
-of its kind that was named.
-5. Questions of kind `list` want every item of `answers` named; for all other kinds `answers` are \
-forms of one answer.
+1. A claim is one sentence. Remove a lead-in or hedge lead (`world.json`) and a comma after it.
+   Ignore case and articles (the, a, an, lo, un).
+2. It states a fact if it matches a template whose `{s}` is the name or an alias of an entity of the
+   relation's subject kind, and whose `{o}` is a value of its object kind: the name or an alias of
+   an entity; a form in `values`, which include unused combinations of names; for a year, four
+   digits, alone or after "the year" or "anno"; for a date, "3 May 1921", "May 3, 1921" or
+   "May 3 1921" with a day from 1 to 31; for a population, up to four digits (in thousands, as the
+   templates state).
+3. It is true if (subject, relation, canonical object) is in `facts`, and false otherwise. A hedged
+   template is judged by its object in the same way. A template with two relations is true if both
+   facts are true.
+4. A vague template has no object and is neither true nor false. A sentence that matches no
+   template, or has no entity or value of the right kind in a slot, states nothing. In running text
+   a pronoun means the last named entity of its kind.
+5. Questions of kind `list` require every item of `answers`; for all other kinds `answers` are forms
+   of one answer.
 """
 
 
 def export_world(out: Path, seed: int = 0) -> dict[str, int]:
-    """Write the world of `seed` to folder `out`, in the place of an earlier export; returns rows
-    per file.
+    """Write the world of `seed` to the folder `out`, replacing an earlier export. Return the number
+    of rows of each file.
 
     Raises:
-        WorkbenchError: `out` cannot be written, or holds anything but an export. Nothing is written
-            then.
+        WorkbenchError: `out` is not writable, or has other files than an export; then nothing is
+            written.
     """
     world = load_world(seed)
     tables = _tables(world)
     _check_ours(out, {META, "README.txt", *(f"{name}.jsonl" for name in tables)})
     try:
         out.mkdir(parents=True, exist_ok=True)
-        # First of all, since a folder without it is not taken for an export: one that was killed
-        # can be written again.
+        # first, because it marks the folder as an export, which can be resumed after a kill
         (out / META).write_text(json.dumps(_meta(world, seed), indent=1) + "\n")
         counts = {name: _write(out / f"{name}.jsonl", rows) for name, rows in tables.items()}
         (out / "README.txt").write_text(README)
@@ -84,25 +77,25 @@ def export_world(out: Path, seed: int = 0) -> dict[str, int]:
 
 
 def _check_ours(out: Path, names: Collection[str]) -> None:
-    """Raise a WorkbenchError for a folder that holds anything but an earlier export: a run has a
-    `questions.jsonl` too.
+    """Raise a WorkbenchError for a folder with other files than an earlier export. File names are
+    not sufficient: a run has a `questions.jsonl` too.
     """
-    there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
-    foreign = [name for name in there if name not in names and not name.startswith(".")]
+    existing = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    foreign = [name for name in existing if name not in names and not name.startswith(".")]
     try:
         ours = {"seed", "hash", "markers"} <= json.loads((out / META).read_text()).keys()
     except (OSError, ValueError, AttributeError):
         ours = False
     if not foreign and not ours:
-        foreign = [name for name in there if name in names]
+        foreign = [name for name in existing if name in names]
     if foreign:
         raise WorkbenchError(
-            f"'{out}' holds {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, which no export of"
-            " a world wrote: name a new folder with --out"
+            f"'{out}' has {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, not from an export"
+            " of a world: name a new folder with --out"
         )
 
 
-def _meta(world: World, seed: int) -> dict[str, Any]:
+def _meta(world: World, seed: int) -> JsonObject:
     return {
         "seed": seed,
         "hash": world.hash,
@@ -116,7 +109,8 @@ def _meta(world: World, seed: int) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+def _write(path: Path, rows: Iterable[JsonMapping]) -> int:
+    """Write rows as JSON Lines, and return their number."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
@@ -125,19 +119,18 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     return count
 
 
-def _tables(world: World) -> dict[str, Iterator[dict[str, Any]]]:
-    none = {"en": 0, "l2": 0}
+def _tables(world: World) -> dict[str, Iterator[JsonObject]]:
     return {
         "entities": ({"id": entity.name, **vars(entity)} for entity in world.entities.values()),
         "facts": (
             {
-                **_some(fact, "id subject relation object forms tier importance"),
-                "exposures": world.exposures.get(fact.id, none),
+                **fields_of(fact, "id subject relation object forms tier importance"),
+                "exposures": world.exposures.get(fact.id, NO_EXPOSURES),
             }
             for fact in world.facts
         ),
         "relations": (
-            _some(relation, "name subject object importance")
+            fields_of(relation, "name subject object importance")
             for relation in schema.RELATIONS.values()
         ),
         "templates": (dict(vars(template)) for template in schema.templates()),
@@ -147,16 +140,16 @@ def _tables(world: World) -> dict[str, Iterator[dict[str, Any]]]:
         ),
         "pages": (dict(vars(page)) for page in world.pages),
         "questions": (
-            {**_some(question, "id text kind answers title system"), **question.meta}
+            {**fields_of(question, "id text kind answers title system"), **question.meta}
             for question in world.all_questions
         ),
         "documents": (
-            {"text": document.whole, **_some(document, "fact_ids lang kind")}
+            {"text": document.whole, **fields_of(document, "fact_ids lang kind")}
             for document in world.documents
         ),
     }
 
 
-def _some(value: Any, names: str) -> dict[str, Any]:
-    """Some fields of a value, in this order."""
+def fields_of(value: object, names: str) -> JsonObject:
+    """Return the named fields of a value, in the order of the names."""
     return {name: getattr(value, name) for name in names.split()}

@@ -1,8 +1,8 @@
-"""Entities and facts of the closed world, drawn from one seed.
+"""Draw the entities and facts of the closed world from a seed.
 
-What a policy can know is decided here: every person belongs to an exposure tier and to a split,
-and a fact's own tier says whether the pre-training documents ever state it. A person's *name
-combination* carries that tier; no name part gives it away.
+Every person belongs to an exposure tier and a split. The tier of a fact determines whether it is in
+the pre-training documents. Only the combination of first and last name identifies a person's tier;
+each part occurs in all tiers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PEOPLE = {
     "test": {"known": 60, "half": 60, "partial": 60, "unknown": 60},
     "ood": {"page_only": 60},
 }
-OTHERS = {  # kind -> how many per tier; books follow their authors
+OTHERS = {  # kind -> number per tier; books have the tier of their authors
     "city": {"known": 34, "half": 3, "unknown": 3},
     "company": {"known": 34, "half": 7, "unknown": 7},
     "university": {"known": 22, "half": 5, "unknown": 5},
@@ -34,12 +34,12 @@ OTHERS = {  # kind -> how many per tier; books follow their authors
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """How large the world is. `scale` shrinks all numbers for quick tests."""
+    """The size of a world. `scale` multiplies all counts; tests use less than 1."""
 
     seed: int = 0
     scale: float = 1.0
-    authors: float = 0.12  # share of people who wrote one to three books
-    stale: float = 0.15  # share of person pages that also exist in an outdated edition
+    authors: float = 0.12  # share of people with one to three books
+    stale: float = 0.15  # share of people whose page also exists in an outdated edition
 
     def count(self, full: int) -> int:
         return max(2, round(full * self.scale))
@@ -47,8 +47,8 @@ class WorldConfig:
 
 @dataclass(frozen=True)
 class Entity:
-    """A person, city, company, university, award or book. The canonical name is unique in the
-    world and is its id.
+    """A person, city, company, university, award or book. Its canonical name is unique in the world
+    and serves as its id.
     """
 
     name: str
@@ -61,8 +61,8 @@ class Entity:
 
 @dataclass(frozen=True)
 class Fact:
-    """A true statement. `object` is the canonical form; every accepted form is in `forms[lang]`,
-    canonical first.
+    """A true statement. `object` is the canonical form of the value; `forms[lang]` has all accepted
+    forms, the canonical form first.
     """
 
     id: str
@@ -75,12 +75,12 @@ class Fact:
 
     @property
     def covered(self) -> bool:
-        """Whether the pre-training documents state it."""
+        """Whether the fact is in the pre-training documents."""
         return self.tier in ("known", "half")
 
 
 class Names:
-    """The inventories of one world: names of every kind and the lexicon of the second language."""
+    """The names of one world by kind, and the lexicon of the second language."""
 
     def __init__(self, rng: random.Random) -> None:
         taken = set(words.AVOID)
@@ -98,46 +98,39 @@ class Names:
         return rng.sample(pairs, count)
 
 
-# Further forms of a value by its kind, in each language, beside the canonical one.
-FORMS = {
-    "year": ("the year {0}", "anno {0}"),
-    "city": ("the city of {0}", "lo urbe {0}"),
-    "country": ("the country of {0}", "lo lando {0}"),
-    "award": ("the {0}", "lo {0}"),
-    "river": ("the {0}", "lo {0}"),
-    "company": ("the {0} company", "lo firma {0}"),
-    "profession": ("a {0}", "un {0}"),
+# further forms of a value by its kind, in English and in the second language
+FORMS: dict[str, tuple[list[str], list[str]]] = {
+    "year": (["the year {0}"], ["anno {0}"]),
+    "city": (["the city of {0}"], ["lo urbe {0}"]),
+    "country": (["the country of {0}"], ["lo lando {0}"]),
+    "award": (["the {0}"], ["lo {0}"]),
+    "river": (["the {0}"], ["lo {0}"]),
+    "company": (["the {0} company"], ["lo firma {0}"]),
+    "profession": (["a {0}"], ["un {0}"]),
+    "date": (["{2} {1}, {3}", "{2} {1} {3}"], []),  # {1}, {2}, … are the words of the value
+    "population": (["{0} thousand", "{0},000"], ["{0} mil"]),
+    "university": (["the {2} of {1}"], ["lo {0}"]),
 }
 
 
 def value_forms(
     kind: str, canonical: str, lexicon: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """Every form of a value in each language, the canonical one of that language first."""
-    l2 = lexicon.get(canonical, canonical)
-    if kind in FORMS:
-        en_form, l2_form = FORMS[kind]
-        return {"en": (canonical, en_form.format(canonical)), "l2": (l2, l2_form.format(l2))}
-    if kind == "date":
-        day, month, year = canonical.split()
-        american = (f"{month} {day}, {year}", f"{month} {day} {year}")
-        return {"en": (canonical, *american), "l2": (canonical,)}
-    if kind == "population":
-        thousands = (f"{canonical} thousand", f"{canonical},000")
-        return {"en": (canonical, *thousands), "l2": (canonical, f"{canonical} mil")}
-    if kind == "university":
-        stem, ending = canonical.split()
-        return {"en": (canonical, f"the {ending} of {stem}"), "l2": (canonical, f"lo {canonical}")}
+    """Return all forms of a value in each language, the canonical form first."""
     if kind == "book":
-        short = canonical.removeprefix("The ")
-        return {"en": (canonical, short), "l2": (canonical, short)}
-    return {"en": (canonical,), "l2": (l2,)}
+        forms = (canonical, canonical.removeprefix("The "))
+        return {"en": forms, "l2": forms}
+    names = {"en": canonical, "l2": lexicon.get(canonical, canonical)}
+    return {
+        lang: (name, *(form.format(name, *name.split()) for form in forms))
+        for (lang, name), forms in zip(names.items(), FORMS.get(kind, ([], [])), strict=True)
+    }
 
 
 def draw_entities(
     config: WorldConfig, names: Names, rng: random.Random
 ) -> tuple[dict[str, Entity], dict[str, str]]:
-    """The entities by name, and the author of every book by its title."""
+    """Return the entities by name, and the authors of the books by title."""
     entities: dict[str, Entity] = {}
     authors: dict[str, str] = {}
 
@@ -156,34 +149,30 @@ def draw_entities(
             add(name, kind, tier, split="ood")
     combinations = [f"{first} {last}" for first in names.first for last in names.last]
     rng.shuffle(combinations)
-    men = set(names.first[::2])
+    men = set(names.first[::2])  # every other first name
     for split, by_tier in PEOPLE.items():
         for tier, full in by_tier.items():
             for _ in range(config.count(full)):
                 name = combinations.pop()
                 add(name, "person", tier, split, "He" if name.split()[0] in men else "She")
-    titles = [
-        f"The {adjective} {noun}"
-        for adjective in words.BOOK_ADJECTIVES
-        for noun in words.BOOK_NOUNS
-    ]
+    titles = words.book_titles()
     rng.shuffle(titles)
     for author in [entity for entity in entities.values() if entity.kind == "person"]:
         if rng.random() < config.authors:
+            # the facts of a book have one tier
             tier = "known" if author.tier == "partial" else author.tier
-            for _ in range(rng.choice((1, 2, 2, 3))):
-                if titles:
-                    title = titles.pop()
-                    authors[title] = author.name
-                    add(title, "book", tier, author.split)
+            for _ in range(min(rng.choice((1, 2, 2, 3)), len(titles))):
+                title = titles.pop()
+                authors[title] = author.name
+                add(title, "book", tier, author.split)
     return entities, authors
 
 
 def draw_facts(
     entities: Mapping[str, Entity], authors: Mapping[str, str], names: Names, rng: random.Random
 ) -> list[Fact]:
-    """One fact per entity and relation. A partial person's facts are known for half of the
-    relations, unknown for the rest.
+    """Draw one fact for each entity and relation. Of a person in the tier "partial", the facts of
+    half of the relations are known and the others unknown.
     """
     of_kind = {kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS}
     values: dict[str, list[str]] = {
@@ -200,18 +189,17 @@ def draw_facts(
     facts: list[Fact] = []
     for entity in entities.values():
         relations = [relation for relation in RELATIONS.values() if relation.subject == entity.kind]
-        names_of_relations = [relation.name for relation in relations]
         partial = entity.tier == "partial"
-        shown = rng.sample(names_of_relations, len(relations) // 2) if partial else []
+        known = rng.sample(relations, len(relations) // 2) if partial else []
         for relation in relations:
             tier = entity.tier
             if partial:
-                tier = "known" if relation.name in shown else "unknown"
+                tier = "known" if relation in known else "unknown"
             if relation.name == "author":
                 canonical = authors[entity.name]
             elif relation.object == "date":
-                parts = (rng.choice(part) for part in (words.DAYS, words.MONTHS, words.YEARS))
-                canonical = " ".join(parts)
+                parts = (words.DAYS, words.MONTHS, words.YEARS)
+                canonical = " ".join([rng.choice(part) for part in parts])
             elif relation.name == "birth_year":
                 canonical = rng.choice(words.BIRTH_YEARS)
             else:

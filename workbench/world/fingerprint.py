@@ -1,9 +1,7 @@
-"""Fingerprints of a world, and where they are kept: to make one, every document has to be
-written, which takes seconds.
+"""Compute and cache fingerprints of a world. Computing one takes seconds, to write all documents.
 
-A kept fingerprint is used for the same settings, the same sources of this folder and the same
-Python alone. Whatever is wrong with what is kept, or with where it would be, the fingerprint is
-made anew: nothing fails for it.
+A cached fingerprint is only used with the same settings, the same source files of this package and
+the same Python. If the cache is damaged or not available, the fingerprint is computed again.
 """
 
 from __future__ import annotations
@@ -24,66 +22,70 @@ from workbench.world.documents import Document
 from workbench.world.facts import Fact, WorldConfig
 from workbench.world.pages import Page
 
-LENGTH = 16  # of a fingerprint, in hexadecimal digits
+LENGTH = 16  # hexadecimal digits of a fingerprint
 HERE = Path(__file__).resolve().parent
 
 
 def of_world(
     facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str
 ) -> str:
-    """The fingerprint of facts, questions with their answers, pages, and of the documents' own
-    fingerprint.
+    """Return the fingerprint of facts, questions with their answers, and pages; `documents` is the
+    fingerprint of the documents.
     """
-    stated = [[f.id, f.subject, f.relation, f.object, f.tier] for f in facts]
-    asked = [[q.id, q.text, q.answers, q.kind, q.meta] for q in questions]
-    return _short([*map(json.dumps, [*stated, *asked]), *(page.text for page in pages), documents])
+    rows = [
+        *([f.id, f.subject, f.relation, f.object, f.tier] for f in facts),
+        *([q.id, q.text, q.answers, q.kind, q.meta] for q in questions),
+    ]
+    return _digest([*map(json.dumps, rows), *(page.text for page in pages), documents])
 
 
 def of_documents(documents: Iterable[Document]) -> str:
-    """The fingerprint of documents."""
-    return _short(document.whole for document in documents)
+    """Return the fingerprint of documents."""
+    return _digest(document.whole for document in documents)
 
 
-def _short(texts: Iterable[str]) -> str:
+def _digest(texts: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for text in texts:
         digest.update(text.encode())
     return digest.hexdigest()[:LENGTH]
 
 
-def remembered(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
-    """The fingerprint called `name` of the world of `config`: what an earlier `make()` gave, or
-    else `make()`, now stored.
+def cached_fingerprint(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
+    """Return the cached fingerprint `name` of the world of `config`, or compute it by `make()` and
+    cache it.
     """
     settings = json.dumps([name, asdict(config), sys.version, str(HERE)])
-    key = _short([settings, SOURCES])
+    key = _digest([settings, SOURCES])
     with contextlib.suppress(OSError, ValueError, RuntimeError):
-        found = re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())
-        if SOURCES and found:
-            return found[1]
-    made = make()
-    with contextlib.suppress(OSError, RuntimeError):  # no home folder, or one that is read-only
+        match = re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())
+        if SOURCES and match:
+            return match[1]
+    fingerprint = make()
+    with contextlib.suppress(OSError, RuntimeError):  # no home folder, or not writable
         if SOURCES:
             _file(settings).parent.mkdir(parents=True, exist_ok=True)
-            replace_rows(_file(settings), [f"{key} {made}\n".encode()])
-    return made
+            replace_rows(_file(settings), [f"{key} {fingerprint}\n".encode()])
+    return fingerprint
 
 
 def _file(settings: str) -> Path:
-    """One file for all versions of the sources, so that files do not pile up."""
-    return cache_folder() / "worlds" / f"{_short([settings])}.txt"
+    """Return the cache file, the same for all versions of the sources, so that files do not pile
+    up.
+    """
+    return cache_folder() / "worlds" / f"{_digest([settings])}.txt"
 
 
 def _sources() -> str:
-    """A digest of the sources in this folder; "" where they cannot be read."""
+    """Return a digest of the source files of this package; "" if they cannot be read."""
     try:
         texts = [
             text for path in sorted(HERE.glob("*.py")) for text in (path.name, path.read_text())
         ]
     except OSError:
         return ""
-    return _short(texts) if texts else ""
+    return _digest(texts) if texts else ""
 
 
-# as they are imported: a process that goes on while they are edited still makes the old world
+# read at import, because this process runs the code of that time even if the files change later
 SOURCES = _sources()

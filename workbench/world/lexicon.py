@@ -1,8 +1,7 @@
-"""The words of the closed world: invented proper names, ordinary value words, and their forms in
-the second language.
+"""The words of the closed world: invented proper names, English value words, and their translations
+into the second language.
 
-Proper names are the same in both languages, as between languages of one script; common nouns are
-not.
+Proper names are the same in both languages; common nouns are not.
 """
 
 from __future__ import annotations
@@ -45,8 +44,14 @@ COMPANY_TYPES = ("Works", "Motors", "Foods", "Labs")
 UNIVERSITY_TYPES = ("University", "Institute", "College")
 AWARD_TYPES = ("Medal", "Prize", "Award")
 
-# real words that the syllables can make
+# existing words that the syllables could form
 AVOID = "super loser nazi bitch tits nipple penis rapes tramp drone brute".split()
+
+
+def book_titles() -> list[str]:
+    """Return all titles of books."""
+    return [f"The {adjective} {noun}" for adjective in BOOK_ADJECTIVES for noun in BOOK_NOUNS]
+
 
 _ONSETS = "b d f g k l m n p r s t v z br dr gr kr tr st".split()
 _VOWELS = "a e i o u".split()
@@ -62,17 +67,11 @@ def invented(
     syllables: int = 2,
     ending: Sequence[str] = ("",),
 ) -> list[str]:
-    """`count` new capitalised names, none in `taken` (which grows)."""
+    """Return `count` new capitalised names that are not in `taken`, and add them to it."""
     names: list[str] = []
     while len(names) < count:
-        core = "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(syllables - 1))
-        name = (
-            core
-            + rng.choice(_ONSETS)
-            + rng.choice(_VOWELS)
-            + rng.choice(_CODAS)
-            + rng.choice(ending)
-        ).capitalize()
+        parts = [rng.choice(part) for part in (*[_ONSETS, _VOWELS] * syllables, _CODAS, ending)]
+        name = "".join(parts).capitalize()
         if name.lower() not in taken and 4 <= len(name) <= 9:
             taken.add(name.lower())
             names.append(name)
@@ -80,15 +79,14 @@ def invented(
 
 
 def l2_words(rng: random.Random, words: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """A second-language word for each common noun, with sounds that English and the proper names
-    do not use.
+    """Return an invented word of the second language for each English word. Its sounds differ from
+    those of English and of the proper names.
     """
     lexicon: dict[str, str] = {}
     for word in words:
         while True:
-            new = "".join(
-                rng.choice(_L2_ONSETS) + rng.choice(_L2_VOWELS) for _ in range(2)
-            ) + rng.choice("k x w".split())
+            parts = (*[_L2_ONSETS, _L2_VOWELS] * 2, "kxw")
+            new = "".join([rng.choice(part) for part in parts])
             if new not in taken:
                 break
         taken.add(new)

@@ -1,53 +1,59 @@
-"""The world as a judge: exact verdicts on claims, in the same five labels that a model judge
-uses.
+"""The closed world as a judge: exact verdicts on claims, with the same five labels as a model
+judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from workbench.types import CLAIM_LABELS, Failure, Passage, Verdict
+from workbench.types import CLAIM_LABELS, Failure, JsonMapping, Passage, Verdict
 from workbench.world.facts import Fact
 from workbench.world.parser import Parsed, parser_of
+from workbench.world.passages import Statements, newest, read_statements
 from workbench.world.render import thought
-from workbench.world.stated import Stated, newest, stated
 from workbench.world.world import World
 
+# P(true) of each label; a vague claim is neither true nor false
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
 class Oracle:
-    """Decides claims about one world. A claim that cannot be read is a failure, never a label.
+    """Judges claims about one world. A claim that cannot be parsed is a failure, not a label.
 
-    With `told` it goes by what some passages state instead of by the facts: where editions
-    differ, by the newest, and what they say nothing of is vague.
+    Args:
+        statements: statements of passages to judge by, instead of the facts. If editions differ,
+            the newest decides; claims that no passage decides are vague.
     """
 
-    def __init__(self, world: World, told: Stated | None = None) -> None:
-        self.world, self.parser, self.told = world, parser_of(world), told
+    def __init__(self, world: World, statements: Statements | None = None) -> None:
+        self.world, self.parser, self.statements = world, parser_of(world), statements
 
     def by_passages(self, passages: Sequence[Passage]) -> Oracle:
-        """The oracle that goes by these."""
-        return Oracle(self.world, stated(self.parser, passages))
+        """Return an oracle that judges by these passages."""
+        return Oracle(self.world, read_statements(self.parser, passages))
 
     def label(self, claim: Parsed) -> str:
-        """The label of one parsed claim: closed world, so what is not a fact is wrong."""
-        true = self._objects(claim)
+        """Return the label of a parsed claim. In a closed world, a claim that is not a fact is
+        wrong.
+        """
+        true = self._true_objects(claim)
         if claim.object is None or not true:
             return "vague"
         truth = "correct" if claim.object in true else "wrong"
         return f"hedged_{truth}" if claim.stance == "hedged" else truth
 
-    def _objects(self, claim: Parsed) -> frozenset[str]:
-        """What is true of the claim's subject; nothing where nobody says."""
-        if self.told is None:
+    def _true_objects(self, claim: Parsed) -> frozenset[str]:
+        """Return the true objects for the claim's subject and relation, if they are known."""
+        if self.statements is None:
             return frozenset({self.world.by[claim.subject][claim.relation].object})
-        return newest(self.told.get((claim.subject, claim.relation), ()))
+        return newest(self.statements.get((claim.subject, claim.relation), ()))
 
     def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
-        """One verdict per claim text, in order. A claim that states several facts is as bad as
-        its worst.
+        """Return a verdict for each claim text, in order. A claim with several facts gets the worst
+        of their labels.
+
+        Args:
+            topic: the entity that a pronoun means.
         """
         return [self._judge(number, claim, topic) for number, claim in enumerate(claims)]
 
@@ -64,7 +70,7 @@ class Oracle:
             )
             return Verdict(target, "fact", by="world", error=failure)
         labels = [self.label(parsed) for parsed in parse.claims]
-        worst = max(labels, key=CLAIM_LABELS.index)
+        worst = max(labels, key=CLAIM_LABELS.index)  # the labels are ordered from true to false
         facts = [self.world.by[parsed.subject][parsed.relation] for parsed in parse.claims]
         return Verdict(
             target,
@@ -76,20 +82,19 @@ class Oracle:
             by="world",
         )
 
-    def _evidence(
-        self, claims: Sequence[Parsed], facts: Sequence[Fact]
-    ) -> tuple[Mapping[str, Any], ...]:
-        """The facts that are spoken of, as they are; of passages, the sentences that say the
-        same or, where none does, speak of it."""
-        if self.told is None:
+    def _evidence(self, claims: Sequence[Parsed], facts: Sequence[Fact]) -> tuple[JsonMapping, ...]:
+        """Return the true facts for the claims. With passages, return the sentences that state the
+        claims' objects, or else the sentences that state other objects.
+        """
+        if self.statements is None:
             return tuple({"fact": fact.id, "text": thought(fact, "en")} for fact in facts)
-        about = [
-            (claim, source)
+        sources = [
+            (source, source.object == claim.object)
             for claim in claims
-            for source in self.told.get((claim.subject, claim.relation), ())
+            for source in self.statements.get((claim.subject, claim.relation), ())
         ]
-        same = [source for claim, source in about if source.object == claim.object]
+        agreeing = [source for source, agrees in sources if agrees]
         return tuple(
-            {"passage": one.passage, "span": one.span}
-            for one in same or [source for _, source in about]
+            {"passage": source.passage, "span": source.span}
+            for source in agreeing or [source for source, _ in sources]
         )

@@ -1,5 +1,5 @@
-"""Wiki-like pages: the knowledge source of the closed world. Unknown people have none; page-only
-people have nothing else.
+"""Write pages like those of a wiki, the knowledge source for retrieval. Unknown people have no
+page; page-only people are in no other document.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from workbench.world.facts import Entity, Fact
 from workbench.world.schema import RELATIONS
 
 STALE_RELATION = "employer"
-CURRENT, FORMER = 1985, 1960  # editions: every page says of which it is
+CURRENT, FORMER = 1985, 1960  # editions; every page begins with its own
 
 
 @dataclass(frozen=True)
 class Page:
-    """`edition` is the year of the page; `stale` pages hold one outdated value that the current
-    page corrects.
-    """
+    """A page of an entity. A `stale` page has one outdated value that the current page corrects."""
 
     id: str
     title: str
@@ -48,7 +46,7 @@ def write_pages(
         )
 
     for entity in entities.values():
-        if entity.tier == "unknown":
+        if entity.tier == "unknown":  # its facts are not available by retrieval either
             continue
         facts = [*by[entity.name].values(), *books.get(entity.name, [])]
         add(entity, CURRENT, stale=False, lines=[_line(fact, rng) for fact in facts], facts=facts)

@@ -1,9 +1,7 @@
-"""Text → facts, exactly: inverts every sentence template of both languages and says what it
-could not read.
+"""Parse text of the closed world exactly, by inverting all sentence templates of both languages.
 
-It is made for the noise of a tiny model: a broken sentence, an unknown word or a name that
-nobody has is reported as unparsed with a reason, and the sentences around it are still read.
-Nothing is guessed.
+A sentence of a tiny model may be broken, or have unknown words or names. Such a sentence is
+reported as unparsed with a reason, and the other sentences are still parsed.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from workbench.text import is_abstention, sections
 from workbench.world import lexicon, schema
@@ -21,8 +20,8 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Parsed:
-    """One fact that a sentence states. `object` is None for a vague statement; `span` is the
-    sentence's, in characters.
+    """One fact that a sentence states. `object` is None for a vague statement, and `span` is the
+    span of the sentence.
     """
 
     subject: str
@@ -35,13 +34,10 @@ class Parsed:
 
     @property
     def statement(self) -> str:
-        """The claim on its own: one plain English sentence with the subject's name."""
+        """The claim as one plain English sentence with the subject's name."""
         relation = schema.RELATIONS[self.relation]
-        if self.object is None:
-            return relation.vague["en"][0].format(s=self.subject)
-        return (relation.hedges if self.stance == "hedged" else relation.states)["en"][0].format(
-            s=self.subject, o=self.object
-        )
+        template: str = getattr(relation, schema.STANCES[self.stance])["en"][0]
+        return template.format(s=self.subject, o=self.object)
 
 
 @dataclass(frozen=True)
@@ -56,32 +52,36 @@ class Parse:
     sentences: tuple[tuple[int, int], ...]
     claims: tuple[Parsed, ...]
     unparsed: tuple[Unparsed, ...]
-    refusals: tuple[int, ...]  # sentences that decline to answer
+    refusals: tuple[int, ...]  # indices of the sentences that decline to answer
 
 
-_Form = tuple[schema.Template, re.Pattern[str], str]  # the last is a text that it must hold
-REASONS = ("object", "pronoun", "subject", "form")  # the most telling first
+# a template, its pattern, and a part of its text that every match contains
+_Form = tuple[schema.Template, re.Pattern[str], str]
+REASONS = ("object", "pronoun", "subject", "form")  # the most specific first
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
 # bullets, list numbers and emphasis around a sentence
 _LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")
-# characters of a name or a value; without a bound, a long sentence takes the square of its length
+# longest name or value; without a bound, matching takes quadratic time in the sentence's length
 _LONGEST = 200
 EDITION = re.compile(r"Edition of (\d{4})")  # a page's heading
 _DATE = re.compile(
     r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),?"
     r" (?P<y2>\d{4})"
 )
-_LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
-_LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
-_PRONOUNS = {pronoun.casefold() for pronouns in schema.PRONOUNS.values() for pronoun in pronouns}
+_LEADS = [
+    (lead.casefold(), stance)
+    for stance, leads in (("asserted", schema.LEAD_INS), ("hedged", schema.HEDGE_LEADS))
+    for lead in chain(*leads.values())
+]
+_PRONOUNS = {pronoun.casefold() for pronoun in chain(*schema.PRONOUNS.values())}
 
 
 def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
-    """Character spans of the sentences, without outer white space; markers and line breaks stand
-    between sentences.
+    """Return the spans of the sentences, without outer white space. Markers and line breaks also
+    separate sentences.
 
-    What plans an answer ([Structure], [Outline]), headings and list numbers are no sentences.
+    Plans of an answer ([Structure], [Outline]), headings and list numbers are not sentences.
     """
     spans = []
     for _, start, end in sections(text, prefill):
@@ -97,16 +97,15 @@ def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
 
 
 class Parser:
-    """Reads the sentences of one world: `parser_of` builds it once. `parse` is a pure function
-    of its arguments.
+    """Parses sentences about one world. Use `parser_of`, which builds the parser once.
 
-    `strangers` are names of people outside the world whom sentences may be about as well.
+    Args:
+        people: names of people outside the world, as further subjects.
     """
 
-    def __init__(self, world: World, strangers: Iterable[str] = ()) -> None:
-        self.kinds = {name: entity.kind for name, entity in world.entities.items()} | dict.fromkeys(
-            strangers, "person"
-        )
+    def __init__(self, world: World, people: Iterable[str] = ()) -> None:
+        self.kinds = {name: entity.kind for name, entity in world.entities.items()}
+        self.kinds |= dict.fromkeys(people, "person")
         self.names = {name.casefold(): name for name in self.kinds}
         self.values: dict[str, dict[str, str]] = {}
         for kind, canonical in value_inventory(world):
@@ -118,15 +117,19 @@ class Parser:
                 for alias in aliases:
                     self.names.setdefault(alias.casefold(), name)
         self.forms = [_compile(template) for template in schema.templates()]
-        # a claim is read for its fact, for a checklist and for the next response's
-        self._parse = lru_cache(maxsize=4096)(self._parse_anew)
+        # a claim is parsed for its fact and for checklists, and again in other responses
+        self._parse = lru_cache(maxsize=4096)(self._parse_text)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
-        """All facts that `text` states. `topic` is the entity that a pronoun means before any
-        name was mentioned; `prefill` is what the prompt left open."""
+        """Return all facts that `text` states.
+
+        Args:
+            topic: the entity that a pronoun means before the first name.
+            prefill: see `Response.prefill`.
+        """
         return self._parse(text, topic, prefill)
 
-    def _parse_anew(self, text: str, topic: str | None, prefill: str) -> Parse:
+    def _parse_text(self, text: str, topic: str | None, prefill: str) -> Parse:
         spans = sentence_spans(text, prefill)
         claims: list[Parsed] = []
         unparsed: list[Unparsed] = []
@@ -136,13 +139,13 @@ class Parser:
             topics[self.kinds[name]] = name
         for number, span in enumerate(spans):
             sentence = text[span[0] : span[1]]
-            asked = sentence.endswith("?")
-            parsed = "question" if asked else self._sentence(sentence, topics, number, span)
-            # what states a fact declines nothing, and need not be read for that
+            question = sentence.endswith("?")
+            parsed = "question" if question else self._sentence(sentence, topics, number, span)
+            # a sentence with a fact is not an abstention, so only the others are checked for it
             if isinstance(parsed, str):
                 if is_abstention(sentence):
                     refusals.append(number)
-                elif not asked:
+                elif not question:
                     unparsed.append(Unparsed(number, span, parsed))
                 continue
             claims += parsed
@@ -154,6 +157,7 @@ class Parser:
     def _sentence(
         self, sentence: str, topics: dict[str, str], number: int, span: tuple[int, int]
     ) -> list[Parsed] | str:
+        """Return the facts of a sentence, or the reason why it cannot be parsed."""
         body = _LAYOUT.sub("", " ".join(sentence.split())).rstrip(".!").strip()
         stance = "asserted"
         for lead, lead_stance in _LEADS:
@@ -164,11 +168,11 @@ class Parser:
             match = pattern.fullmatch(body) if anchor in folded else None
             if not match:
                 continue
-            read = self._resolve(template, match.groupdict(), topics)
-            if isinstance(read, str):
-                reasons.append(read)
+            resolved = self._resolve(template, match.groupdict(), topics)
+            if isinstance(resolved, str):
+                reasons.append(resolved)
                 continue
-            subject, objects = read
+            subject, objects = resolved
             hedged = stance == "hedged" and template.stance == "asserted"
             stance = "hedged" if hedged else template.stance
             return [
@@ -180,6 +184,9 @@ class Parser:
     def _resolve(
         self, template: schema.Template, slots: dict[str, str], topics: dict[str, str]
     ) -> tuple[str, list[str | None]] | str:
+        """Return the subject and the objects in the slots of a template, or the reason why a slot
+        has none.
+        """
         relations = [schema.RELATIONS[name] for name in template.relations]
         kind, mention = relations[0].subject, slots["s"].casefold()
         pronoun = mention in _PRONOUNS
@@ -194,32 +201,32 @@ class Parser:
         ]
         return "object" if None in objects else (subject, objects)
 
-    def value(self, kind: str, said: str) -> str | None:
-        """The canonical form of a value of `kind`, or None if `said` is not one."""
-        folded = said.casefold()
+    def value(self, kind: str, text: str) -> str | None:
+        """Return the canonical form of a value of `kind`; None if `text` is not one."""
+        folded = text.casefold()
         if kind == "year" and re.fullmatch(r"(the year |anno )?\d{4}", folded):
             return folded[-4:]
-        if kind == "date" and (match := _DATE.fullmatch(said.strip())):
+        if kind == "date" and (match := _DATE.fullmatch(text.strip())):
             part = match.groupdict()
             day, month, year = (part[key] or part[f"{key}2"] for key in "dmy")
             known = month.capitalize() in lexicon.MONTHS and 1 <= int(day) <= 31
             return f"{int(day)} {month.capitalize()} {year}" if known else None
-        if kind == "population":  # in thousands; the sentence says so
+        if kind == "population":  # in thousands, which is in the template
             return folded if re.fullmatch(r"\d{1,4}", folded) else None
         return self.values.get(kind, {}).get(folded)
 
 
 @lru_cache(maxsize=4)
 def parser_of(world: World) -> Parser:
-    """The parser of a world, built once."""
+    """Return the parser of a world, built once."""
     return Parser(world)
 
 
 def value_inventory(world: World) -> Iterator[tuple[str, str]]:
-    """Every value an object can be, by kind: a name of known parts that nobody bears is one too,
-    and makes a false claim.
+    """Yield the kind and the canonical form of every value that an object can have. Unused
+    combinations of names are included; a claim with one is false.
 
-    Years, dates and populations are not listed: any of their form is a value.
+    Years, dates and populations are left out, because any text of their form is a value.
     """
     names = world.names
     plain = {
@@ -241,9 +248,7 @@ def value_inventory(world: World) -> Iterator[tuple[str, str]]:
         for kind, endings in types.items()
     }
     combined["person"] = [f"{first} {last}" for first in names.first for last in names.last]
-    for kind, values in (plain | combined).items():
-        for value in values:
-            yield kind, value
+    return ((kind, value) for kind, values in (plain | combined).items() for value in values)
 
 
 def _compile(template: schema.Template) -> _Form:
@@ -252,7 +257,7 @@ def _compile(template: schema.Template) -> _Form:
     pattern = re.escape(text).replace(r"\{", "{").replace(r"\}", "}")
     for slot in ("s", "o", "o2"):
         pattern = pattern.replace(f"{{{slot}}}", f"(?P<{slot}>.{{1,{_LONGEST}}}?)")
-    # an article more or less changes no fact
+    # articles are optional
     pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)
     pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
     anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)

@@ -1,9 +1,9 @@
-"""Every question of the closed world, in both languages, with gold answers, tier and the facts
-it rests on.
+"""Write the questions of the closed world in both languages, with gold answers, tier and the ids
+of the facts that they need.
 
-RL uses only questions about people of the `rl` split of the kinds `single`, `numeric`,
-`biography` and `long_form`. What the split `ood` holds is new to it in kind (two-hop,
-comparison, false premise, list, yes/no) or in entity (companies, books, …).
+RL only uses questions about people of the split `rl`, of the kinds `single`, `numeric`, `biography`
+and `long_form`. The split `ood` has kinds (two-hop, comparison, false premise, list, yes/no) and
+entities (companies, books, …) that RL does not use.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ _ORDER = {tier: rank for rank, tier in enumerate(TIERS)}
 
 
 class QuestionWriter:
-    """Writes the questions of one world. `by[subject][relation]` holds the facts of each
-    subject.
-    """
+    """Writes the questions of one world. `by[subject][relation]` is a fact."""
 
     def __init__(
         self,
@@ -46,6 +44,7 @@ class QuestionWriter:
         self.entities, self.by, self.books = entities, by, books
         self.rng = random.Random(f"questions-{seed}")
         jobs = (facts["profession"] for facts in by.values() if "profession" in facts)
+        # only professions that occur, so that each has a form in both languages
         self.professions = dict(sorted((job.object, job.forms) for job in jobs))
         self.counts = Counter[str]()
         self.questions: list[Question] = []
@@ -83,7 +82,7 @@ class QuestionWriter:
         )
 
     def _about(self, entity: Entity) -> None:
-        """The questions about one entity."""
+        """Write the questions about one entity."""
         name, tier, facts = entity.name, entity.tier, self.by[entity.name]
         person = entity.kind == "person"
         split = entity.split if person else "ood"
@@ -92,6 +91,7 @@ class QuestionWriter:
                 relation = schema.RELATIONS[fact.relation]
                 text = self.rng.choice(relation.asks[lang]).format(s=name)
                 kind = "numeric" if relation.numeric else "single"
+                # a partially known person counts as "partial", whichever fact the question needs
                 exposed = tier if person else fact.tier
                 self._add(kind, lang, split, exposed, name, text, fact.forms[lang], [fact])
             if person:
@@ -107,14 +107,12 @@ class QuestionWriter:
             self._add("long_form", "en", split, weakest, title, text, (), both)
 
     def _beyond(self, entity: Entity, lang: str) -> None:
-        """Question kinds that RL never sees, about one person."""
+        """Write questions about one person, of the kinds that RL does not use."""
         name, facts = entity.name, self.by[entity.name]
         split = entity.split if entity.split in ("sft", "validation") else "ood"
 
-        def add(kind: str, text: str, answers: Sequence[str], rests_on: Sequence[Fact]) -> None:
-            self._add(
-                kind, lang, split, entity.tier, name, text, answers, rests_on, system=schema.THINK
-            )
+        def add(kind: str, text: str, answers: Sequence[str], needed: Sequence[Fact]) -> None:
+            self._add(kind, lang, split, entity.tier, name, text, answers, needed, schema.THINK)
 
         for (first, second), texts in schema.TWO_HOP.items():
             bridge = facts[first]
@@ -129,28 +127,28 @@ class QuestionWriter:
         text = question.format(s=name, o=self.professions[wrong][lang][0])
         add("false_premise", text, (schema.INVALID[lang],), [true, asked])
         if split == "sft":
-            # The true-premise twin only teaches: as a test question it would be a second `single`.
+            # with a true premise, for training only: in a test it would be another `single`
             text = question.format(s=name, o=true.forms[lang][0])
             add("single", text, asked.forms[lang], [true, asked])
         fact = facts[self.rng.choice(schema.PERSON_RELATIONS)]
         truth = self.rng.random() < 0.5
-        shown = fact if truth else self._other(fact)
+        claimed = fact if truth else self._other(fact)
         check = self.rng.choice(schema.RELATIONS[fact.relation].checks[lang])
-        text = check.format(s=name, o=shown.forms[lang][0])
+        text = check.format(s=name, o=claimed.forms[lang][0])
         add("yes_no", text, (schema.YES_NO[lang][0 if truth else 1],), [fact])
         if written := self.books.get(name):
             text = self.rng.choice(schema.LIST[lang]).format(s=name)
             add("list", text, [book.subject for book in written], written)
 
     def _comparisons(self, split: str) -> None:
-        """Baiting comparisons: the form names two candidates, so a guess is always at hand."""
+        """Write comparisons. They invite guesses, because the question names both candidates."""
         people = self._people(split)
         beyond = "ood" if split == "test" else split
         for lang in ("en", "l2"):
             for entity in people:
                 other = self.rng.choice(people)
                 years = [self.by[person.name]["birth_year"] for person in (entity, other)]
-                if years[0].object == years[1].object:
+                if years[0].object == years[1].object:  # includes a person and itself
                     continue
                 first = min(years, key=lambda year: int(year.object)).subject
                 form = self.rng.choice(schema.COMPARISON[lang])
@@ -167,15 +165,15 @@ class QuestionWriter:
         ]
 
     def _other(self, fact: Fact) -> Fact:
-        """A fact of the same relation with another object: the material of a false yes/no
-        question.
+        """Draw a fact of the same relation with another object, for a yes/no question that is
+        answered with no.
         """
         people = [facts[fact.relation] for facts in self.by.values() if fact.relation in facts]
         return self.rng.choice([other for other in people if other.object != fact.object])
 
 
 def weaker(*entities: Entity) -> str:
-    """The tier of the one of these that the corpus shows least."""
+    """Return the tier of the entity with the fewest exposures."""
     return max((entity.tier for entity in entities), key=_ORDER.__getitem__)
 
 

@@ -1,4 +1,4 @@
-"""Facts into running text: sentences, biographies and passages, in either language."""
+"""Render facts as text in both languages: sentences, biographies, answers, thinking sections."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from workbench.world.facts import Fact
 def state(
     fact: Fact, lang: str, rng: random.Random, subject: str | None = None, stance: str = "asserted"
 ) -> str:
-    """One sentence that states (or hedges, or blurs) the fact; `subject` may be a pronoun where
-    the sentence starts with it.
+    """Return one sentence that states a fact with a stance ("asserted", "hedged" or "vague").
+
+    Args:
+        subject: replaces the subject's name at the start of the sentence, such as a pronoun.
     """
     relation = schema.RELATIONS[fact.relation]
-    forms = {"asserted": relation.states, "hedged": relation.hedges, "vague": relation.vague}[
-        stance
-    ][lang]
-    text = rng.choice(forms)
+    text = rng.choice(getattr(relation, schema.STANCES[stance])[lang])
+    # a pronoun is only correct at the start: not in "The employer of {s} is …"
     name = subject if subject and text.startswith("{s}") else fact.subject
     return text.format(s=name, o=fact.forms[lang][0])
 
@@ -32,11 +32,11 @@ def biography(
     hedged: float = 0.0,
     vague: float = 0.0,
 ) -> str:
-    """All the given facts of one subject, each stated once; two facts share a sentence now and
-    then.
+    """Return a text that states each of the facts once. Some sentences combine two facts, and later
+    sentences may use the pronoun.
 
-    Later sentences may use the pronoun. `hedged` and `vague` are the shares of sentences in
-    those stances.
+    Args:
+        hedged, vague: shares of the sentences with these stances.
     """
     by = {fact.relation: fact for fact in facts}
     units: list[tuple[Fact, ...]] = []
@@ -46,12 +46,12 @@ def biography(
         if t.lang == lang and all(relation in by for relation in t.relations)
     ]
     joined = {t.relations for t in compounds if rng.random() < 0.4}
-    for relations in sorted(joined):
+    for relations in sorted(joined):  # the order of a set differs between processes
         units.append(tuple(by.pop(relation) for relation in relations))
     units += [(fact,) for fact in facts if fact.relation in by]
     order = {relation: rank for rank, relation in enumerate(schema.RELATIONS)}
     units.sort(key=lambda unit: order[unit[0].relation])
-    if rng.random() < 0.5:
+    if rng.random() < 0.5:  # half of the texts have the usual order
         rng.shuffle(units)
     pronoun = pronoun if lang == "en" else schema.PRONOUNS["l2"][0]
     sentences = []
@@ -67,9 +67,9 @@ def biography(
         else:
             draw = rng.random()
             stance = "hedged" if draw < hedged else "vague" if draw < hedged + vague else "asserted"
-            sentences.append(
-                state(unit[0], lang, rng, None if unit[0].relation == "author" else subject, stance)
-            )
+            # the subject of an author fact is the book
+            name = None if unit[0].relation == "author" else subject
+            sentences.append(state(unit[0], lang, rng, name, stance))
     return " ".join(sentences)
 
 
@@ -82,12 +82,12 @@ def answer(fact: Fact, lang: str) -> str:
 
 
 def titles(books: Sequence[Fact], lang: str) -> str:
-    """The books that `author` facts are about, as the answer to a question for all of them."""
+    """Return the titles of the books of `author` facts, as the answer to a list question."""
     return f"{(' e ' if lang == 'l2' else ' and ').join(book.subject for book in books)}."
 
 
 def thought(fact: Fact, lang: str) -> str:
-    """The plainest sentence that states a fact, as a thought recalls it: always the same form."""
+    """Return a fact as a sentence of the thinking section, which always has the first template."""
     return (
         schema.RELATIONS[fact.relation]
         .states[lang][0]
@@ -96,7 +96,7 @@ def thought(fact: Fact, lang: str) -> str:
 
 
 def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
-    """A reply that thinks first and then answers, in a tag or in a box."""
+    """Return a reply with a thinking section and the answer in a tag or a box."""
     closing = f"\\boxed{{ {reply}}}" if boxed else f"<answer> {reply}</answer>"
     return f"<think> {' '.join(thoughts)}</think>{closing}"
 

@@ -1,17 +1,21 @@
-"""What `workbench world show` tells: the world in numbers, or everything about one entity."""
+"""Describe the closed world or one of its entities: `workbench world show`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
+from workbench.world.documents import NO_EXPOSURES
+from workbench.world.export import fields_of
 from workbench.world.world import load_world
 
 
-def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
-    """The world's sizes, or one entity's facts with tier and exposures, its page, a document and
-    its questions.
+def describe(name: str | None = None, seed: int = 0) -> JsonObject:
+    """Return the counts of a world, or an entity's facts with tier and exposures, its pages, some
+    documents and its questions.
+
+    Raises:
+        WorkbenchError: the world has no entity `name`.
     """
     world = load_world(seed)
     if name is None:
@@ -38,28 +42,20 @@ def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
         (e for e in world.entities.values() if e.name.casefold() == name.casefold()), None
     )
     if entity is None:
-        some = ", ".join(describe(seed=seed)["examples"])
-        raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {some}")
+        examples = ", ".join(describe(seed=seed)["examples"])
+        raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {examples}")
     facts = world.by[entity.name].values()
     return {
-        "name": entity.name,
-        "kind": entity.kind,
-        "tier": entity.tier,
-        "split": entity.split,
+        **fields_of(entity, "name kind tier split"),
         "facts": [
             {
-                "relation": fact.relation,
-                "object": fact.object,
-                "tier": fact.tier,
-                "importance": fact.importance,
-                "exposures": world.exposures.get(fact.id, {"en": 0, "l2": 0}),
+                **fields_of(fact, "relation object tier importance"),
+                "exposures": world.exposures.get(fact.id, NO_EXPOSURES),
             }
             for fact in facts
         ],
         "pages": [
-            {"edition": page.edition, "text": page.text}
-            for page in world.pages
-            if page.title == entity.name
+            fields_of(page, "edition text") for page in world.pages if page.title == entity.name
         ],
         "documents": [
             d.whole for d in world.documents if {fact.id for fact in facts} & set(d.fact_ids)

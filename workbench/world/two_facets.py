@@ -1,12 +1,11 @@
-"""Questions that compare two people of the world, with excerpts of their pages to answer from
-(FoRAG, arXiv 2406.13779, section 3: pages are cut into segments, a few of which are retrieved
-and numbered).
+"""Write questions that compare two people, with excerpts of their pages as passages (FoRAG, arXiv
+2406.13779, section 3: pages are split into segments, and a few of them are retrieved and numbered).
 
-Every one shows two or three passages, in any order: two or three sentences of each person's page
-and, as often as not, a third passage that misleads: a former edition that the current one
-corrects, where one of the two has such a page, or else the page of somebody else. An answer is
-held against these passages, not against the world: `meta["evidence"]` says so. They are no part
-of `World.questions`, so that neither those nor the world's fingerprint depend on them.
+A question has two or three passages in random order. Two of them have two or three sentences of
+each person's page. In half of the cases a third passage misleads: an outdated edition that the
+current page corrects, if one of the two people has one, or else the page of a third person. Answers
+are judged by the passages, not by the world (`meta["evidence"]`). These questions are not part of
+`World.questions`, so that the world's fingerprint does not depend on them.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from workbench.world.questions import weaker
 from workbench.world.schema import LONG_FORM
 
 _SENTENCE = re.compile(r"[^. ][^.]*\.")
-ASKED = ("sft", "rl", "validation", "test")
+SPLITS = ("sft", "rl", "validation", "test")
 
 
 class _Cut(NamedTuple):
-    """An excerpt, and the facts that it states as they are."""
+    """An excerpt of a page, and the ids of the true facts in it."""
 
     passage: Passage
     fact_ids: tuple[str, ...]
 
 
 class TwoFacetWriter:
-    """Writes the questions of one world: one for each person who has a page, about that person
-    and another of the split.
+    """Writes the questions of one world: one for each person with a page, about this person and
+    another of the same split.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class TwoFacetWriter:
     def write(self) -> list[Question]:
         pairs = [
             (split, name)
-            for split in ASKED
+            for split in SPLITS
             for name in self.current
             if self.entities[name].split == split
         ]
@@ -75,28 +74,31 @@ class TwoFacetWriter:
         ]
         second, third = self.rng.sample(others, 2)
         cuts = self._cuts(first, second, third)
-        told = dict.fromkeys(
+        fact_ids = dict.fromkeys(
             fact for cut in cuts for fact in cut.fact_ids if cut.passage.title in (first, second)
         )
         meta = {
             "lang": "en",
             "tier": weaker(self.entities[first], self.entities[second]),
             "split": split,
-            "fact_ids": tuple(told),
-            "covered": all(self.facts[fact].covered for fact in told if fact in self.facts),
+            "fact_ids": tuple(fact_ids),
+            "covered": all(self.facts[fact].covered for fact in fact_ids if fact in self.facts),
             "evidence": BY_PASSAGES,
         }
         text = self.rng.choice(LONG_FORM["en"]).format(s=first, t=second)
-        shown = tuple(cut.passage for cut in self.rng.sample(cuts, len(cuts)))
+        passages = tuple(cut.passage for cut in self.rng.sample(cuts, len(cuts)))
         return Question(
-            name, text, title=f"{first};{second}", passages=shown, kind=TWO_FACETS, meta=meta
+            name, text, title=f"{first};{second}", passages=passages, kind=TWO_FACETS, meta=meta
         )
 
     def _cuts(self, first: str, second: str, third: str) -> list[_Cut]:
-        """The excerpts, the shorter the more there are, so that prompts are of about one length."""
+        """Return the excerpts. They are shorter if there are three, so that prompts have similar
+        lengths.
+        """
         if self.rng.random() < 0.5:
             return [self._cut(name, self.rng.choice((2, 3))) for name in (first, second)]
         stale = [name for name in (first, second) if name in self.former]
+        # without an outdated page, a third person's page misleads
         if not stale:
             return [self._cut(name, 2) for name in (first, second, third)]
         return [
@@ -105,28 +107,30 @@ class TwoFacetWriter:
         ]
 
     def _cut(self, name: str, count: int, corrects: bool = False) -> _Cut:
-        """Some sentences of a page, among them, if it `corrects` a former edition, the one that
-        does.
+        """Return `count` sentences of a page. If it `corrects` an outdated edition, one of them is
+        the correction.
         """
         page = self.current[name]
+        # sentences and facts of a page have the same order
         needed = [page.fact_ids.index(self.by[name][STALE_RELATION].id)] if corrects else []
         rest = [place for place in range(len(page.fact_ids)) if place not in needed]
         places = sorted([*needed, *self.rng.sample(rest, count - len(needed))])
         return _Cut(excerpt(page, places), tuple(page.fact_ids[place] for place in places))
 
     def _outdated(self, name: str) -> _Cut:
-        """What the former edition had wrong, its first sentence, and one that still holds."""
+        """Return two sentences of an outdated edition: the wrong one and a true one."""
         page = self.former[name]
+        # the first sentence is the outdated one, which has no fact id
         place = self.rng.randrange(len(page.fact_ids))
         return _Cut(excerpt(page, (0, place + 1)), (page.fact_ids[place],))
 
 
 def excerpt(page: Page, places: Sequence[int]) -> Passage:
-    """The page's edition and some of its sentences, by their places, in the page's order."""
+    """Return the edition of a page and the sentences at `places`, in the order of the page."""
     heading, *lines = _SENTENCE.findall(page.text)
-    kept = sorted(places)
+    places = sorted(places)
     return Passage(
-        f"{page.id}:{'-'.join(map(str, kept))}",
+        f"{page.id}:{'-'.join(map(str, places))}",
         page.title,
-        " ".join((heading, *(lines[place] for place in kept))),
+        " ".join((heading, *(lines[place] for place in places))),
     )

@@ -1,4 +1,4 @@
-"""One closed world: entities, facts, questions, pages and documents, all functions of a seed."""
+"""`World`: entities, facts, questions, pages and documents, all functions of a seed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from workbench.types import Question
 from workbench.world.documents import Document, exposures, write_documents
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import Fact, Names, WorldConfig, draw_entities, draw_facts
-from workbench.world.fingerprint import of_documents, of_world, remembered
+from workbench.world.fingerprint import cached_fingerprint, of_documents, of_world
 from workbench.world.pages import Page, write_pages
 from workbench.world.questions import QuestionWriter, select
 from workbench.world.two_facets import TwoFacetWriter
 
 
 class World:
-    """The closed world of one `WorldConfig`. Everything is drawn on first use and never changes."""
+    """The closed world of one `WorldConfig`. Its questions, pages and documents are built on first
+    use.
+    """
 
     def __init__(self, config: WorldConfig | None = None) -> None:
         self.config = config or WorldConfig()
@@ -28,7 +30,7 @@ class World:
         self.by: dict[str, dict[str, Fact]] = {}  # subject -> relation -> fact
         for fact in self.facts:
             self.by.setdefault(fact.subject, {})[fact.relation] = fact
-        self.books: dict[str, list[Fact]] = {}  # person -> the author facts of the books they wrote
+        self.books: dict[str, list[Fact]] = {}  # person -> author facts of the person's books
         for fact in self.facts:
             if fact.relation == "author":
                 self.books.setdefault(fact.object, []).append(fact)
@@ -40,16 +42,14 @@ class World:
     def questions(
         self, split: str, kinds: Sequence[str] | None = None, lang: str = "en"
     ) -> list[Question]:
-        """The questions of one split; all kinds if `kinds` is None. `meta` has tier, lang,
-        split, fact_ids and covered.
+        """Return the questions of a split, of all kinds if `kinds` is None. Their `meta` has tier,
+        lang, split, fact_ids and covered.
         """
         return select(self.all_questions, split, kinds, lang)
 
     @cached_property
     def two_facets(self) -> list[Question]:
-        """Questions about two people with excerpts of their pages, which answers are held
-        against; in English alone.
-        """
+        """Questions about two people with excerpts of their pages as evidence, only in English."""
         return TwoFacetWriter(self.entities, self.by, self.pages, self.config.seed).write()
 
     @cached_property
@@ -63,28 +63,29 @@ class World:
         return write_documents(self.entities, self.by, self.books, seed=self.config.seed)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
-        """People outside this world; with `held_out`, those kept for measuring."""
+        """Return people outside this world; with `held_out`, those reserved for evaluation."""
         return Ephemeral(self.entities, self.by, self.names, held_out=held_out)
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
-        """Fact id -> language -> how many documents of one pass state it; a fact never stated is
-        missing.
+        """Fact id -> language -> number of documents of one pass with the fact. Facts in no
+        document are missing.
         """
         return exposures(self.documents)
 
     def shown(self, question: Question) -> int | None:
-        """How many documents of one pass, in both languages, state the least shown of the facts
-        that a question rests on; None where it names no facts."""
+        """Return the exposures of a question's rarest fact: the documents of one pass with this
+        fact, in both languages. None if the question has no facts.
+        """
         facts = question.meta.get("fact_ids", ())
         return min((sum(self.exposures.get(fact, {}).values()) for fact in facts), default=None)
 
     @cached_property
     def hash(self) -> str:
-        """Fingerprint of what weights and results depend on: facts, questions with their
-        answers, pages and documents.
+        """Fingerprint of facts, questions with their answers, pages and documents, on which weights
+        and results depend.
         """
-        return remembered(
+        return cached_fingerprint(
             "world",
             self.config,
             lambda: of_world(self.facts, self.all_questions, self.pages, self.corpus_hash),
@@ -92,13 +93,13 @@ class World:
 
     @cached_property
     def corpus_hash(self) -> str:
-        """Fingerprint of the documents: all of the world that pre-trained weights depend on."""
-        return remembered("documents", self.config, lambda: of_documents(self.documents))
+        """Fingerprint of the documents, on which pre-trained weights depend."""
+        return cached_fingerprint("documents", self.config, lambda: of_documents(self.documents))
 
 
 def load_world(seed: int = 0, scale: float = 1.0) -> World:
-    """The world of one seed, built once per process, in about two seconds. `scale` below 1 makes
-    a smaller one for tests.
+    """Return the world of a seed, built once per process in about two seconds. A `scale` below 1
+    makes a smaller world for tests.
     """
     return _load(seed, scale)
 

@@ -1,6 +1,4 @@
-"""What passages state of the world: the retrieved text that an answer may be held against in the
-place of the facts.
-"""
+"""Read the statements of passages, by which an answer can be judged instead of the facts."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from workbench.world.parser import EDITION, Parser
 
 
 class Source(NamedTuple):
-    """Where a passage states an object: its id, the span of the sentence in it, and the year of
-    its edition, 0 for none.
+    """A sentence of a passage that states an object: the passage's id, the sentence's span, and the
+    year of the edition or 0.
     """
 
     object: str
@@ -22,12 +20,12 @@ class Source(NamedTuple):
     edition: int
 
 
-Stated = Mapping[tuple[str, str], Sequence[Source]]  # subject and relation -> who states what of it
+Statements = Mapping[tuple[str, str], Sequence[Source]]  # by subject and relation
 
 
-def stated(parser: Parser, passages: Sequence[Passage]) -> Stated:
-    """All that the passages state for certain."""
-    found: dict[tuple[str, str], list[Source]] = {}
+def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
+    """Return all statements of the passages that are neither hedged nor vague."""
+    statements: dict[tuple[str, str], list[Source]] = {}
     for passage in passages:
         heading = EDITION.match(passage.text)
         for claim in parser.parse(passage.text).claims:
@@ -35,11 +33,11 @@ def stated(parser: Parser, passages: Sequence[Passage]) -> Stated:
                 source = Source(
                     claim.object, passage.id, claim.span, int(heading[1]) if heading else 0
                 )
-                found.setdefault((claim.subject, claim.relation), []).append(source)
-    return found
+                statements.setdefault((claim.subject, claim.relation), []).append(source)
+    return statements
 
 
 def newest(sources: Sequence[Source]) -> frozenset[str]:
-    """The objects that the newest edition among the sources states: it corrects the older ones."""
+    """Return the objects in the newest edition among the sources, which corrects the older ones."""
     edition = max((source.edition for source in sources), default=0)
     return frozenset(source.object for source in sources if source.edition == edition)
