@@ -89,7 +89,8 @@ def local_facts(
         for (number, claim), retrieved, verdict in zip(
             numbered_claims, passages, preset, strict=True
         ):
-            if verdict is None and not isinstance(retrieved, Failure):
+            if verdict is None:
+                assert not isinstance(retrieved, Failure)  # else the verdict is preset
                 verdict = _verdict(verifier, claim, retrieved, next(checks), unsupported)
                 if is_hedged(*batch[number], claim):
                     label = str(verdict.label)

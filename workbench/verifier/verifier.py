@@ -92,12 +92,12 @@ class Verifier:
         model: torch.nn.Module,
         settings: Settings = Settings(),
         name: str = "local",
-        preprocess: Callable[[str], str] = strip_instructions,
-        object_to: Callable[[str, Mentions], list[Objection]] = objections,
         encoder: Encoder | None = None,
     ) -> None:
         self.model, self.settings, self.name = model, settings, name
-        self.preprocess, self.object_to = preprocess, object_to
+        # benchmarks replace these two, to measure their effect
+        self.preprocess: Callable[[str], str] = strip_instructions
+        self.object_to: Callable[[str, Mentions], list[Objection]] = objections
         self.encoder = encoder or Encoder(settings.max_length)
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
@@ -135,9 +135,7 @@ class Verifier:
         """Check one claim against its passages; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
-    def check_all(
-        self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32
-    ) -> list[Entailment]:
+    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]]) -> list[Entailment]:
         """Check each claim against its own passages, all in one run.
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
@@ -157,7 +155,7 @@ class Verifier:
             for (claim, _), own_windows in zip(claims, claim_windows, strict=True)
             for window in own_windows
         ]
-        triples = iter(self.predict(pairs, batch))
+        triples = iter(self.predict(pairs))
         checks = [
             self._pool(own_windows, [next(triples) for _ in own_windows])
             for own_windows in claim_windows
