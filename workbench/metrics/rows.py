@@ -150,13 +150,13 @@ def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )
-    chosen = [
+    counted = [
         claim
         for claim in stored.get("claims") or ()
         if not sections or claim.get("section", "body") in sections
     ]
     verdicts = stored.get("verdicts") or ()
-    claims = [_claim(claim, position, verdicts) for position, claim in enumerate(chosen)]
+    claims = [_claim(claim, position, verdicts) for position, claim in enumerate(counted)]
     outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
     if outcome is None:
         abstains = is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
@@ -257,10 +257,10 @@ def _token_confidence(stored: JsonMapping) -> float | None:
         for logprob, (low, high) in zip(logprobs, offsets, strict=True)
         if low < end and high > start
     ]
-    chosen = within or logprobs
-    if not all(logprob <= 0 for logprob in chosen):  # NaN, or not a log-probability
+    used = within or logprobs
+    if not all(logprob <= 0 for logprob in used):  # NaN, or not a log-probability
         return None
-    return sum(map(math.exp, chosen)) / len(chosen)
+    return sum(map(math.exp, used)) / len(used)
 
 
 def share(part: float, whole: int) -> float | None:
@@ -269,4 +269,5 @@ def share(part: float, whole: int) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float | None:
+    """Return the mean, or None without values."""
     return share(sum(values), len(values))

@@ -178,6 +178,7 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
     A claim that cannot be parsed is a failure only if neither the question nor another claim is
     about this world.
     """
+    # the topic resolves pronouns at the start of a claim
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
     relevance = _Relevance(oracle, response.question, topic)
     parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
@@ -231,6 +232,7 @@ class _Relevance:
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
+        # the object None is the content of a vague claim
         self.stated |= facts | {(*fact[:3], None) for fact in facts}
         self.reached |= {
             p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
@@ -289,7 +291,7 @@ def _claims(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[
     expected = [parsed for item in items for parsed in _states(oracle, item, question)]
     for claim in filter(in_answer(response), extraction.claims):
         stated = _states(oracle, claim.text, question)
-        # a vague or unparsable claim states no item
+        # a vague or unparsable claim does not state an item
         label = _compare(stated, expected) if stated else "missing"
         yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 

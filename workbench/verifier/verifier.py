@@ -31,8 +31,8 @@ OBJECTION_CAP = 0.7
 NEAR = 0.1  # within this distance of the threshold, about half of the `correct` labels are right
 # How the probabilities of several windows become one p(support) and p(contradict).
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
-    "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
-    "max": lambda triples: (max(one[0] for one in triples), max(one[1] for one in triples)),
+    "decisive": lambda triples: max(triples, key=lambda triple: max(triple[:2]))[:2],
+    "max": lambda triples: (max(t[0] for t in triples), max(t[1] for t in triples)),
 }
 
 

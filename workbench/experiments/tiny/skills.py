@@ -107,9 +107,11 @@ class SkillWriter:
         """Return a new question with passages.
 
         Args:
-            kind: "one" passage; "several" passages about different people; "who", sentences that
-                differ only in name and value; "stale", two editions of which the newer is right; or
-                "none", any of these without the answer.
+            kind: layout of the passages.
+                "one" is one passage, "several" are passages about different people.
+                "who" has sentences that differ only in the name and the value.
+                "stale" has two editions of a page, of which the newer is correct.
+                "none" is any of these layouts without the answer.
             lang: "en" or "l2".
         """
         drawn = self.rng.choice(("one", "several", "who", "stale")) if kind == "none" else kind
