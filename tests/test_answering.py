@@ -213,7 +213,7 @@ def test_without_passages_no_answer_is_generated(cli: Cli) -> None:
         ),
         (["Who?", "--policy", "no/such/policy"], "no policy folder 'no/such/policy'"),
         (["Who?", "--mode", "text"], "name one with --store NAME"),
-        (["Who?", "--judge-model", "m"], "name one with --judge URL"),
+        (["Who?", "--judge-model", "m"], "add --judge URL"),
         (["Who?", "--judge", "http://127.0.0.1:9", "--judge-model", "m"], "gives no verdict"),
     ],
 )

@@ -57,9 +57,11 @@ class Probed:
     exposures: int | None = None
 
     def count(self, outcome: str | None) -> int:
+        """Return the number of samples with an outcome."""
         return sum(sample.outcome == outcome for sample in self.samples)
 
     def first(self, k: int) -> Probed:
+        """Return the question with its first k samples only."""
         return Probed(self.question_id, self.samples[:k], self.exposures)
 
     @property
@@ -111,6 +113,7 @@ class Probed:
 
     @staticmethod
     def from_row(row: JsonMapping) -> Probed:
+        """Read the stored form of `to_row`."""
         distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
         samples = tuple(distinct[index] for index in row["drawn"])
         return Probed(row["question_id"], samples, row["exposures"])

@@ -56,11 +56,12 @@ def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
     if not n:
         return []
     ends = [*answers.starts[1:], n]
-    chosen = {ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)}
+    # at most `points` of the ends, evenly spaced, the first and the last included
+    coverages = {ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)}
     wrong = [0, *accumulate(not right for right in answers.right)]
     return [
         {"coverage": k / n, "risk": wrong[k] / k, "threshold": answers.confidences[k - 1]}
-        for k in sorted(chosen)
+        for k in sorted(coverages)
     ]
 
 

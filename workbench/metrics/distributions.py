@@ -20,10 +20,12 @@ COUNTS = ("all", "correct", "wrong")
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with judged claims: neither refused nor failed."""
     return [row for row in rows if row.state == "scored"]
 
 
 def bin_of(accuracy: float, bins: int) -> int:
+    """Return the index of the bin of an accuracy."""
     # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
     return min(int(accuracy * bins + 1e-9), bins - 1)
 

@@ -25,14 +25,14 @@ need facts are null.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
 from workbench.metrics.rows import Row, each_row, file_of, reduce_row, share
 from workbench.runs.store import QUESTIONS, read_questions
 from workbench.types import SUPPORTED, JsonMapping, JsonObject
-from workbench.world.parser import Parsed, parser_of
+from workbench.world.parser import Parsed, Parser, parser_of
 from workbench.world.world import World, load_world
 
 ANSWERED = ("answer", "body")
@@ -46,7 +46,6 @@ SHARES: Mapping[str, tuple[str, str]] = {
     "beside": ("off_question", "after_facts_known"),  # known: the facts of the question
 }
 
-Parse = Callable[[str], Sequence[Parsed]]  # a claim's text -> the facts that it states
 Fact = tuple[str, str]  # a subject and a relation
 
 
@@ -68,12 +67,9 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)
 
-    def parse(text: str) -> Sequence[Parsed]:
-        return parser.parse(text).claims
-
     def read(stored: JsonMapping) -> tuple[int | None, Counter[str]]:
         facts = question_facts.get(str(stored.get("question_id", "")))
-        return stored.get("step"), count(stored, parse, facts)
+        return stored.get("step"), count(stored, parser, facts)
 
     steps: dict[int | None, Counter[str]] = {}
     for step, counts in each_row(file, read):
@@ -102,13 +98,13 @@ def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]
 
 
 def count(
-    stored: JsonMapping, parse: Parse, question_facts: frozenset[Fact] | None
+    stored: JsonMapping, parser: Parser, question_facts: frozenset[Fact] | None
 ) -> Counter[str]:
     """Return the counts of `SHARES` in one stored row.
 
     Args:
         stored: a row of feedback.
-        parse: returns the facts that the text of a claim states.
+        parser: reads the facts that claims state.
         question_facts: the facts that the question asks for, if known.
     """
     answer, thinking = reduce_row(stored, ANSWERED), reduce_row(stored, ("think",))
@@ -116,13 +112,13 @@ def count(
         return Counter(left_out=1)
     counts = Counter(n=1, extracted=int(answer.extracted))
     if answer.state == "scored":
-        counts.update(_answer_counts(answer, _claims(stored, ANSWERED), parse))
+        counts.update(_answer_counts(answer, _claims(stored, ANSWERED), parser))
     if answer.state == "abstained" and any(label in SUPPORTED for label in thinking.labels):
         counts["after_facts"] += 1
         if question_facts:
-            thoughts = [parse(claim["text"]) for claim in _claims(stored, ("think",))]
+            thoughts = chain.from_iterable(_stated(_claims(stored, ("think",)), parser))
             counts["after_facts_known"] += 1
-            counts["off_question"] += not question_facts & _facts(chain.from_iterable(thoughts))
+            counts["off_question"] += not question_facts & _facts(thoughts)
     return counts
 
 
@@ -134,8 +130,13 @@ def _facts(stated: Iterable[Parsed]) -> set[Fact]:
     return {(parsed.subject, parsed.relation) for parsed in stated}
 
 
-def _answer_counts(row: Row, claims: Sequence[JsonMapping], parse: Parse) -> Counter[str]:
-    stated = [parse(claim["text"]) for claim in claims]
+def _stated(claims: Sequence[JsonMapping], parser: Parser) -> list[Sequence[Parsed]]:
+    """Return the facts that each claim states."""
+    return [parser.parse(claim["text"]).claims for claim in claims]
+
+
+def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> Counter[str]:
+    stated = _stated(claims, parser)
     claims_of = Counter(fact for parsed in stated for fact in _facts(parsed))
     # a claim without a sentence counts as a sentence of its own
     sentences = {

@@ -65,9 +65,9 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
     The order in the files does not matter, and the answers need not be judged.
 
     Raises:
-        WorkbenchError: `other` is missing or the same file, a file is not feedback, the text of a
-        question is not known, no answers can be paired, or the pairs are from several training
-        steps, which are as many policies.
+        WorkbenchError: `other` is missing or the same file; a file is not feedback; the text of a
+            question is not known; no answers can be paired; or the pairs are from several training
+            steps, which are several policies.
     """
     if other is None:
         raise WorkbenchError(

@@ -150,17 +150,20 @@ def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )
-    chosen = [
+    counted = [
         claim
         for claim in stored.get("claims") or ()
         if not sections or claim.get("section", "body") in sections
     ]
     verdicts = stored.get("verdicts") or ()
-    claims = [_claim(claim, position, verdicts) for position, claim in enumerate(chosen)]
+    claims = [_claim(claim, position, verdicts) for position, claim in enumerate(counted)]
     outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
-    # if only the thinking counts, a refusal in the answer does not change it
-    refuses = set(sections) != {"think"} and _refuses(stored, outcome)
-    state = _state(stored, claims, refuses)
+    if outcome is None:
+        abstains = is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
+    else:
+        abstains = outcome == "uncertain"
+    # if only the thinking counts, an abstention in the answer does not change it
+    state = _state(stored, claims, abstains and set(sections) != {"think"})
     scored = claims if state == "scored" else []
     return Row(
         id=str(stored.get("id", "")),
@@ -224,22 +227,16 @@ def _outcome(stored: JsonMapping, verdicts: Sequence[JsonMapping]) -> tuple[str 
     return None, broken, lacking and not broken
 
 
-def _state(stored: JsonMapping, claims: Sequence[_Claim], refuses: bool) -> str:
+def _state(stored: JsonMapping, claims: Sequence[_Claim], abstains: bool) -> str:
     if not judged(stored):
         return "not_judged"
     if stored.get("error") or any(claim.broken for claim in claims):
         return "failed"
-    if refuses:
+    if abstains:
         return "abstained"
     if any(claim.label is None for claim in claims):
         return "unverified"
     return "scored" if claims else "no_claims"
-
-
-def _refuses(stored: JsonMapping, outcome: str | None) -> bool:
-    if outcome is None:
-        return is_abstention(stored.get("response") or "", prefill=stored.get("prefill") or "")
-    return outcome == "uncertain"
 
 
 def _token_confidence(stored: JsonMapping) -> float | None:
@@ -260,10 +257,10 @@ def _token_confidence(stored: JsonMapping) -> float | None:
         for logprob, (low, high) in zip(logprobs, offsets, strict=True)
         if low < end and high > start
     ]
-    chosen = within or logprobs
-    if not all(logprob <= 0 for logprob in chosen):  # NaN, or not a log-probability
+    used = within or logprobs
+    if not all(logprob <= 0 for logprob in used):  # NaN, or not a log-probability
         return None
-    return sum(map(math.exp, chosen)) / len(chosen)
+    return sum(map(math.exp, used)) / len(used)
 
 
 def share(part: float, whole: int) -> float | None:
@@ -272,4 +269,5 @@ def share(part: float, whole: int) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float | None:
+    """Return the mean, or None without values."""
     return share(sum(values), len(values))

@@ -47,8 +47,9 @@ def retrieve(
     question's title. All claims share one search. A missing page is a failure. A claim that shares
     no word with any page gets an empty list: the cause is the claim, not the search.
     """
-    unlinked = [pair for pair in pairs if not pair[0].question.passages]
-    results = iter(_search(search, unlinked, k) if search and unlinked else ())
+    # one search for all claims, since a search may be a request to a server
+    without_own = [pair for pair in pairs if not pair[0].question.passages]
+    results = iter(_search(search, without_own, k) if search and without_own else ())
     passages: list[Sequence[Passage] | Failure] = []
     for response, claim in pairs:
         own = tuple(response.question.passages)
@@ -96,6 +97,7 @@ def _search(
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
+    # with a title, no result means that the page is missing, whatever the claim says
     return [
         passages
         or ([] if title is None else _no_passages(f"there is no page with the title '{title}'"))
@@ -112,6 +114,7 @@ def _no_passages(message: str) -> Failure:
     return Failure("retrieve", "no_passages", message)
 
 
+# a CJK character counts as a word, since the text has no spaces between words
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 )

@@ -97,6 +97,7 @@ def facts(
             verdict = _labelled(verdict, _read("verify", replies[number, claim.id]))
             if not (label := verdict.label):
                 return verdict
+            # the judge reads the bare claim, so hedging is decided by a rule
             label = HEDGED.get(label, label) if is_hedged(response, extraction, claim) else label
             return replace(verdict, label=label, evidence=cite(claim.text, own))
 
@@ -105,6 +106,7 @@ def facts(
             verdicts = [fact(number, claim) for claim in claims]
             if informativeness and claims:
                 ratings = _read("inform", replies[number, None], len(claims))
+                # a failed rating has its own verdict, so that the labels stay usable
                 if isinstance(ratings, Failure):
                     verdicts.append(Verdict("response", "informativeness", by=by, error=ratings))
                 else:
@@ -187,6 +189,7 @@ def _compare(
     return verify
 
 
+# a clause may make a claim although the whole sentence does not ("Okay, she was born in Paris")
 _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 

@@ -79,6 +79,7 @@ def local_facts(
             for claim, retrieved, verdict in zip(claims, passages, preset, strict=True)
             if verdict is None and not isinstance(retrieved, Failure)
         ]
+        # one batch for all claims: the verifier sorts pairs by length
         checks = iter(verifier.check_all(pairs))
         ratings = [
             informativeness(extraction.claims, response.question.text)
@@ -89,7 +90,8 @@ def local_facts(
         for (number, claim), retrieved, verdict in zip(
             numbered_claims, passages, preset, strict=True
         ):
-            if verdict is None and not isinstance(retrieved, Failure):
+            if verdict is None:
+                assert not isinstance(retrieved, Failure)  # else the verdict is preset
                 verdict = _verdict(verifier, claim, retrieved, next(checks), unsupported)
                 if is_hedged(*batch[number], claim):
                     label = str(verdict.label)
@@ -179,7 +181,7 @@ def _verdict(
     remarks: list[JsonMapping] = [
         {OBJECTION: kind, "text": text} for kind, text in check.objections
     ]
-    if not remarks and verifier.is_close(check):
+    if not remarks and verifier.is_close(check):  # an objection says more than a close call
         remarks = [{THRESHOLD: verifier.settings.support}]
     return Verdict(
         f"claim:{claim.id}",

@@ -75,7 +75,7 @@ def world_reasoning(world: World) -> Verify:
     *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good. The reasoning of
     an abstention is poor (TruthRL, arXiv 2509.25760, table 8).
     """
-    return _each_row(world, lambda *row: (_reasoning(*row),))
+    return _each_row(world, _reasoning)
 
 
 def world_boundary(world: World) -> Verify:
@@ -84,9 +84,7 @@ def world_boundary(world: World) -> Verify:
     A question is out of knowledge if no document of the world states a fact that it needs. For
     policies trained on these documents, this is the exact reference for the labels of a probe.
     """
-    return _each_row(
-        world, lambda oracle, response, _: (_boundary(oracle.world, response.question),)
-    )
+    return _each_row(world, _boundary)
 
 
 def _each_row(
@@ -180,6 +178,7 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
     A claim that cannot be parsed is a failure only if neither the question nor another claim is
     about this world.
     """
+    # the topic resolves pronouns at the start of a claim
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
     relevance = _Relevance(oracle, response.question, topic)
     parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
@@ -233,6 +232,7 @@ class _Relevance:
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
+        # the object None is the content of a vague claim
         self.stated |= facts | {(*fact[:3], None) for fact in facts}
         self.reached |= {
             p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
@@ -267,7 +267,7 @@ def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
         }
         right = "consistent" if objects == {fact.object} else "contradictory"
         labels.add(right if objects else "missing")
-    return next(label for label in ("contradictory", "missing", "consistent") if label in labels)
+    return min(labels, key=("contradictory", "missing", "consistent").index)
 
 
 def _items(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict]:
@@ -291,12 +291,12 @@ def _claims(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[
     expected = [parsed for item in items for parsed in _states(oracle, item, question)]
     for claim in filter(in_answer(response), extraction.claims):
         stated = _states(oracle, claim.text, question)
-        # a vague or unparsable claim states no item
+        # a vague or unparsable claim does not state an item
         label = _compare(stated, expected) if stated else "missing"
         yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
 
-def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdict:
+def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     verdict = Verdict("reasoning", "reasoning", by="world")
     thought = {f"claim:{claim.id}" for claim in extraction.claims if claim.section == "think"}
     judged = [v for v in _facts(oracle, response, extraction) if v.target in thought]
@@ -304,22 +304,23 @@ def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdic
         v for v in (*extraction.verdicts, *judged) if v.target in thought and v.aspect == "fact"
     ]
     if error := extraction.error or next((v.error for v in facts if v.error), None):
-        return replace(verdict, error=error)
+        yield replace(verdict, error=error)
+        return
     # repeated or off-subject claims
     useless = {v.target for v in judged if v.aspect == "subject"}
     helps = any(v.label in SUPPORTED and v.target not in useless for v in judged)
     abstains = is_abstention(response.text, prefill=response.prefill)
     good = helps and all(v.label not in REFUTED for v in facts) and not abstains
-    return replace(verdict, label="good" if good else "poor")
+    yield replace(verdict, label="good" if good else "poor")
 
 
-def _boundary(world: World, question: Question) -> Verdict:
+def _boundary(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict]:
+    world, question = oracle.world, response.question
     verdict = Verdict("response", "out_of_knowledge", by="world")
     known = _questions_by_text(world).get(_plain(question.text))
     exposures = world.shown(known) if known else None
     if exposures is None:
-        message = (
-            f"question '{question.id}' is not part of the closed world: no exposures are known"
-        )
-        return replace(verdict, error=Failure("verify", "not_probed", message))
-    return replace(verdict, label=KNOWLEDGE[0] if exposures else KNOWLEDGE[1])
+        message = f"question '{question.id}' is not part of the closed world: unknown exposures"
+        yield replace(verdict, error=Failure("verify", "not_probed", message))
+    else:
+        yield replace(verdict, label=KNOWLEDGE[0] if exposures else KNOWLEDGE[1])

@@ -41,43 +41,40 @@ INSTRUCTIONS = (
 
 # Instructions inside the claim's own sentence: a random phrase per group, so that the model cannot
 # memorise a wording.
-TEXTS = ("text", "document", "source", "article", "material above", "page")
-LABEL_WORDS = ("true", "false", "verified", "unsupported", "right")
-EMBEDDED: tuple[tuple[tuple[str, ...], ...], ...] = (
-    (
-        (", as the ", ", and the ", ", which the "),
-        TEXTS,
-        (" ", " clearly ", " itself ", " expressly "),
-        ("says", "shows", "states", "proves", "backs", "denies", "disproves"),
-    ),
-    (
+TEXTS = "text|document|source|article|material above|page"
+EMBEDDED = [
+    [words.split("|") for words in groups]
+    for groups in (
         (
-            ", and you must ",
-            ", so please ",
-            ", which you are to ",
-            "; the checker should ",
-            ", so the judge will ",
+            ", as the |, and the |, which the ",
+            TEXTS,
+            " | clearly | itself | expressly ",
+            "says|shows|states|proves|backs|denies|disproves",
         ),
-        ("mark", "rate", "report", "grade", "count"),
-        (" it as ", " this as ", " it "),
-        LABEL_WORDS,
-    ),
-    (
-        (" (", " [", ", ", " – "),
-        ("checked", "verified", "refuted", "known to be true", "rated accurate"),
-        (")", "]", ""),
-    ),
-    (
-        (", regardless of what the ", ", no matter what the ", ", whatever the "),
-        TEXTS,
-        (" says", " seems to say", " contains"),
-    ),
-    (
-        (", a ", ", by now a "),
-        ("proven", "well-documented", "disproven", "generally accepted"),
-        (" fact", " statement"),
-    ),
-)
+        (
+            ", and you must |, so please |, which you are to |; the checker should "
+            "|, so the judge will ",
+            "mark|rate|report|grade|count",
+            " it as | this as | it ",
+            "true|false|verified|unsupported|right",
+        ),
+        (
+            " (| [|, | – ",
+            "checked|verified|refuted|known to be true|rated accurate",
+            ")|]|",
+        ),
+        (
+            ", regardless of what the |, no matter what the |, whatever the ",
+            TEXTS,
+            " says| seems to say| contains",
+        ),
+        (
+            ", a |, by now a ",
+            "proven|well-documented|disproven|generally accepted",
+            " fact| statement",
+        ),
+    )
+]
 
 Rule = Callable[[Row, random.Random], Row | None]
 

@@ -69,10 +69,10 @@ def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int
     rows = with_known_labels(read_rows(data), verifier)
     with use_threads(threads):
         settings = calibrate(verifier, rows)
-    fitted = NamedVerifier(verifier.model, verifier.tokenizer, verifier.named, settings)
+    fitted = NamedVerifier(verifier.model, verifier.tokenizer, verifier.classifier, settings)
     card = {
         "settings": asdict(fitted.settings),
-        "named": asdict(verifier.named),
+        "named": asdict(verifier.classifier),
         "told": list(verifier.labels),
         "data": {"data": {"file": data.name, "sha256": sha256(data)}},
         "rows": {"dev": len(rows)},
@@ -98,6 +98,7 @@ def _measured(
 
 
 def sha256(path: Path) -> str:
+    """Return the SHA-256 digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -71,8 +71,8 @@ def _kind(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Named:
-    """A classifier by name."""
+class Classifier:
+    """Origin and class names of a sequence classifier."""
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order
@@ -102,12 +102,12 @@ class NamedVerifier(Verifier):
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerFast,
-        named: Named,
+        classifier: Classifier,
         settings: Settings,
     ) -> None:
-        self.named, self.columns = named, classes_of(named.classes, named.model)
+        self.classifier, self.columns = classifier, classes_of(classifier.classes, classifier.model)
         self.tokenizer = tokenizer
-        super().__init__(model, settings, named.model, encoder=_WordPieces(tokenizer))
+        super().__init__(model, settings, classifier.model, encoder=_WordPieces(tokenizer))
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
@@ -154,8 +154,8 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
     """Load a verifier by name.
 
     Args:
-        name: None for the shipped verifier; a folder written by `workbench verifier train` or
-            `calibrate`; or a sequence classifier as a folder or a name on the hub.
+        name: a folder that `workbench verifier train` or `calibrate` wrote, or a sequence
+            classifier as a folder or a name on the hub. None loads the shipped verifier.
 
     Raises:
         WorkbenchError: there is no such verifier, its classes are not recognised, or its weights
@@ -172,8 +172,8 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
         return load_named(str(folder) if folder.is_dir() else str(name))
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))
-        settings, named = read_settings(card["settings"]), card["named"]
-        model, classes = str(named["model"]), tuple(map(str, named["classes"]))
+        settings, classifier = read_settings(card["settings"]), card["named"]
+        model, classes = str(classifier["model"]), tuple(map(str, classifier["classes"]))
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
             f"{card_path} is not the card of a verifier ({error}): calibrate it again"
@@ -195,7 +195,7 @@ def load_named(
     try:
         config = from_disk_or_hub(AutoConfig.from_pretrained, model)
         names = tuple(classes) or _classes_in(config)
-        named = Named(model, names, getattr(config, "_commit_hash", None) or "")
+        classifier = Classifier(model, names, getattr(config, "_commit_hash", None) or "")
         classes_of(names, model)
         if len(names) != config.num_labels:
             raise WorkbenchError(
@@ -226,7 +226,7 @@ def load_named(
     longest = min(
         LONGEST, tokenizer.model_max_length, getattr(config, "max_position_embeddings", LONGEST) - 2
     )
-    return NamedVerifier(loaded, tokenizer, named, settings or Settings(max_length=longest))
+    return NamedVerifier(loaded, tokenizer, classifier, settings or Settings(max_length=longest))
 
 
 def _classes_in(config: PreTrainedConfig) -> tuple[str, ...]:

@@ -171,9 +171,15 @@ class _Training:
             self.load()
 
     def load(self) -> None:
+        """Restore the state from the checkpoint.
+
+        Raises:
+            WorkbenchError: the checkpoint belongs to other data or settings.
+        """
         import torch
 
         state = torch.load(self.checkpoint, weights_only=True)
+        # with another number of epochs, only a checkpoint before the decay can be continued
         stable = (1 - self.config.decay) * min(self.total, state["total"])
         if state["identity"] != self.fingerprint or (
             state["total"] != self.total and state["step"] > stable

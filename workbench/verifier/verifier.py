@@ -31,8 +31,8 @@ OBJECTION_CAP = 0.7
 NEAR = 0.1  # within this distance of the threshold, about half of the `correct` labels are right
 # How the probabilities of several windows become one p(support) and p(contradict).
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
-    "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
-    "max": lambda triples: (max(one[0] for one in triples), max(one[1] for one in triples)),
+    "decisive": lambda triples: max(triples, key=lambda triple: max(triple[:2]))[:2],
+    "max": lambda triples: (max(t[0] for t in triples), max(t[1] for t in triples)),
 }
 
 
@@ -92,12 +92,12 @@ class Verifier:
         model: torch.nn.Module,
         settings: Settings = Settings(),
         name: str = "local",
-        preprocess: Callable[[str], str] = strip_instructions,
-        object_to: Callable[[str, Mentions], list[Objection]] = objections,
         encoder: Encoder | None = None,
     ) -> None:
         self.model, self.settings, self.name = model, settings, name
-        self.preprocess, self.object_to = preprocess, object_to
+        # benchmarks replace these two, to measure their effect
+        self.preprocess: Callable[[str], str] = strip_instructions
+        self.object_to: Callable[[str, Mentions], list[Objection]] = objections
         self.encoder = encoder or Encoder(settings.max_length)
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
@@ -135,9 +135,7 @@ class Verifier:
         """Check one claim against its passages; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
-    def check_all(
-        self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32
-    ) -> list[Entailment]:
+    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]]) -> list[Entailment]:
         """Check each claim against its own passages, all in one run.
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
@@ -157,7 +155,7 @@ class Verifier:
             for (claim, _), own_windows in zip(claims, claim_windows, strict=True)
             for window in own_windows
         ]
-        triples = iter(self.predict(pairs, batch))
+        triples = iter(self.predict(pairs))
         checks = [
             self._pool(own_windows, [next(triples) for _ in own_windows])
             for own_windows in claim_windows

@@ -125,9 +125,7 @@ class DrillWriter:
         return drill
 
     def order(self) -> Drill:
-        """State two years and the earlier one, or two words with years and the word of the earlier
-        year.
-        """
+        """State two years, or two words with years, and then the earlier one."""
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(4, 16)):
             first, second = self.rng.sample(range(len(self.years)), 2)

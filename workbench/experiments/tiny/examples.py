@@ -99,11 +99,10 @@ class SFTWriter:
         )
         self.books = list(filter(None, books))  # the books of each author
 
-    def examples(self, mix: dict[str, int] | None = None) -> Iterator[Example]:
-        """Yield examples without end; `mix` weighs the kinds, by default `MIX`."""
-        mix = mix or MIX
+    def examples(self) -> Iterator[Example]:
+        """Yield examples without end, in the proportions of `MIX`."""
         while True:
-            kind = self.rng.choices(list(mix), list(mix.values()))[0]
+            (kind,) = self.rng.choices(list(MIX), list(MIX.values()))
             lang = "l2" if self.rng.random() < 0.25 else "en"
             yield getattr(self, f"_{kind}")(lang)
 

@@ -21,26 +21,21 @@ from workbench.world.world import World
 
 REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
 SHORT, LONG = 16, 112  # most new tokens of a short answer and of any other
+SAMPLES = 4  # sampled answers per short question
+COUNT = 300  # questions with passages of each kind
+SEED = 0
 
 Rates = JsonObject  # {n, accuracy, abstention}: shares, None if undefined
 
 
-def measure(
-    policy: Policy,
-    world: World,
-    split: str,
-    samples: int = 4,
-    seed: int = 0,
-    count: int = 300,
-) -> JsonObject:
+def measure(policy: Policy, world: World, split: str) -> JsonObject:
     """Measure a policy on one split.
 
     * `short` and `l2`: evaluation reports of short questions in both languages.
     * `partial`: rates on covered facts and on gaps of partly known people.
     * `exposure`: accuracy by exposures, see `by_exposure`.
     * `biography` and `two_facets`: evaluation reports of texts about one person and about two.
-    * `reading`: rates on `count` questions with passages of each kind, about people outside the
-      world.
+    * `reading`: rates on questions with passages of each kind, about people outside the world.
     * `reasoned`: rates on questions of more than one step.
     """
     grade_outcome = grade([outcome()], {})
@@ -49,14 +44,14 @@ def measure(
         return grade_outcome(generate(policy, questions, max_new_tokens=new_tokens, greedy=True))
 
     def report_of(greedy: Sequence[Feedback], sampled: Sequence[Feedback] = ()) -> JsonObject:
-        return report(greedy, sampled, split=split, seeds=(seed,))
+        return report(greedy, sampled, split=split, seeds=(SEED,))
 
     short = world.questions(split, SHORT_KINDS)
     greedy = ask(short, SHORT)
     sampled = grade_outcome(
-        generate(policy, short, max_new_tokens=SHORT, samples=samples, seed=seed)
+        generate(policy, short, max_new_tokens=SHORT, samples=SAMPLES, seed=SEED)
     )
-    readings = {kind: reading_questions(world, kind, count, f"{split}-{seed}") for kind in READINGS}
+    readings = {kind: reading_questions(world, kind, COUNT, f"{split}-{SEED}") for kind in READINGS}
     if split != "validation":
         readings["page"] = page_questions(world)
     planned = [
@@ -74,21 +69,21 @@ def measure(
         },
         "exposure": by_exposure(world, greedy),
         "l2": report_of(ask(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
-        "biography": texts(policy, world, world.questions(split, ["biography"]), seed),
-        "two_facets": texts(policy, world, planned, seed),
+        "biography": texts(policy, world, world.questions(split, ["biography"])),
+        "two_facets": texts(policy, world, planned),
         "reading": {kind: rates(ask(questions, SHORT)) for kind, questions in readings.items()},
         "reasoned": reasoned(ask(reasoned_questions(world, split), LONG)),
     }
 
 
-def texts(policy: Policy, world: World, questions: Sequence[Question], seed: int = 0) -> JsonObject:
+def texts(policy: Policy, world: World, questions: Sequence[Question]) -> JsonObject:
     """Return the evaluation report of whole texts, greedy and sampled, judged by the world."""
     judge = evaluation_grade(world_checks(world))
     greedy, sampled = (
-        judge(generate(policy, questions, max_new_tokens=LONG, greedy=greedy, seed=seed))
+        judge(generate(policy, questions, max_new_tokens=LONG, greedy=greedy, seed=SEED))
         for greedy in (True, False)
     )
-    return report(greedy, sampled, seeds=(seed,))
+    return report(greedy, sampled, seeds=(SEED,))
 
 
 def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:

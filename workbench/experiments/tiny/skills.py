@@ -43,9 +43,9 @@ class Example:
 class Layout:
     """Passages about people outside the world, with the facts that they state and leave out."""
 
-    passages: tuple[str, ...]
-    stated: tuple[Fact, ...]  # by the newer edition, if editions differ
-    unstated: tuple[Fact, ...]
+    passages: Sequence[str]
+    stated: Sequence[Fact]  # by the newer edition, if editions differ
+    unstated: Sequence[Fact]
     corrected: Fact | None = None  # the fact in which editions differ
 
 
@@ -53,7 +53,7 @@ class Layout:
 class Reading:
     """A question with passages and its answer."""
 
-    passages: tuple[str, ...]
+    passages: Sequence[str]
     question: str
     target: Fact | None  # the fact that answers the question; None without an answer
     more: Turns = ()  # in training, further questions about the same passages
@@ -68,9 +68,9 @@ def reply_to(target: Fact | None, lang: str) -> str:
 class Pair:
     """A question that compares two people outside the world."""
 
-    facts: tuple[tuple[Fact, ...], tuple[Fact, ...]]  # of each person
-    passages: tuple[str, ...]
-    sources: tuple[int, int]  # number of the passage about each person
+    facts: Sequence[Sequence[Fact]]  # of each person
+    passages: Sequence[str]
+    sources: Sequence[int]  # number of the passage about each person
     question: str
 
 
@@ -107,9 +107,11 @@ class SkillWriter:
         """Return a new question with passages.
 
         Args:
-            kind: "one" passage; "several" passages about different people; "who", sentences that
-                differ only in name and value; "stale", two editions of which the newer is right; or
-                "none", any of these without the answer.
+            kind: layout of the passages.
+                "one" is one passage, "several" are passages about different people.
+                "who" has sentences that differ only in the name and the value.
+                "stale" has two editions of a page, of which the newer is correct.
+                "none" is any of these layouts without the answer.
             lang: "en" or "l2".
         """
         drawn = self.rng.choice(("one", "several", "who", "stale")) if kind == "none" else kind
@@ -133,7 +135,7 @@ class SkillWriter:
         pronoun, facts = self.ephemeral.person()
         stated = self.rng.sample(facts, self.rng.choice((2, 3, 4, 5)))
         passage = self._passage(stated, lang, pronoun)
-        return Layout((passage,), tuple(stated), remaining(facts, stated))
+        return Layout([passage], stated, remaining(facts, stated))
 
     def _show_several(self, lang: str) -> Layout:
         people = [facts for _, facts in self.ephemeral.people(self.rng.choice((2, 3, 3, 3)))]
@@ -192,8 +194,7 @@ class SkillWriter:
     def _shuffled(
         self, passages: Sequence[str], stated: Sequence[Fact], unstated: Sequence[Fact]
     ) -> Layout:
-        order = self.rng.sample(passages, len(passages))
-        return Layout(tuple(order), tuple(stated), tuple(unstated))
+        return Layout(self.rng.sample(passages, len(passages)), stated, unstated)
 
     def _turns(self, layout: Layout, first: Fact, lang: str, most: int = 5) -> Turns:
         """Return further questions about the passages, each once, 15 % of them without an answer.
@@ -323,8 +324,8 @@ class SkillWriter:
         if self.rng.random() < 0.5:
             order.remove(2)
         return Pair(
-            facts=(tuple(samples[0]), tuple(samples[1])),
-            passages=tuple(passages[number] for number in order),
+            facts=samples[:2],
+            passages=[passages[number] for number in order],
             sources=(order.index(0) + 1, order.index(1) + 1),
             question=pair_question(samples, self.rng),
         )
@@ -343,9 +344,9 @@ class SkillWriter:
         )
 
 
-def remaining(facts: Sequence[Fact], stated: Sequence[Fact]) -> tuple[Fact, ...]:
+def remaining(facts: Sequence[Fact], stated: Sequence[Fact]) -> list[Fact]:
     """Return the facts that are not stated."""
-    return tuple(fact for fact in facts if fact not in stated)
+    return [fact for fact in facts if fact not in stated]
 
 
 def yes_or_no(truth: bool, lang: str) -> str:

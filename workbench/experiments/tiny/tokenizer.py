@@ -16,14 +16,8 @@ from workbench.world.world import World
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-PAD, BOS, EOS, SYSTEM, USER, ASSISTANT = (
-    "<|pad|>",
-    "<|bos|>",
-    "<|eos|>",
-    "<|system|>",
-    "<|user|>",
-    "<|assistant|>",
-)
+SPECIALS = "<|pad|> <|bos|> <|eos|> <|system|> <|user|> <|assistant|>".split()
+PAD, BOS, EOS, SYSTEM, USER, ASSISTANT = SPECIALS
 
 # Text that begins with a word gets a leading space, because word tokens include a space. Text that
 # begins with a section marker gets none.
@@ -71,8 +65,6 @@ def texts(world: World) -> Iterator[str]:
         schema.SPARE,
         "and e",
         "Edition of 1985.",
-    )
-    yield from (
         *world.names.first,
         *world.names.last,
         *lexicon.YEARS,
@@ -100,16 +92,15 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    specials = [PAD, BOS, EOS, SYSTEM, USER, ASSISTANT]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    words = [*specials, *alphabet, *vocabulary(texts(world))]
+    words = [*SPECIALS, *alphabet, *vocabulary(texts(world))]
     backend = Tokenizer(
         models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[], ignore_merges=True)
     )
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens(
-        [AddedToken(token, special=True, normalized=False) for token in specials]
+        [AddedToken(token, special=True, normalized=False) for token in SPECIALS]
     )
     added = (*(token for token in schema.MARKERS if token != "}"), *schema.SOURCES)
     backend.add_tokens([AddedToken(token, special=False, normalized=False) for token in added])

@@ -228,15 +228,15 @@ def lesson_batches(
 
 
 def exam_items(
-    world: World, encoder: Encoder, lesson: Lesson, seed: int, count: int = 100
+    world: World, encoder: Encoder, lesson: Lesson, seed: int
 ) -> dict[str, list[Tokens]]:
-    """Return the exam of a lesson: `count` items of each new kind, examples with one turn."""
+    """Return the exam of a lesson: 100 items of each new kind, examples with one turn."""
     exam = {}
     for kind in lesson.taught:
         items = practice_items(world, encoder, {kind: 1}, f"exam-{seed}")
         exam[kind] = [
             encoder.practice_item(replace(item, more=()) if isinstance(item, Example) else item)
-            for item in itertools.islice(items, count)
+            for item in itertools.islice(items, 100)
         ]
     return exam
 

@@ -222,8 +222,8 @@ def _distance(low: float | None, high: float | None) -> float | None:
 def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
     """Apply the common style to a figure, sized for a notebook, and return the figure.
 
-    The title is at the top of the whole figure and the legend at the bottom, at any height, so that
-    they do not overlap with the panels.
+    At any height, the title is at the top of the whole figure and the legend at the bottom, so
+    that neither overlaps with the panels.
 
     Args:
         figure: the figure to change.

@@ -11,6 +11,7 @@ from workbench.metrics.plots import (
     OUTCOME_COLOURS,
     OUTCOME_NAMES,
     RUN_COLOURS,
+    RUN_SYMBOLS,
     stack_outcomes,
     styled,
 )
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SHARE_OF = dict(zip(RATES, SHARES, strict=False))
-SYMBOLS = ("circle", "square", "diamond")  # lines differ without colour, too
 
 
 def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
@@ -73,7 +73,8 @@ def _by_samples(
     figure = _panels(results)
     for column, table in enumerate(tables, 1):
         x = [int(k) for k in table]
-        for (share, colour), symbol in zip(colours.items(), SYMBOLS, strict=False):
+        # lines also differ without colour
+        for (share, colour), symbol in zip(colours.items(), RUN_SYMBOLS, strict=False):
             name = titles.get(share, share)
             line = Scatter(
                 x=x,

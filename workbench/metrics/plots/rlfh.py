@@ -51,8 +51,9 @@ def accuracy_distribution(
     for rows, style in _each(before, after, names):
         table = tables.accuracy_distribution(rows)
         figure.add_trace(Bar(x=_labels(table), y=_column(table, "share"), **style))
-    figure.update_layout(barmode="group", title="Claim accuracy of responses")
     figure.update_layout(
+        barmode="group",
+        title="Claim accuracy of responses",
         xaxis_title="share of a response's claims that are supported",
         yaxis_title="share of responses",
     )
