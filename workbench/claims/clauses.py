@@ -44,6 +44,7 @@ def clauses(sentence: str) -> list[str]:
 
 
 def _clean(sentence: str) -> str:
+    """Remove citations, markup and punctuation around a sentence, and unify its commas."""
     text = re.sub(r"\[\d+\]|[*_`#]+", "", sentence)
     text = re.sub(rf"(?<!\()\b(born|died) (?={MONTH} \d)", r"\1 on ", text)
     # "and, in 1984, he won"
@@ -56,6 +57,7 @@ def _clean(sentence: str) -> str:
 
 
 def _finish(claim: str) -> str:
+    """Capitalise a claim and end it with a full stop."""
     claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
     stop = "。" if claim[-1:] >= "\u3040" else "."
     return f"{claim[:1].upper()}{claim[1:]}{stop}" if claim else ""

@@ -314,4 +314,5 @@ def _masked(one: re.Match[str]) -> str:
 
 
 def unmask(text: str) -> str:
+    """Restore the separators that `mask` replaced."""
     return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/").replace("\3", " or ")

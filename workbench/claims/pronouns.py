@@ -61,8 +61,9 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Replace subject pronouns ("He", "Her father", "It", "Its") by their referents.
 
     The referent is the question's title, unless the response introduces another person. Without
-    a title, "he" and "she" refer to the only named person, and "it" to the previous sentence's
-    subject if it begins with "The", else to the question's name. Ambiguous pronouns stay.
+    a title, "he" and "she" refer to the only named person. "It" then refers to the previous
+    sentence's subject if this begins with "The", else to the name in the question. Ambiguous
+    pronouns stay.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     mentioned, sentence, resolved = _Mentioned(response, topic), None, []

@@ -105,6 +105,7 @@ class Reader:
             previous = part.text if own else f"{self.subject} {part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
+        """Yield the claims of one part."""
         text = part.text.strip(" ,;")
         words = TOKEN.findall(text)
         if not words:
@@ -162,10 +163,12 @@ class Reader:
             yield self._grow(f"{self._whole(previous)}{part.link or ','} {text}")
 
     def _grow(self, whole: str) -> str:
+        """Store and return a claim that keeps an ambiguous clause with the words before it."""
         self.whole, self.extensions = whole, self.extensions + 1
         return whole
 
     def _whole(self, previous: str) -> str:
+        """The claim that an ambiguous clause extends: the previous part with its subject."""
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
@@ -195,6 +198,7 @@ class Reader:
         yield from claims
 
     def _clause(self, text: str, lead: str) -> Iterator[str]:
+        """Yield the claims of a part with its own subject, which becomes the sentence's subject."""
         if not lead:
             lead, text = _intro(text)
         unsplit = f"{lead}, {text}" if lead else text

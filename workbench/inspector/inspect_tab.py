@@ -52,6 +52,7 @@ class InspectTab:
 
     @property
     def outputs(self) -> list[Component]:
+        """The components that opening a response sets."""
         return [self.view, self.note, self.source, self.run, self.row]
 
 

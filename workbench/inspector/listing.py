@@ -45,6 +45,7 @@ class Query:
 
     @property
     def is_filtered(self) -> bool:
+        """Whether the query selects rows by more than their step."""
         return self != Query(self.step, self.order, start=self.start)
 
 
@@ -268,7 +269,7 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     if not name:
         return {}
     record = Record.of(runs, name)
-    if not len(record.rows):  # the note of the curves says that the run has no rows
+    if not len(record.rows):  # the curves show this as a note
         return {}
     selected = listing(record, query)
     page = [record.columns(number) for number in selected.numbers[query.start :][:PAGE]]

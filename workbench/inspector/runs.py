@@ -171,7 +171,7 @@ class Runs:
             return []
 
     def policy(self, name: str) -> Path | None:
-        """The run's folder if it holds a trained policy without links out of the runs folder."""
+        """The run's folder if it has a trained policy without links out of the runs folder."""
         folder = self.folder(name)
         policy = folder / "policy"
         present = policy.is_dir() and not any(
