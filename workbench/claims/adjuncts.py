@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 
-from workbench.claims import english
+from workbench.claims.english import (
+    ADJUNCTS,
+    ADVERBS,
+    DATE,
+    DETERMINERS,
+    PREPOSITIONS,
+    past,
+    tokens_of,
+    word_at,
+)
 
 _TIME = (
     r"(?:the (?:year|summer|spring|autumn|fall|winter|early|late|mid) |early |late |mid-?)?(?:the"
     r" (?=\d{4}s))?"
-    rf"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, )?(?:{english.DATE.pattern})"
+    rf"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, )?(?:{DATE.pattern})"
 )
 TEMPORAL = re.compile(
     rf"(?:in|on|since|during|until|by|before|after|from) {_TIME}(?: (?:AD|BC|BCE|CE))?"
@@ -19,8 +28,8 @@ TEMPORAL = re.compile(
 )
 _NAMED = re.compile(r"(?:the|his|her|its|their|age|an?|early|late|mid)\b")
 _HOLDING = (
-    english.PREPOSITIONS
-    | english.ADVERBS
+    PREPOSITIONS
+    | ADVERBS
     | frozenset(
         "known named titled called separate different distinct free apart far years months weeks"
         " days hours year month week day".split()  # "two years after …"
@@ -64,7 +73,7 @@ _PARTICIPLES = frozenset(
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     """Return the core of a predicate and the phrases after it that can follow the verb alone."""
-    tokens = english.tokens_of(rest)
+    tokens = tokens_of(rest)
     words = [token[0] for token in tokens]
     if ":" in words or _DWELLING.fullmatch(verb):
         return rest, []
@@ -103,7 +112,7 @@ def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
     """Whether an adjunct begins at word `i`, which is at character `at`."""
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
-    if words[i] not in english.ADJUNCTS and not (
+    if words[i] not in ADJUNCTS and not (
         i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()
     ):
         return False
@@ -118,20 +127,20 @@ def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
 def _stop(words: list[str]) -> int:
     """Return the index of the first clause, participle or infinitive, which owns later phrases."""
     for i, word in enumerate(words):
-        after = english.word_at(words, i + 1)
+        after = word_at(words, i + 1)
         if (
             word in _STOPS
             or word in _SPANNING
             or (word == "," and after in ("a", "an", "the"))
-            or (i and word not in ("during", "including") and english.past(word))
+            or (i and word not in ("during", "including") and past(word))
         ):
             return i
         infinitive = (
-            after.islower() and after not in english.DETERMINERS | _AIMS and not after.endswith("s")
+            after.islower() and after not in DETERMINERS | _AIMS and not after.endswith("s")
         )
         if word == "to" and infinitive:
             return i
         participle = word in _PARTICIPLES or (word.endswith("ed") and word.islower())
-        if i and participle and after in english.PREPOSITIONS | english.ADVERBS:
+        if i and participle and after in PREPOSITIONS | ADVERBS:
             return i
     return len(words)

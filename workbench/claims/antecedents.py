@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from workbench.claims import english
 from workbench.claims.adjuncts import TEMPORAL
+from workbench.claims.english import AGENTS, PREPOSITION, PREPOSITIONS, blank, is_verb, tokens_of
 
 NAME = (
     r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin"
@@ -61,7 +61,7 @@ def who(subject: str, previous: str, link: str) -> str:
     return subject
 
 
-_HEAD = re.compile(rf" (?:{english.PREPOSITION}|named|called) ")
+_HEAD = re.compile(rf" (?:{PREPOSITION}|named|called) ")
 
 
 def _is_person(phrase: str, text: str) -> bool:
@@ -72,10 +72,10 @@ def _is_person(phrase: str, text: str) -> bool:
     if re.fullmatch(NAME, phrase):
         return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(phrase)}$", text)
     head = _HEAD.split(phrase)[0]
-    return bool(english.AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
+    return bool(AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
 
 
-_PHRASED = re.compile(rf" {english.PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
+_PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
 
 
 def which(previous: str, verb: str) -> str:
@@ -106,19 +106,19 @@ def _without_dates(text: str) -> str:
 def _phrase(text: str) -> str:
     """Return the noun phrase at the end of `text`: after the last preposition or verb."""
     text = _without_dates(text)
-    tokens = english.tokens_of(text)
+    tokens = tokens_of(text)
     words = [token[0] for token in tokens]
     start = next((i for i in range(len(words) - 1, 0, -1) if _begins(words, i)), 0)
     if not words or words[start - 1] == "by":  # "which" may be the maker or the work
         return ""
     phrase = text[tokens[start].start() :].strip(" ,")
     short = len(phrase.split()) <= _LONGEST
-    return phrase if _PLAIN.match(phrase) and short and " and " not in english.blank(phrase) else ""
+    return phrase if _PLAIN.match(phrase) and short and " and " not in blank(phrase) else ""
 
 
 def _begins(words: list[str], i: int) -> bool:
     """Whether a noun phrase begins at word `i`."""
     before = words[i - 1]
     if before == "of":
-        return bool(english.AGENTS.search(words[i - 2]))
-    return before == "," or before.lower() in english.PREPOSITIONS or english.is_verb(words, i - 1)
+        return bool(AGENTS.search(words[i - 2]))
+    return before == "," or before.lower() in PREPOSITIONS or is_verb(words, i - 1)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-from workbench.claims import english
+from workbench.claims.english import (
+    ADVERBS,
+    AUXILIARIES,
+    DATE,
+    MONTH,
+    PRONOUNS,
+    TOKEN,
+    first_verb,
+    is_verb,
+)
 from workbench.claims.examples import works
 from workbench.claims.guard import breaks, has_verb, undivided
 from workbench.claims.leads import is_world
@@ -35,8 +44,9 @@ def clauses(sentence: str) -> list[str]:
 
 
 def _clean(sentence: str) -> str:
+    """Remove citations, markup and punctuation around a sentence, and unify its commas."""
     text = re.sub(r"\[\d+\]|[*_`#]+", "", sentence)
-    text = re.sub(rf"(?<!\()\b(born|died) (?={english.MONTH} \d)", r"\1 on ", text)
+    text = re.sub(rf"(?<!\()\b(born|died) (?={MONTH} \d)", r"\1 on ", text)
     # "and, in 1984, he won"
     text = re.sub(
         r"\b(and|but), (?=(?:in|on|at|during|after|before|from|by) [^,]+, )", r"\1 ", text
@@ -47,13 +57,14 @@ def _clean(sentence: str) -> str:
 
 
 def _finish(claim: str) -> str:
+    """Capitalise a claim and end it with a full stop."""
     claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
     stop = "。" if claim[-1:] >= "\u3040" else "."
     return f"{claim[:1].upper()}{claim[1:]}{stop}" if claim else ""
 
 
 _LIFE = (
-    rf"\((born |b\. )?({english.DATE.pattern})(?: ?[-–—] ?({english.DATE.pattern})| ?[-–—]"
+    rf"\((born |b\. )?({DATE.pattern})(?: ?[-–—] ?({DATE.pattern})| ?[-–—]"
     r" ?(present))?\)"
 )
 
@@ -61,11 +72,11 @@ _LIFE = (
 def _brackets(text: str) -> tuple[str, list[str]]:
     """Remove parentheses; return the claims of the subject's dates of life in them."""
     name, *_ = text.split(" (")
-    words = english.TOKEN.findall(name)
+    words = TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
     complete = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
     dates: list[str] = []
-    if years and complete and not any(english.is_verb(words, i) for i in range(len(words))):
+    if years and complete and not any(is_verb(words, i) for i in range(len(words))):
         if years[1] or years[3] or years[4]:
             dates.append(f"{name} was {_when('born', years[2])}")
         if years[3]:
@@ -78,7 +89,7 @@ def _birth(text: str) -> tuple[list[str], str]:
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):
-        if text.startswith("Born ") and english.is_verb([match[1], match[2]], 1):
+        if text.startswith("Born ") and is_verb([match[1], match[2]], 1):
             birth = f"{match[1]} was born {text[5 : match.start()]}"
             rest = text[match.end() :]
             return list(Reader().read(birth, "")), f"{rest[:1].upper()}{rest[1:]}"
@@ -143,10 +154,8 @@ _GENERIC = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
 
 def _is_finite(text: str) -> bool:
     """Whether a text has a finite verb or a pronoun."""
-    words = ["", *english.TOKEN.findall(text)]
-    return any(
-        english.is_verb(words, i) or words[i] in english.PRONOUNS for i in range(1, len(words))
-    )
+    words = ["", *TOKEN.findall(text)]
+    return any(is_verb(words, i) or words[i] in PRONOUNS for i in range(1, len(words)))
 
 
 def _lead(text: str) -> tuple[str | None, str]:
@@ -159,14 +168,14 @@ def _lead(text: str) -> tuple[str | None, str]:
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
         return None, text  # "Officially, he won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
-    words = english.TOKEN.findall(intro[1]) if intro else []
-    if intro and words[0].lower() not in _CLAUSAL and english.first_verb(words):
+    words = TOKEN.findall(intro[1]) if intro else []
+    if intro and words[0].lower() not in _CLAUSAL and first_verb(words):
         return "", text  # "In Osk he met Ana, …"
     rest = text[intro.end() :] if intro else ""
     verbs = [
         i
         for i in range(1, len(words))
-        if english.is_verb(words, i) and words[i - 1] not in english.AUXILIARIES | english.ADVERBS
+        if is_verb(words, i) and words[i - 1] not in AUXILIARIES | ADVERBS
     ]
     if len(verbs) > 1:
         return None, text  # "When it was built in 1990 the firm used oil, unlike its rivals"

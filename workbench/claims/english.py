@@ -96,6 +96,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _is_regular(word: str) -> bool:
+    """Whether a word can be the past of a regular verb."""
     plain = word.removeprefix("co-")
     return (
         len(plain) > 3

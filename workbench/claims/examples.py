@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.claims import english
+from workbench.claims.english import PREPOSITION, PRONOUNS, article
 from workbench.claims.lists import TOGETHER, items, listed
 
 _EXAMPLES = re.compile(r"(?P<comma>,?) (?:including|such as|like|namely) (?=[A-Z\"“\d]|[a-z])")
@@ -18,7 +18,7 @@ _MANY = (
 )
 _PHRASE = re.compile(
     rf"(?:^|\bto (?!(?:the|an?|his|her|their|its|{_MANY})\b)[a-z]+"
-    rf" |\b{english.PREPOSITION} "
+    rf" |\b{PREPOSITION} "
     rf")(?=(?P<many>{_MANY}\b)?)"
 )
 _PLURAL = re.compile(r"(?<!ou)(?<![sui])s$|^(?:people|men|women|children|series)$")
@@ -102,7 +102,7 @@ def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
         return None
     ends = [*(start for start, _ in starts[1:]), len(before) + 1]
     phrases = [
-        (start, re.sub(rf" {english.PREPOSITION} $", "", before[start:end]).strip(), many)
+        (start, re.sub(rf" {PREPOSITION} $", "", before[start:end]).strip(), many)
         for (start, many), end in zip(starts, ends, strict=True)
     ]
     prizes = [(start, text) for start, text, _ in phrases if _PRIZES.search(text)]
@@ -131,7 +131,7 @@ def _kinds(text: str) -> list[str]:
         return []  # A has no single kind in "songs and albums, including A"
     until = re.search(
         r"(?:, | and"
-        rf" )(?:{'|'.join(english.PRONOUNS)}|which|who|where|\w+ed|was|is|for|both|before)\b| for"
+        rf" )(?:{'|'.join(PRONOUNS)}|which|who|where|\w+ed|was|is|for|both|before)\b| for"
         r" which",
         text[match.end() :],
     )
@@ -142,7 +142,7 @@ def _kinds(text: str) -> list[str]:
     title = r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*"
     if not all(re.fullmatch(title, name) for name in names):
         return []
-    noun = english.article(kind[1].lower()).replace("tv ", "TV ")
+    noun = article(kind[1].lower()).replace("tv ", "TV ")
     return [f"{name} is {noun}" for name in names]
 
 
@@ -165,7 +165,7 @@ def _titled(text: str) -> list[str]:
     """Return the claims of "the 1917 film “A”": A is a film, and its year."""
     claims = []
     for match in _PLURAL_KIND.finditer(text):
-        noun = english.article(match["kind"].lower())
+        noun = article(match["kind"].lower())
         names = re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
         claims += [f"{name} is {noun}" for name in names]
     for match in _SINGLE.finditer(text):

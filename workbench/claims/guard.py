@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from itertools import pairwise, takewhile
 
-from workbench.claims import english
+from workbench.claims.english import (
+    AUXILIARIES,
+    PREPOSITIONS,
+    VERBS,
+    blank,
+    first_verb,
+    is_verb,
+    words_of,
+)
 
 _NOT_ANY = re.compile(
     r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No one|Never|Rarely"
@@ -34,7 +42,7 @@ def undivided(sentence: str) -> bool:
     return bool(unclosed or negated or _EXCEPTED.search(sentence) or _QUOTED.search(sentence))
 
 
-_UNFINISHED = english.AUXILIARIES | frozenset(
+_UNFINISHED = AUXILIARIES | frozenset(
     "a an the my our your and or but of for to with from at as into by than be been being not most"
     " very made making having using including such".split()
 )
@@ -45,20 +53,19 @@ def breaks(claim: str, sentence: str) -> bool:
 
     It has no subject or verb, is unfinished, is a run-on, or lost a denial or doubt.
     """
-    words = english.words_of(claim.strip(" ,;."))
-    if words[0] in english.VERBS or words[-1] in _UNFINISHED or not has_verb(claim):
+    words = words_of(claim.strip(" ,;."))
+    if words[0] in VERBS or words[-1] in _UNFINISHED or not has_verb(claim):
         return True
     if _ADVERB_LAST.search(claim) or _PLURAL.match(claim) or _is_bare(words):
         return True
-    return bool(_RUN_ON.search(english.blank(claim))) or _loses(words, sentence)
+    return bool(_RUN_ON.search(blank(claim))) or _loses(words, sentence)
 
 
 def has_verb(text: str) -> bool:
     """Whether a text may have a verb after its first word."""
-    words = english.words_of(text)
+    words = words_of(text)
     return any(
-        english.is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i])
-        for i in range(1, len(words))
+        is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i]) for i in range(1, len(words))
     )
 
 
@@ -81,7 +88,7 @@ _DOUBTS = frozenset(
 
 def _is_bare(words: list[str]) -> bool:
     """Whether the verb is a participle without "was": "Rain directed by Bo", "Rain set in Osk"."""
-    verb = english.first_verb(words)
+    verb = first_verb(words)
     after = words[verb + 1 :]
     if verb and words[verb].endswith("ed") and after[:1] == ["by"]:
         return True
@@ -89,7 +96,7 @@ def _is_bare(words: list[str]) -> bool:
         return False
     if after[0] in ("to", "as"):
         return True
-    object_ = after[0] not in english.PREPOSITIONS
+    object_ = after[0] not in PREPOSITIONS
     return not object_ and (words[verb] in ("set", "held", "built", "sold") or "by" in after[:8])
 
 
@@ -107,7 +114,7 @@ _ENDS = frozenset(", ; : and but".split())
 
 def _loses(words: list[str], sentence: str) -> bool:
     """Whether the claim repeats the words after a denial or doubt without that denial or doubt."""
-    original, pairs = english.words_of(sentence), {*pairwise(words)}
+    original, pairs = words_of(sentence), {*pairwise(words)}
     for i, word in enumerate(original):
         if word in _DOUBTS and word not in words:
             scope = takewhile(lambda other: other not in _ENDS, original[i + 1 : i + 5])

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from workbench.claims import english
+from workbench.claims.english import (
+    AGENTS,
+    DETERMINERS,
+    PREPOSITION,
+    PREPOSITIONS,
+    PRONOUNS,
+    TOKEN,
+    article,
+    blank,
+)
 from workbench.claims.places import CONTINENTS, COUNTRIES, REGIONS
 
 _CAPITALS = r"[A-Z][\w'’.-]*+(?: [A-Z][\w'’.-]*+)*+"
@@ -73,7 +82,7 @@ def _with_nouns(pieces: list[str]) -> list[str]:
         after = joined[0] if joined else ""
         word = " " not in bare and bare.islower() and not bare.endswith("s")
         phrase = " " in after and after[0].islower() and not _OWN.match(after)
-        if word and phrase and not english.AGENTS.search(bare):
+        if word and phrase and not AGENTS.search(bare):
             joined[0] = f"{piece} and {after}"
         else:
             joined.insert(0, piece)
@@ -131,14 +140,12 @@ def listed(text: str, people: bool = False) -> list[str]:
         not separator
         or " or " in masked
         or TOGETHER.search(masked)
-        or ":" in english.blank(text)
+        or ":" in blank(text)
         or _UNDIVIDED.search(masked)
     ):
         return [text]
-    words = list(english.TOKEN.finditer(masked, 0, separator.start()))
-    last = next(
-        (i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None
-    )
+    words = list(TOKEN.finditer(masked, 0, separator.start()))
+    last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in PREPOSITIONS), None)
     start = words[last + 1].start() if last is not None else 0
     if (
         _CLAUSE.search(masked, 0, start)
@@ -149,7 +156,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
     again = words[last][0] if last is not None else " "
-    if first.split(" ", 1)[0] in english.PRONOUNS:
+    if first.split(" ", 1)[0] in PRONOUNS:
         return [text]  # "as they see the hill and tower"
     if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
         return [text]
@@ -166,7 +173,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     ]
 
 
-_BEHIND = re.compile(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{english.PREPOSITION}|to|than) ")
+_BEHIND = re.compile(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{PREPOSITION}|to|than) ")
 _NAMED = re.compile(
     r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+"
     r" )?[A-Z\"“]"
@@ -182,7 +189,7 @@ def _are_closed(
 ) -> bool:
     """Whether no phrase at the end of the list may apply to one or to all items."""
     if _LED.match(others[0]):
-        return not any(word[0] in english.PREPOSITIONS for word in words[:last])
+        return not any(word[0] in PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)
     if (
         re.search(r"[a-z] [A-Z]", end)
@@ -192,7 +199,7 @@ def _are_closed(
         return False  # "the inventor and manufacturer Bo Ardel"
     if any(_BEHIND.search(item) for item in inner):
         return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
-    agents = english.AGENTS.search(first)
+    agents = AGENTS.search(first)
     own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith(
         "the "
     )
@@ -216,7 +223,7 @@ _SUM = (
 # "three goals for A and B", "with goals from A and B": the number counts all items together.
 _COLLECTED = re.compile(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
-    rf"(?:(?:[\w'’-]+ ){{0,6}}){english.PREPOSITION} (?:the |an? )?$"
+    rf"(?:(?:[\w'’-]+ ){{0,6}}){PREPOSITION} (?:the |an? )?$"
 )
 _INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|those)\b)[a-z]+ ")
 
@@ -226,7 +233,7 @@ def _is_infinitive(words: list[re.Match[str]], last: int | None) -> bool:
     if last is None or words[last][0] != "to":
         return False
     after = words[last + 1][0]
-    return after.islower() and after not in english.DETERMINERS
+    return after.islower() and after not in DETERMINERS
 
 
 def _like(first: str, item: str, opening: str, outer: str) -> str:
@@ -234,10 +241,10 @@ def _like(first: str, item: str, opening: str, outer: str) -> str:
     if _LED.match(item):
         return outer + item  # "in magazines and on television"
     shared = _SHARED.match(first)
-    article = shared[0] if shared else ""
-    if article.strip() in ("a", "an"):
-        return opening + english.article(item)
-    return opening + (item if _OWN.match(item) else article + item)
+    prefix = shared[0] if shared else ""
+    if prefix.strip() in ("a", "an"):
+        return opening + article(item)
+    return opening + (item if _OWN.match(item) else prefix + item)
 
 
 def _is_headless(first: str, other: str) -> bool:
@@ -252,7 +259,7 @@ def _is_headless(first: str, other: str) -> bool:
     return bool((other_plural and not first_plural and not _SHARED.match(first)) or adjective)
 
 
-_LED = re.compile(f"{english.PREPOSITION} ")
+_LED = re.compile(f"{PREPOSITION} ")
 
 
 _TITLES = (
@@ -307,4 +314,5 @@ def _masked(one: re.Match[str]) -> str:
 
 
 def unmask(text: str) -> str:
+    """Restore the separators that `mask` replaced."""
     return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/").replace("\3", " or ")

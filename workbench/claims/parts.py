@@ -6,7 +6,24 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from workbench.claims import english
+from workbench.claims.english import (
+    ADVERBS,
+    AUXILIARIES,
+    CONJOINING,
+    DETERMINERS,
+    HEDGES,
+    MODALS,
+    NOUNS,
+    PREPOSITIONS,
+    PRONOUNS,
+    REDUCED,
+    STAYING,
+    VERBS,
+    is_verb,
+    past,
+    tokens_of,
+    word_at,
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,7 @@ _SAYING = re.compile(  # reported speech and thought stay with their speaker
 
 def parts(text: str) -> list[Part]:
     """Split a sentence into its parts."""
-    tokens = english.tokens_of(text)
+    tokens = tokens_of(text)
     words = [token[0] for token in tokens]
     pieces: list[Part] = []
     start, kind, link, verb, i = 0, "main", "", False, 0
@@ -60,7 +77,7 @@ def parts(text: str) -> list[Part]:
             )
             i, verb = start, kind not in ("clause", "where")
             continue
-        verb = verb or (i > 0 and english.is_verb(words, i))
+        verb = verb or (i > 0 and is_verb(words, i))
         if words[i] == "that" or (verb and speaks(words, i)):
             break
         i += 1
@@ -75,7 +92,7 @@ def speaks(words: list[str], i: int) -> bool:
         return False
     after = words[i + 1]
     named = after[0].isupper() and _has_subject(words, i + 1)
-    return after in english.PRONOUNS | {"that", "to", ",", ":", '"', "“", "if", "whether"} or named
+    return after in PRONOUNS | {"that", "to", ",", ":", '"', "“", "if", "whether"} or named
 
 
 def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | None:
@@ -94,33 +111,21 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
         return word if word in ("who", "which") else "where", 2
     before = words[i - 1]
     complement = (  # "came when", "being where"
-        before in english.PREPOSITIONS | english.CONJOINING
-        or before.endswith("ing")
-        or english.is_verb(words, i - 1)
+        before in PREPOSITIONS | CONJOINING or before.endswith("ing") or is_verb(words, i - 1)
     )
     if not comma and word in ("who", "where", "when") and not complement:
-        named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
+        named = following in PRONOUNS | DETERMINERS or following[:1].isupper()
         return ("who", 1) if word == "who" else ("where", 1) if named else None
-    if (
-        comma
-        and word in english.VERBS
-        and english.is_verb(words, at)
-        and _is_free(words, i, at, start)
-    ):
+    if comma and word in VERBS and is_verb(words, at) and _is_free(words, i, at, start):
         return ("same", 1) if "or" not in words[at:] else None
-    if (
-        comma
-        and english.past(word)
-        and _has_object(words, at + 1)
-        and not _is_listed(words[start:i])
-    ):
+    if comma and past(word) and _has_object(words, at + 1) and not _is_listed(words[start:i]):
         return "ing", 1
     return None
 
 
 def _is_definite(part: list[str]) -> bool:
     """Whether a following clause defines the last noun: "the men", "those", "all people"."""
-    known = _DEFINITE | {"a", "an"} | english.PREPOSITIONS
+    known = _DEFINITE | {"a", "an"} | PREPOSITIONS
     return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 
 
@@ -130,11 +135,11 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 
 def _is_listed(part: list[str]) -> bool:
     """Whether an "-ing" word after `part` continues a list or belongs to a subordinate clause."""
-    if any(map(english.past, part[1:])):
+    if any(map(past, part[1:])):
         return True
     links = _SUBORDINATE | {"and", "but"}
     start = next((i for i, word in enumerate(part) if i and word in links), len(part))
-    return any(english.is_verb(part, i) for i in range(start + 1, len(part)))
+    return any(is_verb(part, i) for i in range(start + 1, len(part)))
 
 
 def _has_object(words: list[str], i: int) -> bool:
@@ -143,9 +148,9 @@ def _has_object(words: list[str], i: int) -> bool:
     It is not in the list "agility, dribbling skills, and pace".
     """
     after, separators = words[i], (",", "and", "or")
-    function_words = english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
+    function_words = DETERMINERS | PREPOSITIONS | ADVERBS
     bare = after.isalpha() and after.islower() and after not in function_words
-    listed = bare and english.word_at(words, i + 1) in separators
+    listed = bare and word_at(words, i + 1) in separators
     return after not in separators and not listed
 
 
@@ -154,16 +159,14 @@ def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tupl
     comma, first = words[i] == ",", at + 1
     if not comma and words[at] in ("while", "although", "though", "whereas"):
         return None  # "while it lasts"
-    if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[start:i]):
+    if words[i - 1] in PREPOSITIONS or (words[at] == "but" and "not" in words[start:i]):
         return None  # "nominated for but did not win", "not a dream but a plan"
-    while first < len(words) - 1 and (
-        words[first] in english.ADVERBS or words[first].endswith("ly")
-    ):
+    while first < len(words) - 1 and (words[first] in ADVERBS or words[first].endswith("ly")):
         first += 1
     if words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
         return None  # "poorly trained and poorly led troops"
-    following = english.word_at(words, first + 1)
-    if words[first] in english.REDUCED and following in english.PREPOSITIONS:
+    following = word_at(words, first + 1)
+    if words[first] in REDUCED and following in PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
     return _further(words, i, at, first, start, kind)
 
@@ -173,16 +176,16 @@ def _further(
 ) -> tuple[str, int] | None:
     """Return the part after a conjunction at `at`; `first` is its first word except adverbs."""
     comma, length = words[i] == ",", at + 1 - i
-    if kind == "ing" and words[first].islower() and english.past(words[first]):
-        if english.past(words[i - 1]):
+    if kind == "ing" and words[first].islower() and past(words[first]):
+        if past(words[i - 1]):
             return None  # "for both acting and writing"
         # "the joy of splashing and playing"
-        return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
-    if english.is_verb(words, first):
+        return ("ing", length) if words[i - 2] not in PREPOSITIONS else None
+    if is_verb(words, first):
         if words[at] == ";" or _is_of_which(words[start:i]) or not _is_free(words, i, first, start):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
-    alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
+    alone = words[at + 1] in PRONOUNS | {"his", "her", "their"}
     if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
         return "clause", length
     return None
@@ -190,18 +193,18 @@ def _further(
 
 def _is_of_which(part: list[str]) -> bool:
     """Whether a part contains "of which" or the like: a further verb may belong to this clause."""
-    return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
+    return any(a in PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
 
 
 def _is_free(words: list[str], i: int, first: int, start: int) -> bool:
     """Whether the verb at `first` is outside the scope of an earlier "may" or "never"."""
-    if words[first] in english.AUXILIARIES:
+    if words[first] in AUXILIARIES:
         return True
     scope, before = words[start:i], words[i - 1]
-    transitive = english.is_verb(words, i - 1) or before.endswith(("ten", "ken", "wn"))
-    if transitive and before not in english.STAYING | english.AUXILIARIES:
+    transitive = is_verb(words, i - 1) or before.endswith(("ten", "ken", "wn"))
+    if transitive and before not in STAYING | AUXILIARIES:
         return False  # "has written and arranged songs"
-    if (english.MODALS | english.HEDGES).intersection(scope):
+    if (MODALS | HEDGES).intersection(scope):
         return False
     if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
         return False
@@ -215,16 +218,16 @@ _UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".spli
 def _has_subject(words: list[str], start: int) -> bool:
     """Whether a short subject and its verb begin at `start`."""
     first = words[start]
-    if not (first in english.PRONOUNS or first in english.DETERMINERS or first[0].isupper()):
+    if not (first in PRONOUNS or first in DETERMINERS or first[0].isupper()):
         return False
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
-        after = english.word_at(words, i + 1)
-        if first in ("a", "an") and words[i].endswith("ed") and after in english.PREPOSITIONS:
+        after = word_at(words, i + 1)
+        if first in ("a", "an") and words[i].endswith("ed") and after in PREPOSITIONS:
             return False  # ", and an engine positioned behind the driver"
-        if english.is_verb(words, i) and words[i] not in english.NOUNS:
+        if is_verb(words, i) and words[i] not in NOUNS:
             return True
-        if i == start + 1 and first in english.PRONOUNS:
+        if i == start + 1 and first in PRONOUNS:
             return True  # "and it carries"
     return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from workbench.claims import english
+from workbench.claims.english import AGENTS, DATA, article
 
-COUNTRIES = frozenset(english.DATA["places"]["countries"])
+COUNTRIES = frozenset(DATA["places"]["countries"])
 # Parts of countries; "Georgia" counts as a region.
-REGIONS = frozenset(english.DATA["places"]["regions"])
-CONTINENTS = frozenset(english.DATA["places"]["continents"])
-_NATION = "|".join(english.DATA["places"]["nations"])
+REGIONS = frozenset(DATA["places"]["regions"])
+CONTINENTS = frozenset(DATA["places"]["continents"])
+_NATION = "|".join(DATA["places"]["nations"])
 # Words before a nationality: "a former Brazilian footballer", but not "a song by American singer".
 _BEFORE = (
     r"(?:former|retired|late|young|well|noted|renowned|prominent|professional"
@@ -50,9 +50,9 @@ def people_of(phrase: str) -> tuple[str, str] | None:
     if not words or _TEACHING.search(words[0]):
         return None
     *kinds, head = words[0].split()
-    if not english.AGENTS.search(head) or not all(_KIND_OF.fullmatch(kind) for kind in kinds):
+    if not AGENTS.search(head) or not all(_KIND_OF.fullmatch(kind) for kind in kinds):
         return None
-    return people["people"], english.article(f"{match[2]}{noun}")
+    return people["people"], article(f"{match[2]}{noun}")
 
 
 _CAPITAL = r"[^\W\d_a-z][\w'’.-]*"

@@ -5,8 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.claims import english
 from workbench.claims.adjuncts import TEMPORAL, adjuncts
+from workbench.claims.english import (
+    ADVERBS,
+    AGENTS,
+    AUXILIARIES,
+    CONJOINING,
+    COPULAS,
+    DETERMINERS,
+    JUDGED,
+    MODALS,
+    MONTH,
+    NOUNS,
+    NUMBERS,
+    PREPOSITION,
+    PREPOSITIONS,
+    article,
+    blank,
+    is_verb,
+    tokens_of,
+    word_at,
+)
 from workbench.claims.examples import examples
 from workbench.claims.leads import all_led, is_free, led
 from workbench.claims.lists import alternatives, items, listed
@@ -22,7 +41,7 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     or restricted predicates ("never won A and B", "only in films") are not split.
     """
     text = text.strip(" ,")
-    tokens = english.tokens_of(text)
+    tokens = tokens_of(text)
     words = [token[0] for token in tokens]
     reported = any(speaks(words, i) for i in range(min(len(words), 6))) or (
         _REPORTING.match(text) and " that " in text
@@ -32,7 +51,7 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     if (
         quantified
         or reported
-        or _DENIED.search(english.blank(text))
+        or _DENIED.search(blank(text))
         or "; " in text
         or _other_verb(words[head:])
     ):
@@ -50,8 +69,8 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     if TEMPORAL.fullmatch(lead) and is_free(lead) and not clausal:
         date = f"{lead[0].lower()}{lead[1:]}"
     be = {"be", "been"}
-    copular = words[0] in english.COPULAS or be.intersection(words[:head])
-    if copular and words[head - 1] in english.COPULAS | english.ADVERBS | be:
+    copular = words[0] in COPULAS or be.intersection(words[:head])
+    if copular and words[head - 1] in COPULAS | ADVERBS | be:
         claims, date = [*_complements(subject, group, rest), *apposition], ""
     else:
         objects = _objects(group, words[head - 1 : head], rest, date)
@@ -79,8 +98,8 @@ def _other_verb(words: list[str]) -> bool:
     for i, word in enumerate(words):
         if word in ("that", "which", "who", "whom", "whose", "where", "when"):
             return False
-        further = 0 < i < len(words) - 1 and words[i - 1] in english.CONJOINING
-        if word in english.AUXILIARIES or (further and _is_action(words, i)):
+        further = 0 < i < len(words) - 1 and words[i - 1] in CONJOINING
+        if word in AUXILIARIES or (further and _is_action(words, i)):
             return True
     return False
 
@@ -92,14 +111,10 @@ def _is_action(words: list[str], i: int) -> bool:
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
     bare = words[i - 1] != "," and word.isalpha() and word.islower() and after in _OBJECTS
     infinitive = bare and word not in _NO_VERBS and not word.endswith(("s", "ly", "ing"))
-    return bool(
-        inflected or infinitive or (english.is_verb(words, i) and word not in english.NOUNS)
-    )
+    return bool(inflected or infinitive or (is_verb(words, i) and word not in NOUNS))
 
 
-_NO_VERBS = english.DETERMINERS.union(
-    english.PREPOSITIONS, english.ADVERBS, english.NUMBERS, "not more most all".split()
-)
+_NO_VERBS = DETERMINERS.union(PREPOSITIONS, ADVERBS, NUMBERS, "not more most all".split())
 _OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
@@ -121,12 +136,12 @@ def _apposed_name(rest: str, copula: str) -> tuple[str, list[str]]:
         return rest, []
     nouns = items(match[3])
     if any(
-        "," in noun or " and " in noun or (len(nouns) > 1 and not english.AGENTS.search(noun))
+        "," in noun or " and " in noun or (len(nouns) > 1 and not AGENTS.search(noun))
         for noun in nouns
     ):
         return rest, []
     return f"{match[1]}{match[2]}", [
-        claim for noun in nouns for claim in _being(match[2], copula, english.article(noun))
+        claim for noun in nouns for claim in _being(match[2], copula, article(noun))
     ]
 
 
@@ -145,23 +160,23 @@ def _verb_group(words: list[str]) -> int:
 def _continues(words: list[str], i: int) -> bool:
     """Whether word `i` continues the verb group before it."""
     word, before = words[i], words[i - 1]
-    if word in english.ADVERBS | english.AUXILIARIES or english.is_verb(words, i):
+    if word in ADVERBS | AUXILIARIES or is_verb(words, i):
         return True
-    if before in english.MODALS | {"did", "does", "do"}:
+    if before in MODALS | {"did", "does", "do"}:
         return True
     if before in _HELPING and word.endswith(_PARTICIPLES):
         return True
     if word in ("since", "be", "been"):
-        return before in english.AUXILIARIES | english.ADVERBS
-    if i > 1 and words[i - 2] in english.AUXILIARIES and _PARTICIPLE.search(word):
+        return before in AUXILIARIES | ADVERBS
+    if i > 1 and words[i - 2] in AUXILIARIES and _PARTICIPLE.search(word):
         return True  # "has since written"
-    return word.endswith("ly") and bool(_PARTICIPLE.search(english.word_at(words, i + 1)))
+    return word.endswith("ly") and bool(_PARTICIPLE.search(word_at(words, i + 1)))
 
 
 _PARTICIPLES = ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
 
 
-_HELPING = english.AUXILIARIES | english.ADVERBS | {"be", "been", "being"}
+_HELPING = AUXILIARIES | ADVERBS | {"be", "been", "being"}
 _PARTICIPLE = re.compile(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
 
 
@@ -169,10 +184,10 @@ _MODIFIER = re.compile(
     r",? (?<!most )(?<!best )(?<!well )(?<!widely )(?=(?:known for|born (?:in|on|to)|based"
     r" (?:in|on|at)|(?:most "
     r")?(?:best|most|well|widely)[- ]known (?:for|as)|(?:most |best |widely |well )?(?:famous|noted"
-    rf"|renowned) for|(?<!ed )(?<!ly )from(?= [A-Z])(?! {english.MONTH}))\b)"
+    rf"|renowned) for|(?<!ed )(?<!ly )from(?= [A-Z])(?! {MONTH}))\b)"
 )
 _BOUND = re.compile(r"\b(?:that|which|who|whose|because|where|when|to [a-z]+)\b")
-_PREPOSITION = re.compile(rf"{english.PREPOSITION}\b ")
+_PREPOSITION = re.compile(rf"{PREPOSITION}\b ")
 _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
@@ -188,15 +203,11 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     of = what[len(first) :]
     parts = items(first)
     compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
-    together = compound and not english.AGENTS.search(parts[-1])
+    together = compound and not AGENTS.search(parts[-1])
     if len(parts) > 1 and (together or _PARTED.search(parts[0])):
         parts = [first]  # "a snail having a shell, a head, and legs"
     plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
-    if (
-        plain
-        and len(parts) > 1
-        and (len(parts) > 2 or english.AGENTS.search(parts[0].split(",")[0]))
-    ):
+    if plain and len(parts) > 1 and (len(parts) > 2 or AGENTS.search(parts[0].split(",")[0])):
         # "the founder and director of a bank"
         shared = of if first.startswith("the ") or _OFFICES.search(parts[0]) else ""
         for item in parts[:-1]:
@@ -231,7 +242,7 @@ def _articled(first: str, item: str) -> str:
     return (
         f"the {item}"
         if first.startswith("the ") and not item.startswith(("the ", "a ", "an "))
-        else english.article(item)
+        else article(item)
     )
 
 
@@ -279,7 +290,7 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     if re.search(r"\b(?:including|namely)\b", rest):
         yield f"{rest} {lead}".strip()
         return
-    core, phrases = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
+    core, phrases = (rest, []) if last in JUDGED else adjuncts(last, rest)
     if first := head(rest):
         yield first
     for piece in spread(last, rest, core, phrases, lead):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from workbench.claims import english
+from workbench.claims.english import TOKEN, first_verb
 from workbench.claims.topic import NAME, is_thing, is_unclear, topic_of
 from workbench.types import Claim, Response
 
@@ -61,8 +61,9 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Replace subject pronouns ("He", "Her father", "It", "Its") by their referents.
 
     The referent is the question's title, unless the response introduces another person. Without
-    a title, "he" and "she" refer to the only named person, and "it" to the previous sentence's
-    subject if it begins with "The", else to the question's name. Ambiguous pronouns stay.
+    a title, "he" and "she" refer to the only named person. "It" then refers to the previous
+    sentence's subject if this begins with "The", else to the name in the question. Ambiguous
+    pronouns stay.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     mentioned, sentence, resolved = _Mentioned(response, topic), None, []
@@ -187,7 +188,7 @@ def _same(first: str, second: str) -> bool:
 
 def _subject(claim: str) -> str:
     """Return the text before the first verb if it is a name or "The" with a few words, else ""."""
-    tokens = list(english.TOKEN.finditer(claim))
-    verb = english.first_verb([token[0] for token in tokens])
+    tokens = list(TOKEN.finditer(claim))
+    verb = first_verb([token[0] for token in tokens])
     phrase = claim[: tokens[verb].start()].strip() if verb else ""
     return phrase if _SUBJECT.fullmatch(phrase) and phrase.split()[0] not in _NO_SUBJECT else ""

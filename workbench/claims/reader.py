@@ -5,8 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.claims import english
 from workbench.claims.antecedents import NAME, which, who
+from workbench.claims.english import (
+    ADVERBS,
+    DETERMINERS,
+    PREPOSITIONS,
+    PRESENT,
+    PRONOUNS,
+    STAYING,
+    TOKEN,
+    blank,
+    first_verb,
+    past,
+    tokens_of,
+)
 from workbench.claims.leads import is_free
 from workbench.claims.parts import Part, parts
 from workbench.claims.predicates import predicate
@@ -93,20 +105,19 @@ class Reader:
             previous = part.text if own else f"{self.subject} {part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
+        """Yield the claims of one part."""
         text = part.text.strip(" ,;")
-        words = english.TOKEN.findall(text)
+        words = TOKEN.findall(text)
         if not words:
             return
         # "which he wrote"
-        own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()
+        own = words[0] in PRONOUNS | DETERMINERS or words[0][0].isupper()
         if part.kind == "ing":
             yield from self._doing(text, words, previous)
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
-            about = (
-                "" if words[0] in english.PREPOSITIONS else who(self.subject, previous, part.link)
-            )
+            about = "" if words[0] in PREPOSITIONS else who(self.subject, previous, part.link)
             yield from self._about(about, text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
@@ -137,7 +148,7 @@ class Reader:
             yield self._grow(f"{self.whole} and {text}")
             return
         lead, text = _intro(text)
-        text = _with_auxiliary(text, english.TOKEN.findall(text), previous)
+        text = _with_auxiliary(text, TOKEN.findall(text), previous)
         yield from predicate(self.latest if kind == "more" else self.subject, text, under or lead)
 
     def _about(self, subject: str, text: str, previous: str, part: Part) -> Iterator[str]:
@@ -152,10 +163,12 @@ class Reader:
             yield self._grow(f"{self._whole(previous)}{part.link or ','} {text}")
 
     def _grow(self, whole: str) -> str:
+        """Store and return a claim that keeps an ambiguous clause with the words before it."""
         self.whole, self.extensions = whole, self.extensions + 1
         return whole
 
     def _whole(self, previous: str) -> str:
+        """The claim that an ambiguous clause extends: the previous part with its subject."""
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
@@ -167,7 +180,7 @@ class Reader:
 
         A clause with another subject keeps the place.
         """
-        subject, own = self.subject, words[0] in english.PRONOUNS
+        subject, own = self.subject, words[0] in PRONOUNS
         named = _is_somebody(subject)
         when = link.endswith("when") and (not named or not own or words[1:2] == ["was"])
         if when or (own and not named):
@@ -185,17 +198,18 @@ class Reader:
         yield from claims
 
     def _clause(self, text: str, lead: str) -> Iterator[str]:
+        """Yield the claims of a part with its own subject, which becomes the sentence's subject."""
         if not lead:
             lead, text = _intro(text)
         unsplit = f"{lead}, {text}" if lead else text
-        tokens = english.tokens_of(text)
+        tokens = tokens_of(text)
         words = [token[0] for token in tokens]
-        verb = english.first_verb(words)
+        verb = first_verb(words)
         if not verb:
             yield unsplit
             return
         while verb > 1 and (
-            words[verb - 1] in english.ADVERBS
+            words[verb - 1] in ADVERBS
             or (words[verb - 1].endswith("ly") and words[verb - 1].islower())
         ):
             verb -= 1
@@ -211,9 +225,9 @@ class Reader:
             about = re.search(
                 rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject
             )
-            past = aside.startswith("born") or not _PRESENT.search(text[start:])
+            in_past = aside.startswith("born") or not _PRESENT.search(text[start:])
             noun = about[1] if about else self.subject
-            yield f"{noun} {_being(noun, past)} {aside}"
+            yield f"{noun} {_being(noun, in_past)} {aside}"
         yield from predicate(self.subject, text[start:], lead)
 
 
@@ -262,19 +276,19 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
         return True  # "led by Ana, who won, and Bo, | who lost"
     if after == "same" and _APPOSED.search(text):
         return True
-    return bool(_COLON.search(english.blank(text)))  # "was famous: Ana, | who"
+    return bool(_COLON.search(blank(text)))  # "was famous: Ana, | who"
 
 
 def _turns(lead: str, text: str) -> bool:
     """Whether the introduction does not apply to a predicate: "After it, he left and is a cook"."""
-    past = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
-    return bool(past and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
+    after = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
+    return bool(after and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
 
 
 def _verb(text: str) -> int:
     """Return the character position of the first verb; 0 if there is no known verb."""
-    tokens = english.tokens_of(text)
-    verb = english.first_verb([token[0] for token in tokens])
+    tokens = tokens_of(text)
+    verb = first_verb([token[0] for token in tokens])
     return tokens[verb].start() if verb else 0
 
 
@@ -295,12 +309,12 @@ def _follows(subject: str, text: str) -> bool:
     return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
 
 
-_PRESENT = re.compile(rf"\b(?:is|are|has|have|{'|'.join(sorted(english.PRESENT))})\b")
+_PRESENT = re.compile(rf"\b(?:is|are|has|have|{'|'.join(sorted(PRESENT))})\b")
 
 
-def _being(subject: str, past: bool) -> str:
+def _being(subject: str, in_past: bool) -> str:
     many = re.match(r"(?:Their|These|Those|The|His|Her|Its) .*[a-z](?<![sui])s$", subject)
-    return ("were" if many else "was") if past else "are" if many else "is"
+    return ("were" if many else "was") if in_past else "are" if many else "is"
 
 
 def _is_somebody(subject: str) -> bool:
@@ -309,9 +323,9 @@ def _is_somebody(subject: str) -> bool:
 
 def _in_past(text: str, words: list[str]) -> str:
     """Put an "-ing" verb into the past: "eventually becoming" → "eventually became"."""
-    first = next((i for i, word in enumerate(words) if english.past(word)), 0)
-    token = list(english.TOKEN.finditer(text))[first]
-    return f"{text[: token.start()]}{english.past(token[0])}{text[token.end() :]}"
+    first = next((i for i, word in enumerate(words) if past(word)), 0)
+    token = list(TOKEN.finditer(text))[first]
+    return f"{text[: token.start()]}{past(token[0])}{text[token.end() :]}"
 
 
 def _intro(text: str) -> tuple[str, str]:
@@ -332,15 +346,15 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
     passive stays: "was born in Osk and moved to Vetra".
     """
     passive = re.search(
-        rf"\b(is|was|are|were|been) (?:(?:\w+ly|{'|'.join(english.ADVERBS)})"
+        rf"\b(is|was|are|were|been) (?:(?:\w+ly|{'|'.join(ADVERBS)})"
         rf" )*(\w+(?:ed|en|wn|rn)|{_IRREGULAR})\b",
         previous,
     )
     plain = [i for i, word in enumerate(words) if not word.endswith("ly")]
-    at = next((i for i in plain if words[i] not in english.ADVERBS), 0)
+    at = next((i for i in plain if words[i] not in ADVERBS), 0)
     verb, after = words[at], next((words[i] for i in plain if i > at), "")
-    bare = (verb.endswith("ed") or re.fullmatch(_DONE_TO, verb)) and verb not in english.STAYING
-    if passive and passive[2] != "born" and bare and after in english.PREPOSITIONS | {"due", ""}:
+    bare = (verb.endswith("ed") or re.fullmatch(_DONE_TO, verb)) and verb not in STAYING
+    if passive and passive[2] != "born" and bare and after in PREPOSITIONS | {"due", ""}:
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
     raised = verb in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
     return f"was {text}" if passive and raised else text

@@ -1,7 +1,7 @@
 """Extract claims from English prose by rules, without a model *(ours)*.
 
-A sentence is split into clauses (a subject and one finite predicate each), and a clause into
-conjoined predicates, relative clauses, appositions, list items, examples and dated facts. Some
+A sentence is split into clauses with a subject and one finite predicate each. Clauses are split
+into conjoined predicates, relative clauses, appositions, list items, examples and dated facts. Some
 implied claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a film". A subject pronoun
 is replaced by its referent (`workbench.claims.pronouns`).
 
@@ -12,8 +12,8 @@ the sentence stays whole.
 
 Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
 and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
-dropped, except the dates of a life or a work. `docs/numbers.md` reports how often a claim says
-something that its text does not.
+dropped, except the dates of a life or a work. `docs/numbers.md` reports how often a claim does not
+follow from its text.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from workbench.claims import english
 from workbench.claims.adjuncts import TEMPORAL
+from workbench.claims.english import NUMBERS
 
 # Events that happen once: the place holds without the time, and the time without the place.
 _EVENTS = frozenset(
@@ -18,7 +18,7 @@ _EVENTS = frozenset(
     " incorporated".split()
 )
 _COUNTED = re.compile(  # "made three starts in 1993": the count holds only with the date
-    rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(english.NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
+    rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
 )
 # not "his career", "a name", "the title role"
 _PLAIN = re.compile(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")

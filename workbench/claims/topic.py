@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.claims import english
+from workbench.claims.english import OPENING
 from workbench.types import Response
 
 _PART = r"[^\W\d_a-z][\w.'’-]*"
@@ -37,7 +37,7 @@ def topic_of(response: Response) -> str:
     match = NAME.match(response.text.strip())
     name = match[0] if match else ""
     first = name.split(" ")[0]
-    named = " " in name and first not in _NO_NAMES and first.lower() not in english.OPENING
+    named = " " in name and first not in _NO_NAMES and first.lower() not in OPENING
     return name if named else ""
 
 

@@ -48,7 +48,7 @@ def inspect(
         raise WorkbenchError(
             f"no run '{run.name}' in '{run.parent}': {describe_runs(runs or run.parent)}"
         )
-    if find_spec("gradio") is None:
+    if find_spec("gradio") is None:  # an optional extra; importing it takes seconds
         raise WorkbenchError(
             "the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make"
             " inspect`"

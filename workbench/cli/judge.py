@@ -55,7 +55,7 @@ def judge_serve(
             show(result, as_json, _print)
             server.wait()
         except KeyboardInterrupt:
-            if server is None:
+            if server is None:  # interrupted while the model was loading
                 return 130
             server.stop()
     return 0

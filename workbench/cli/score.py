@@ -193,7 +193,7 @@ def score(
     try:
         with ended_by_signal(), stdout_kept_clean(), progress_bar() as watch:
             summary = estimate_file(options) if dry_run else score_file(options, watch)
-    except KeyboardInterrupt:  # before the first row
+    except KeyboardInterrupt:  # before the first row; later ones end with the status "interrupted"
         return 130
     _report(source, summary)
     _explain(summary, max_failed)

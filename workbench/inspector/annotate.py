@@ -109,6 +109,7 @@ def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
 
 
 def _place(place: Sequence[str | int]) -> Place:
+    """Parse [row id, claim id] from the page."""
     row, claim = place
     return str(row), int(claim)
 
@@ -122,6 +123,7 @@ class Labelled(NamedTuple):
 
 def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
     """The labelled rows by id, each read once; rows that the run no longer has are skipped."""
+    # parsed rows stay in memory with the run: the page asks again after every label
     memory, done = rows.memory.setdefault("judged", {}), {}
     for name, stored in labelled_rows(runs, run).items():
         if name not in rows.numbers:

@@ -1,7 +1,7 @@
 """Store a person's labels of claims, in a feedback store for each run below the runs folder.
 
-A row holds only the person's verdicts, so that `workbench agree annotations/RUN RUN` compares them
-with the judge's. Labelling an answer again replaces its row.
+A row has only the person's verdicts, so `workbench agree annotations/RUN RUN` compares them with
+the judge's. Labelling an answer again replaces its row.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
             )
         # the judge's remarks and its reasons for not judging the claim no longer apply
         new = Verdict(target, "fact", label, P_TRUE[label], rating, quoted(old), PERSON)
-        # the same holds for the reason for a low rating
+        # a changed rating also removes the reason for the old one
         replaced = {"fact"} if rating == old.informativeness else {"fact", "subject"}
         others = [v for v in feedback.verdicts if v.target != target or v.aspect not in replaced]
         feedback = replace(feedback, verdicts=(new, *others))

@@ -91,12 +91,9 @@ def _status(runs: Runs, name: str, config: JsonMapping) -> str:
 
 def _family(config: JsonMapping, name: str) -> str:
     """A key shared by runs that differ only in their seed."""
-    rest = {
-        key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
-    }
-    return hashlib.sha256(
-        json.dumps(rest if config else name, sort_keys=True).encode()
-    ).hexdigest()[:12]
+    rest = {k: v for k, v in config.items() if k not in ("seed", "versions", "threads")}
+    text = json.dumps(rest if config else name, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _steps(runs: Runs, name: str) -> list[JsonObject]:
@@ -127,14 +124,12 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
         errors.append(f"Only {MAX_RUNS} of the {len(names)} selected runs are drawn together.")
     unread = [run["name"] for run in curves if run["missing"]]
     rows = curves[0]["rows"] if curves else 0
-    listed = "its one row is" if rows == 1 else f"its {rows:,} rows are"
+    count = "its one row is" if rows == 1 else f"its {rows:,} rows are"
+    columns = ("name", "title", "share")
     return {
         "runs": curves,
-        "series": [
-            {"name": column, "title": title, "share": share}
-            for column, title, share in _series(curves)
-        ],
-        "note": f"This run has no training steps: {listed} listed below." if rows else NO_ROLLOUTS,
+        "series": [dict(zip(columns, series, strict=True)) for series in _series(curves)],
+        "note": f"This run has no training steps: {count} listed below." if rows else NO_ROLLOUTS,
         "reading": f"Still being read, with curves of the rows so far: {', '.join(unread)}."
         if unread
         else "",
@@ -143,8 +138,10 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
 
 
 def _series(curves: Sequence[JsonMapping]) -> list[tuple[str, str, bool]]:
-    """(column, title, is a share) of all curves: `SERIES`, with the parts of the reward behind
-    the reward. Columns that a run lacks are filled with None."""
+    """(column, title, is a share) of all curves: `SERIES` with the parts of the reward.
+
+    Columns that a run lacks are filled with None.
+    """
     columns = dict.fromkeys(column for run in curves for column in run["series"])
     parts = []
     for column in filter(lambda column: column.startswith(PREFIXES), columns):

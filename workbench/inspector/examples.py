@@ -66,8 +66,10 @@ ITEMS = ("consistent", "missing", "contradictory")
 
 
 def words(text: str) -> tuple[tuple[int, int], ...]:
-    """Tokens of a text that no model sampled: words, punctuation and tags, with the white space
-    before them."""
+    """Split a text without sampled tokens into words, punctuation and tags.
+
+    A token includes the white space before it.
+    """
     spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
     if spans:
         spans[-1] = (spans[-1][0], len(text))
@@ -75,13 +77,12 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def worked_example() -> Feedback:
-    """An answer with a correct crucial claim, a wrong minor one and a hedged one, and a correct
-    thought before them.
+    """Return an answer with a correct crucial claim, a wrong minor one and a hedged one.
 
-    It has no rewards: `rescore` it. RLFH by hand with the paper's constants: the truth of the
-    answer's claims gives 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25; the information of its two sentences
-    gives ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051; together 1.6551. Its tokens are words,
-    punctuation marks and tags.
+    The thinking has one correct claim. The row has no rewards: `rescore` it. RLFH by hand with the
+    paper's constants: the truth of the answer's claims gives 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25; the
+    information of its two sentences gives ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051; together
+    1.6551.
     """
     spans = sentences(ANSWER)
     response = Response(

@@ -52,6 +52,7 @@ class InspectTab:
 
     @property
     def outputs(self) -> list[Component]:
+        """The components that opening a response sets."""
         return [self.view, self.note, self.source, self.run, self.row]
 
 
@@ -106,7 +107,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         **QUIET,
     )
 
-    def first(
+    def open_first(
         source: str, sample: str, run: str | None, row: float, answer: str
     ) -> tuple[str, str]:
         if source == SOURCES[0]:
@@ -115,16 +116,13 @@ def inspect_tab(runs: Runs) -> InspectTab:
             return shown_or_error(open_number, runs, run, row)
         return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
 
-    source.input(first, [source, sample, run, row, answer], outputs, **QUIET)
-    sample.input(
-        lambda name: (
-            *shown_or_error(open_sample, name),
-            gr.update(visible=name != samples.WORKED),
-        ),
-        sample,
-        [*outputs, another],
-        **QUIET,
-    )
+    # `input` reacts to the user only; `change` also to values that other tabs set
+    source.input(open_first, [source, sample, run, row, answer], outputs, **QUIET)
+
+    def select_sample(name: str) -> tuple[object, ...]:
+        return *shown_or_error(open_sample, name), gr.update(visible=name != samples.WORKED)
+
+    sample.input(select_sample, sample, [*outputs, another], **QUIET)
     another.click(
         lambda name, seed: (*shown_or_error(open_sample, name, seed + 1), seed + 1),
         [sample, seed],
@@ -230,5 +228,5 @@ def export_page(request: JsonObject) -> JsonObject:
     """The open response as a self-contained page."""
     opened = recall(str(request["key"]))
     method = request.get("method")
-    shown = replace(opened, method=method if method in opened.feedback.rewards else None)
-    return {"html": page(shown.data())}
+    method = method if method in opened.feedback.rewards else None
+    return {"html": page(replace(opened, method=method).data())}

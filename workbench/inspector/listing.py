@@ -45,6 +45,7 @@ class Query:
 
     @property
     def is_filtered(self) -> bool:
+        """Whether the query selects rows by more than their step."""
         return self != Query(self.step, self.order, start=self.start)
 
 
@@ -99,7 +100,7 @@ class Record:
         configs = configs_of(runs, name)
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
-    def listed(self, number: int) -> JsonObject:
+    def columns(self, number: int) -> JsonObject:
         """The columns of a row, scored by every method, or {"broken": reason}; cached."""
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
@@ -108,7 +109,7 @@ class Record:
                     row = self.runs.feedback(self.name, number, self.rows)
                     [scored] = with_all_rewards([row], self.configs)
                     row = listed_row(scored) | {"number": number}
-                    as_json(row)
+                    as_json(row)  # raises for values that JSON cannot hold
             except WorkbenchError as error:
                 row = {"broken": str(error)}
             cache[key] = row
@@ -118,7 +119,7 @@ class Record:
 
     def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
         """The rewards of rows by method."""
-        return [self.listed(number).get("values", {}) for number in numbers]
+        return [self.columns(number).get("values", {}) for number in numbers]
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def listing(record: Record, query: Query) -> Listing:
     table, reward, left_out = rows.table, reward_of(rows, record.own), 0
     if query.step is not None and rows.steps:
         table = table[table["step"] == query.step]
-    if record.own and record.own not in rows.methods:
+    if record.own and record.own not in rows.methods:  # the reward is not stored
         table, left_out = table[:SCORED], max(0, len(table) - SCORED)
         values = record.values(table.index)
         reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")
@@ -256,7 +257,7 @@ def rewards_of(row: Feedback) -> dict[str, JsonObject]:
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """The orders as (label, key), for a run with rewards by `method`, or ("") by its trainer."""
+    """The orders as (label, key); `method` is the run's own, or "" for a trainer's reward."""
     reward = f"{title(method) or 'Logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
     return list(zip(words, ORDERS, strict=True))
@@ -268,10 +269,10 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     if not name:
         return {}
     record = Record.of(runs, name)
-    if not len(record.rows):  # the note of the curves says that the run has no rows
+    if not len(record.rows):  # the curves show this as a note
         return {}
     selected = listing(record, query)
-    page = [record.listed(number) for number in selected.numbers[query.start :][:PAGE]]
+    page = [record.columns(number) for number in selected.numbers[query.start :][:PAGE]]
     about = {"choices": choices_of(record), "step": query.step, "missing": record.rows.missing}
     broken = [row["broken"] for row in page if "broken" in row]
     rows = [

@@ -60,7 +60,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
             list(SHIPPED), value=next(iter(SHIPPED)), label="Policy", min_width=220, scale=2
         )
         count = gr.Slider(1, 16, value=6, step=1, label="Answers to sample", min_width=150)
-        heat = gr.Slider(0, 1.5, value=1.0, step=0.05, label="Temperature", min_width=150)
+        temperature = gr.Slider(0, 1.5, value=1.0, step=0.05, label="Temperature", min_width=150)
     with gr.Row(elem_classes="wb-source", equal_height=True):
         text = gr.Textbox(
             label="Question",
@@ -78,7 +78,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
         )
         source = gr.Button("Answer with sources", scale=0, min_width=190)
     sourced = component("Answer", elem_id="sourced-view")
-    listed = component("List", {"note": TO_ASK})
+    answer_list = component("List", {"note": TO_ASK})
     group = gr.State("")
 
     @gradio_arguments(event="EventData")
@@ -96,15 +96,15 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
         answers = ask_policy(runs, *fields)
         return answers, json.loads(answers).get("group", ""), EMPTY
 
-    outputs = [listed, group, sourced]
-    gr.on([ask.click, text.submit], sample, [policy, text, count, heat], outputs, **BUSY)
+    outputs = [answer_list, group, sourced]
+    gr.on([ask.click, text.submit], sample, [policy, text, count, temperature], outputs, **BUSY)
     source.click(
         lambda *fields: (EMPTY, "", sourced_answer(runs, *fields)),
         [policy, text, store],
         outputs,
         **BUSY,
     )
-    listed.select(select, group, [inspect.view, inspect.note, tabs], **QUIET)
+    answer_list.select(select, group, [inspect.view, inspect.note, tabs], **QUIET)
     return policy, store
 
 

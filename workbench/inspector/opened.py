@@ -51,7 +51,7 @@ INCOMPLETE = (
 NOTHING = as_json(None)  # the view's value when no response is open
 
 _opened: OrderedDict[str, Opened] = OrderedDict()
-_lock = Lock()
+_lock = Lock()  # of `_opened`: the page's functions run in threads
 
 
 def show(opened: Opened) -> str:
@@ -62,7 +62,7 @@ def show(opened: Opened) -> str:
     """
     with damage(opened.name):
         data = opened.data()
-        text = as_json(data)
+        text = as_json(data)  # raises for values that JSON cannot hold
     with _lock:
         _opened[data["key"]] = opened
         _opened.move_to_end(data["key"])

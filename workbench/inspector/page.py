@@ -129,8 +129,8 @@ def first_shown(
 ) -> tuple[Opened, WorkbenchError | None]:
     """The response that a new page shows.
 
-    It is the permalink's row, else the row with the most claims of the permalink's run or of the
-    run that the inspector was started with, else the worked example.
+    This is the permalink's row. Without a row it is the one with the most claims in the permalink's
+    run, or in the run of `--run`. Without a run it is the worked example.
     """
     method = query.get("method")
     try:

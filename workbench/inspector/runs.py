@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from workbench.inspector.token_view import encodable
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
 from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
@@ -30,6 +31,7 @@ from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question
 if TYPE_CHECKING:
     from pandas import Series
 
+T = TypeVar("T")
 DEPTH = 3  # maximum depth of a run below the runs folder
 # characters of a run's name: at most, and shown in a message
 LONGEST, SHORT = 1000, 80
@@ -75,11 +77,9 @@ class Runs:
 
     def names(self) -> list[str]:
         """The runs with recorded rollouts, sorted by name."""
-        return sorted(
-            name
-            for folder in self._walk(self.root, 0)
-            if _is_text(name := folder.relative_to(self.root).as_posix())
-        )
+        names = (folder.relative_to(self.root).as_posix() for folder in self._walk(self.root, 0))
+        # the page could not send back a name that is not UTF-8
+        return sorted(name for name in names if encodable(name) == name)
 
     def folder(self, name: str) -> Path:
         """The folder of a run.
@@ -98,31 +98,34 @@ class Runs:
                 raise WorkbenchError(
                     f"'{short}' is not below the runs folder: name a run of the list"
                 )
-            if not _is_run(folder):
+            if not _is_own_file(folder / ROLLOUTS):
                 raise WorkbenchError(
                     f"no run '{short}' with a {ROLLOUTS} in the runs folder: name a run of the list"
                 )
         return folder
 
     def rows(self, name: str) -> Rows:
-        """The rows of a run. While a large run is still being read, only its last rows;
-        `missing` counts the others."""
-        with damage(f"run '{name}'"):
-            return opened_rows(self.folder(name) / ROLLOUTS)
+        """The rows of a run; of a large run that is still being read, only the last rows.
+
+        `missing` counts the unread rows.
+        """
+        return self._read(name, opened_rows)
 
     def all_rows(self, name: str) -> Rows:
         """All rows of a run, however long reading takes."""
-        with damage(f"run '{name}'"):
-            return read_rows(self.folder(name) / ROLLOUTS)
+        return self._read(name, read_rows)
 
     def at_hand(self, name: str) -> bool:
         """Whether the rows of a run are in memory; a stored index is loaded for the next call."""
+        return self._read(name, at_hand)
+
+    def _read(self, name: str, read: Callable[[Path], T]) -> T:
         with damage(f"run '{name}'"):
-            return at_hand(self.folder(name) / ROLLOUTS)
+            return read(self.folder(name) / ROLLOUTS)
 
     def number(self, name: str, row: str) -> int:
         """The number of the row with this id."""
-        for rows in (self.rows, self.all_rows):
+        for rows in (self.rows, self.all_rows):  # reading all rows of a large run takes long
             if (number := rows(name).numbers.get(row)) is not None:
                 return number
         raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose one of its list")
@@ -168,7 +171,7 @@ class Runs:
             return []
 
     def policy(self, name: str) -> Path | None:
-        """The run's folder if it holds a trained policy without links out of the runs folder."""
+        """The run's folder if it has a trained policy without links out of the runs folder."""
         folder = self.folder(name)
         policy = folder / "policy"
         present = policy.is_dir() and not any(
@@ -258,10 +261,11 @@ class Runs:
         return json.loads(line_at(path, offset), parse_constant=_not_a_number)
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
+        """Yield the folders of runs below a folder, without following links."""
         try:
             if depth > DEPTH or not folder.is_dir():
                 return
-            if depth and _is_run(folder):
+            if depth and _is_own_file(folder / ROLLOUTS):
                 yield folder
                 return
             inside = list(folder.iterdir())
@@ -271,10 +275,6 @@ class Runs:
             hidden = below.name in INSIDE or below.name.startswith(".")
             if not hidden and below.is_dir() and not below.is_symlink():
                 yield from self._walk(below, depth + 1)
-
-
-def _is_run(folder: Path) -> bool:
-    return _is_own_file(folder / ROLLOUTS)
 
 
 def _is_own_file(path: Path) -> bool:
@@ -290,11 +290,6 @@ def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> di
             offsets[json.loads(head.group(1)) if head else str(parse_object(line)["id"])] = offset
         offset += len(line)
     return offsets
-
-
-def _is_text(name: str) -> bool:
-    """Whether a folder's name is UTF-8, so that the page can send it back."""
-    return not re.search("[\ud800-\udfff]", name)
 
 
 def _not_a_number(name: str) -> None:

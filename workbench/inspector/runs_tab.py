@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.experiments.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
 from workbench.inspector.export import exported
-from workbench.inspector.inspect_tab import InspectTab
+from workbench.inspector.inspect_tab import SOURCES, InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import (
@@ -42,9 +42,9 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> Component:
             opened = open_row(runs, str(name), str(row))
             number = runs.number(str(name), str(row)) + 1
             origin = {"run": name, "id": row, "query": query}
-            values = show(opened), message(note=opened.note), "Stored run", name, number, origin
+            values = show(opened), message(note=opened.note), SOURCES[1], name, number, origin
         except WorkbenchError as error:
-            values = NOTHING, message(error), *(gr.skip() for _ in range(3)), None
+            values = NOTHING, message(error), *[gr.skip()] * 3, None
         return *values, gr.update(selected="inspect")
 
     view.select(select, None, [*inspect.outputs, inspect.origin, tabs], **QUIET)

@@ -56,8 +56,10 @@ def _spelled(value: object) -> str:
 
 @server_function
 def what_if(request: JsonObject) -> JsonObject:
-    """The open response with rewards by the page's settings and labels, with its group, controls
-    and export."""
+    """The open response with rewards by the page's settings and labels.
+
+    The result also has the group, the controls, and the settings as `--set` options and as JSON.
+    """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
     configs, _ = changed(opened.configs, request.get("settings") or {})
@@ -66,6 +68,7 @@ def what_if(request: JsonObject) -> JsonObject:
         row if member.response.id == row.response.id else with_rewards(member, configs)
         for member in opened.group
     )
+    # the edited row is not cached: the next request starts from the stored row again
     view = replace(opened, feedback=row, group=group).data()
     for claim in view["claims"]:
         claim["edited"] = str(claim["id"]) in edits
@@ -97,14 +100,14 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
             "values": {method: reward.value for method, reward in member.rewards.items()},
             "advantages": {
                 method: {
-                    name: sum(by_token[place]) / len(by_token[place])
-                    for name, by_token in estimated.items()
-                    if by_token[place]
+                    name: sum(rows_BT[index]) / len(rows_BT[index])
+                    for name, rows_BT in estimates.items()
+                    if rows_BT[index]
                 }
-                for method, estimated in by_method.items()
+                for method, estimates in by_method.items()
             },
         }
-        for place, member in enumerate(group)
+        for index, member in enumerate(group)
     ]
 
 

@@ -1,20 +1,20 @@
 r"""Sections and sentences of a response, its final answer, abstention, hedging and answer matching.
 
-TruthRL (arXiv 2509.25760, section 3 and table 9) asks for the answer in `\boxed{}`, for "I don't
-know" when uncertain and for "invalid question" where the premise is false, and a language model
-judges it. Its rule-based verifier (table 5) was exact string matching, which made the policy
-abstain on nearly everything. The rules here are ours. Two principles decide doubtful cases:
+TruthRL (arXiv 2509.25760, section 3 and table 9) prompts for the answer in `\boxed{}`, for "I don't
+know" when uncertain, and for "invalid question" if the premise is false. A language model judges
+the answer. Its rule-based verifier (table 5) is exact string matching, with which the policy
+abstains on nearly all questions. The rules here are ours. Two principles decide doubtful cases:
 
 * **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris"
-  are answers. An abstention is never right, so a text that is wrongly taken for one earns what
-  abstaining earns and no more.
+  are answers. An abstention is never right, so an answer that is mistaken for an abstention earns
+  only the reward of an abstention.
 * **A list of guesses is worth no more than its first item.** The first sentence that names a gold
-  answer has to state it, and nothing before it may be another candidate. A list that the rules
-  recognise is not right at all.
+  answer must state it, and no other candidate may come before it. A list that the rules recognise
+  is wrong.
 
-Known limits: in one sentence, "Vetra lies in Lomar" may answer for either name. A sentence that
-states another relation of the same subject ("She died in Vetra" for "Where did she live?") is
-taken for an answer unless it uses the opposite of the question's verb.
+Known limits: in one sentence, "Vetra lies in Lomar" may answer for either name. A sentence about
+another relation of the same subject ("She died in Vetra" for "Where did she live?") counts as an
+answer unless it uses the opposite of the question's verb.
 """
 
 from __future__ import annotations

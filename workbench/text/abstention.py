@@ -137,7 +137,7 @@ def commitment(answer: str) -> str:
 
 
 def is_invalid(text: str) -> bool:
-    """Whether the final answer of `text` only says that the question is invalid."""
+    """Whether the final answer of `text` only states that the question is invalid."""
     answer = final_answer(text)
     return answer is not None and _all_match(answer, _finder(_all(INVALID)))
 
@@ -160,7 +160,7 @@ def _all_match(text: str, phrases: Find) -> bool:
 def _clauses(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[bool, str]]:
     """Yield the clauses with content: (True, …) for one of the phrases, (False, …) for an answer.
 
-    With `reasons`, also yield the clauses without an answer that may hold another guess.
+    With `reasons`, also yield the clauses without an answer that may contain another guess.
     """
     text, start, declined = canonical(text), 0, False
     for match in (*_BREAK.finditer(text), None):

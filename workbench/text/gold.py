@@ -12,7 +12,7 @@ from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
 
 Form = tuple[str, ...]  # the words of a gold answer
 SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `matching.probability`
-MENTION = "\0"  # stands for a gold answer; no answer has this character
+MENTION = "\0"  # marks a gold answer; removed from the answers themselves
 
 (
     OR, AND, BE, AUXILIARY, PREPOSITIONS, DETERMINERS, PRONOUNS, RELATIVE, HEDGES, FILLERS,
@@ -57,6 +57,7 @@ class Gold(NamedTuple):
     kind: str  # "river" of "Which river …?"
 
     def named_in(self, text: str) -> bool:
+        """Whether a text contains a gold form."""
         return any(map(is_mention, self.mask(tokenise(text))))
 
     def mask(self, sentence: Sequence[Token]) -> list[Token]:
@@ -170,10 +171,12 @@ def equal(form: Form, words: Sequence[str]) -> bool:
 
 
 def is_mention(token: Token) -> bool:
+    """Whether a token replaces a gold answer (see `Gold.mask`)."""
     return token.text.startswith(MENTION)
 
 
 def is_number(text: str) -> bool:
+    """Whether a word, or a word of a mention, starts with a digit."""
     return bool(re.search(r"(?:^|\0| )-?\d", text))
 
 

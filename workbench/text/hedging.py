@@ -1,8 +1,8 @@
 """Detect hedged sentences, whose claims get hedged labels (RLFH, arXiv 2406.12221, table 9).
 
 A hedge is the author's own doubt about the statement: "he may have won", "I think",
-"reportedly". Not hedges are: names, months and nouns with the same spelling ("May 1912", "might
-and magic", "the Maybe Man"), quotations, and the beliefs of other people ("She thinks that…").
+"reportedly". The following are not hedges: names, months and nouns with the same spelling ("May
+1912", "might and magic"), quotations, and the beliefs of other people ("She thinks that…").
 
 Limits: a permission ("you may enter") counts as a hedge, and so does a reported possibility ("He
 said he might run"). The lists of cues are ours; "l2" is the closed world's invented language.

@@ -79,6 +79,8 @@ _CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every cont
 
 
 class Token(NamedTuple):
+    """A word or separator of a normalised text."""
+
     text: str  # a canonical word, or one of the separators "," "." ":"
     name: bool = False  # starts with a capital or a digit
     article: bool = False  # follows "the", "a" or "an"
@@ -148,6 +150,7 @@ def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
 
 @lru_cache(maxsize=1024)
 def tokenise(text: str) -> tuple[Token, ...]:
+    """Split a text into canonical words and separators, without articles."""
     tokens = []
     for match in _TOKEN.finditer(canonical(text)):
         if (word := match["word"]) is None:
@@ -223,4 +226,5 @@ def _small(words: list[str]) -> tuple[Decimal, int]:
 
 
 def words_of(tokens: Iterable[Token]) -> list[str]:
+    """The texts of the tokens that are not separators."""
     return [token.text for token in tokens if token.text not in (",", ".", ":")]

@@ -43,6 +43,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Outline:
+    """A parsed outlined answer."""
+
     structure: str
     points: tuple[Point, ...]
     answer: str
@@ -79,8 +81,8 @@ def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
 def written_outline(outline: Outline) -> str:
     """Write an outline as text.
 
-    `read_outline` does not restore it if a part holds a marker, or a point the number of the
-    next point; see `formed`.
+    `read_outline` does not restore an outline if a part contains a marker, or if a point contains
+    the number of the next point; see `formed`.
     """
     points = "\n".join(
         f"{number}. {_written(point)}" for number, point in enumerate(outline.points, start=1)

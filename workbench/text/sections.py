@@ -10,7 +10,7 @@ Rules for the markers:
   no answer inside `<think>`.
 * In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1), `[Answer]` starts the answer. The
   text after `[Structure]` and `[Outline]` is a plan, which is in no section.
-* A `\boxed{…}` with balanced braces holds an answer *(all ours)*.
+* The content of a `\boxed{…}` with balanced braces is an answer *(all ours)*.
 
 `prefill` is the end of the prompt that the response continues, such as "<think>\n" where the chat
 template opens the thinking. Positions always refer to the response's own text.
@@ -79,8 +79,8 @@ def answer_text(text: str, prefill: str = "") -> str:
 def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a predicate: whether a claim belongs to the response's answer.
 
-    A claim that was not found in the response counts as the answer's unless it is marked as
-    thinking *(ours)*, so that it is still judged.
+    A claim without a place in the response belongs to the answer, unless it is marked as thinking
+    *(ours)*. So it is still judged.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -207,11 +207,13 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
 
 
 def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
+    """The pieces after the last thinking."""
     states = [state for state, *_ in pieces]
     return pieces[len(states) - states[::-1].index("think") :] if "think" in states else pieces
 
 
 def _next_state(state: str, marker: re.Match[str]) -> str:
+    """The state after a marker: "body", "think", "answer" or "plan"."""
     if state == "think":  # only `</think>` ends the thinking
         return "body" if marker["close"] and marker["tag"].lower() == "think" else "think"
     if marker["part"]:

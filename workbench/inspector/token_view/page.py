@@ -35,19 +35,19 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 def script() -> str:
     """The view's functions, including `tokenView(root, options)`, as one script without imports."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    names = {name: method.title for name, method in METHODS.items()}
-    parts = {name: dict(method.parts) for name, method in METHODS.items()}
-    declared = {
-        "NAMES": names,
-        "PART_WORDS": parts,
+    constants = {
+        "NAMES": {name: method.title for name, method in METHODS.items()},
+        "PART_WORDS": {name: dict(method.parts) for name, method in METHODS.items()},
         "LACKING": LACKING,
         "CLAIM_LABELS": CLAIM_LABELS,
     }
-    return "".join(f"const {name} = {as_json(value)};\n" for name, value in declared.items()) + code
+    lines = (f"const {name} = {as_json(value)};\n" for name, value in constants.items())
+    return "".join(lines) + code
 
 
 @cache
 def style() -> str:
+    """The style sheet of the view."""
     return (HERE / "token_view.css").read_text(encoding="utf-8")
 
 

@@ -17,7 +17,6 @@ from workbench.types import (
     Feedback,
     JsonMapping,
     JsonObject,
-    Passage,
     Verdict,
     WorkbenchError,
 )
@@ -117,6 +116,7 @@ def payload(
         "error": _failure(feedback.error),
         "claim": claim,
     }
+    # rows of different runs may share an id, and a row may be stored again with another text
     identity = f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
     return data | {"key": hashlib.sha256(identity).hexdigest()[:16]}
 
@@ -193,9 +193,8 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
 def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObject:
     target = f"claim:{claim.id}"
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
-    verdict = (
-        feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
-    )
+    verdict = feedback.verdict(target, "fact") or feedback.verdict(target)
+    verdict = verdict or Verdict(target, "fact")
     return {
         "id": claim.id,
         "text": claim.text,
@@ -225,7 +224,7 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Notes on a label: why the claim was not compared, objections to it, why it is useless."""
+    """Notes on a label: why the claim was not judged, remarks of the judge, why it is useless."""
     reasons = (REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values())
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
     return [*reasons, *remarks(vars(verdict)), *useless]
@@ -245,27 +244,24 @@ def _evidence(
     feedback: Feedback, claim: Claim, item: JsonMapping, lookup: Lookup | None
 ) -> JsonObject:
     """A title and the text as [piece, level]: 1 inside the quoted span, 2 a word of the claim."""
-    passage: Passage | None = next(
-        (p for p in feedback.response.question.passages if p.id == item.get("passage")), None
-    )
-    source = (
-        (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
-    )
-    if source is None:
-        description = ", ".join(
-            f"{key} {value}" for key, value in item.items() if key not in ("span", "text")
-        )
-        source = (str(item.get("title", description)), str(item.get("text", description)))
-    title, text = source
+    passages = feedback.response.question.passages
+    passage = next((p for p in passages if p.id == item.get("passage")), None)
+    if passage:
+        title, text = passage.title or passage.id, passage.text
+    elif lookup and (source := lookup(item)):
+        title, text = source
+    else:  # evidence that is not a passage: show its fields
+        description = ", ".join(f"{k} {v}" for k, v in item.items() if k not in ("span", "text"))
+        title, text = (str(item.get(key, description)) for key in ("title", "text"))
     span = item.get("span")
+    # a stored span may exceed the text
     start, end = (max(0, span[0]), min(len(text), span[1])) if span else (0, len(text))
-    return {
-        "title": title,
-        "parts": _marked(text, start, max(start, end), claim=claim.text, quoted=bool(span)),
-    }
+    parts = _marked(text, start, max(start, end), claim=claim.text, quoted=bool(span))
+    return {"title": title, "parts": parts}
 
 
 def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
+    """Divide the text around a span at the words that it shares with the claim."""
     shared = {word.casefold() for word in _WORD.findall(claim)} - _COMMON
     before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
     parts: list[tuple[str, int]] = [(("… " if start > CONTEXT else "") + before, 0)]
