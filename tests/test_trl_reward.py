@@ -123,7 +123,7 @@ def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
     for recipe, settings, message in (
         ("grpo", [], "no method 'grpo': choose one of rlfh"),
         ("rlfh", ["rlfh.delta=2"], "no field 'delta'"),
-        ("rlfh", ["rlfh.epsilon=-2"], "must be above -1"),
+        ("rlfh", ["rlfh.epsilon=-2"], "must be > -1"),
         ("klcf", ["klcf.w_general=1"], "no check general"),
         ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
     ):
