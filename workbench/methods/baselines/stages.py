@@ -28,7 +28,7 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
-    """SFT by R-Tuning or RFT."""
+    """SFT by R-Tuning or RFT (appendix)."""
     collect = _collector(config, bench, method)
 
     def rows(job: Job) -> tuple[list[Example], Card]:

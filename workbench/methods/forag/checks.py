@@ -22,22 +22,21 @@ def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         found = [segments(response, read, evaluation) for response, read in batch]
         rows = [unlabelled(response, own) for (response, _), own in zip(batch, found, strict=True)]
+        # refusals have no segments and need no forward pass
         scores = iter(scorer.score([row for row in rows if row.segments]))
-        return [Checked(_verdicts(own, next(scores), scorer) if own else ()) for own in found]
+        return [
+            Checked(_verdicts(own, next(scores), scorer.longest) if own else ()) for own in found
+        ]
 
     return verify
 
 
-def _verdicts(
-    targets: Iterable[str], values: Sequence[float], scorer: Scorer
-) -> tuple[Verdict, ...]:
+def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> tuple[Verdict, ...]:
     by = "reward model"
     if values:
         scores = zip(targets, values, strict=True)
         return tuple(Verdict(target, "factuality", p=value, by=by) for target, value in scores)
-    message = (
-        f"prompt and answer have more tokens than the reward model's context of {scorer.longest}"
-    )
+    message = f"prompt and answer have more tokens than the reward model's context of {longest}"
     error = Failure("verify", "too_long", message)
     return tuple(Verdict(target, "factuality", by=by, error=error) for target in targets)
 

@@ -45,7 +45,7 @@ def _unused(config: FoRAG) -> set[str]:
         unused |= {"unlearn"}
     if config.trainer != "ppo":
         unused |= {"baseline"}
-    if not config.by_rl:
+    if not config.by_rl:  # the baselines of section 6.3 select samples instead of rewarding them
         unused |= {"rewarded", "evaluation", "aggregate", "repeats"}
     if config.evaluation != "subclaim":
         unused |= {"aggregate"}
@@ -53,13 +53,13 @@ def _unused(config: FoRAG) -> set[str]:
         unused |= {"sft", "cold.outline", "cold.writer", "cold.told", "cold.cold_questions"}
     elif not cold.outline:
         unused |= {"cold.writer", "cold.told"}
-    elif not cold.sampled:
+    elif not cold.sampled:  # the judge writes one answer a question, by its own prompt
         unused |= {"cold.told", "cold.cold_samples"}
     if not config.by_rl or judged:
         unused |= {"reward_model", "held_out"}
     if not config.compares:
         unused |= {"references"}
-    if judged:
+    if judged:  # only a cold start uses the sampling settings of `drawn`
         unused |= {"drawn.questions", "drawn.samples"}
         if not cold.sampled:
             unused |= {"drawn.temperature", "drawn.top_p", "drawn.max_new_tokens"}

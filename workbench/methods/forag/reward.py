@@ -79,6 +79,7 @@ def reward(config: FoRAG) -> RewardFn:
     def forag(feedback: Feedback, verdicts: Table) -> Reward:
         answer = claims(feedback, in_answer(feedback.response))
         groups, repeated = by_sentence(answer), set[int | None]()
+        # a dict, for its order and its fast membership test
         modelled = dict.fromkeys(modelled_sentences(feedback, verdicts))
 
         def from_claims(own: Sequence[Claim]) -> float:
@@ -102,7 +103,7 @@ def reward(config: FoRAG) -> RewardFn:
             threshold = baseline if compared else 0.5
             repeated = repeated_sentences(feedback, verdicts, groups, modelled, threshold)
             segments = [segment for segment in segments if segment.sentence not in repeated]
-        missing = 0
+        missing = 0  # a plan without an answer has no segments of its own
         if unfinished(feedback.response.text, feedback.response.prefill):
             missing = max(0, (1 if holistic else MOST_POINTS) - len(segments))
 

@@ -96,6 +96,7 @@ def _judged(
     except Unscored:
         return "failed"
     rewarded = segments(response, read, evaluation).items()
+    # a segment that only one of the two extractions finds has no target or no place
     placed = tuple(Segment(*span, targets[name]) for name, (span, _) in rewarded if name in targets)
     if not placed:
         return "no claims"

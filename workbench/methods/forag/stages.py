@@ -46,6 +46,7 @@ def _cold_start(run: Run) -> Stage:
     """SFT on outlined answers (section 4.2)."""
     config = run.config
     sampling = config.drawn.sampling
+    # runs whose settings agree here share one cold start
     cache_key = {
         "method": run.method.name,
         "drawn": asdict(sampling),
@@ -56,6 +57,7 @@ def _cold_start(run: Run) -> Stage:
         questions = run.cold_questions(job.seed)
         return cold_start_rows(config.cold, sampling, run.checks, questions, job)
 
+    # merged into a full checkpoint, from which the other stages start
     return offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)
 
 
@@ -95,7 +97,7 @@ def _reward_model(run: Run) -> Stage:
     return Stage(
         "reward_model",
         train,
-        plain=True,
+        plain=True,  # Unsloth would change the model's forward pass
         check=lambda policy: check_room(policy, run.questions, longest, models),
     )
 

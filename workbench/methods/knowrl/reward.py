@@ -57,6 +57,7 @@ def reward(config: KnowRL) -> RewardFn:
         text, prefill = feedback.response.text, feedback.response.prefill
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), values)
+        # a failed check is never a reward, even if `facts` does not use its claim
         for claim in thought:
             check_not_failed(verdicts, f"claim:{claim.id}", "fact")
         tagged = not config.answer_tag or _has_answer(prefill + text)
@@ -80,5 +81,6 @@ def reward(config: KnowRL) -> RewardFn:
 
 def _has_answer(text: str) -> bool:
     """Whether an answer element after the thinking contains text."""
+    # the thinking may quote the tags
     element = re.search(r"<answer>(.*?)</answer>", text.rpartition("</think>")[2], re.S)
     return element is not None and bool(element[1].strip())

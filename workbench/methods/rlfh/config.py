@@ -51,7 +51,7 @@ def _value(label: str) -> float | None:
     """Return the setting for f of a label; None stands for the value of the reward map."""
     return setting(
         None,
-        f"f of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
+        f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
         f" {LAUNCH_SCRIPT_F[label]:g}",
         range=(-3, 2, 0.05),
         unset=lambda config: label_values(config)[label],
@@ -59,7 +59,7 @@ def _value(label: str) -> float | None:
 
 
 def _factor(rating: int, claim: str) -> float:
-    return setting(PAPER_G[rating], f"g of {claim}", range=(-1, 2, 0.05))
+    return setting(PAPER_G[rating], f"g, the factor of {claim}", range=(-1, 2, 0.05))
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,15 @@ def reward(config: TruthRL) -> RewardFn:
     if config.reward == "ternary":
         base = ternary(config.correct, config.abstain, config.wrong)
     if config.knowledge:
-        base = knowledge(base, other=config.wrong)
+        base = knowledge(base, config.wrong)
     if config.reasoning == "none":
         return base
-    ways = {
-        "multiplicative": multiplicative,
-        "additive": additive(config.reasoning_weight),
-        "conditional": conditional,
+    # section 4.6
+    ways: dict[str, Combine] = {
+        "multiplicative": lambda r, rho: r * (1 + rho),
+        "additive": lambda r, rho: r + config.reasoning_weight * rho,
+        # "where r = +1", read as: where the answer has a positive reward
+        "conditional": lambda r, rho: r * rho if r > 0 else r,
     }
     return reasoning(base, ways[config.reasoning])
 
@@ -59,13 +61,13 @@ def _of_outcome(values: Mapping[str, float]) -> RewardFn:
     return of_outcome
 
 
-def knowledge(base: RewardFn, abstain: float = 1.0, other: float = -1.0) -> RewardFn:
+def knowledge(base: RewardFn, other: float) -> RewardFn:
     """Return the knowledge-enhanced variant (section 3.2) of the reward `base`.
 
-    On a question that is out of knowledge, an abstention has +1 and every answer −1, even a correct
-    one. On a known question `base` applies.
+    On a question that is out of knowledge, an abstention has +1 and every answer `other` (paper:
+    −1), even a correct one. On a known question `base` applies.
     """
-    unknown = _of_outcome({"correct": other, "uncertain": abstain, "incorrect": other})
+    unknown = _of_outcome({"correct": other, "uncertain": 1.0, "incorrect": other})
 
     @scored
     def by_knowledge(feedback: Feedback, verdicts: Table) -> Reward:
@@ -89,6 +91,7 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
         outcome = base(feedback)
         if outcome.value is None:
             return outcome
+        # looked up first: a failed verdict also leaves an abstention without a reward
         quality = REASONING[label(find(verdicts, "reasoning", None), REASONING)]
         abstains = label(find(verdicts, "outcome", None), OUTCOMES) == "uncertain"
         change = 0.0 if abstains else combine(outcome.value, quality) - outcome.value
@@ -99,18 +102,3 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
         )
 
     return with_reasoning
-
-
-def multiplicative(outcome: float, quality: float) -> float:
-    """Return r · (1 + ρ)."""
-    return outcome * (1 + quality)
-
-
-def additive(weight: float = 0.5) -> Combine:
-    """Return the function r + λ·ρ with λ = `weight`."""
-    return lambda outcome, quality: outcome + weight * quality
-
-
-def conditional(outcome: float, quality: float) -> float:
-    """Return r · ρ where r = +1 (read as: where the answer has a positive reward), else r."""
-    return outcome * quality if outcome > 0 else outcome
