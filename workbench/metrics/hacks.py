@@ -57,7 +57,7 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
 
     Args:
         path: a run's folder or a file of feedback. Rows without a step are counted together, with
-        the step None.
+            the step None.
         world: the closed world of the questions; by default the world that ships.
 
     Raises:

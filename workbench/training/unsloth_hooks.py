@@ -27,7 +27,7 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
 
     Raises:
         WorkbenchError: Unsloth is required for such settings, or has already patched the trainers
-        of this process.
+            of this process.
     """
     if (
         config.importance_sampling != "trajectory"

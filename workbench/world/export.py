@@ -57,8 +57,8 @@ def export_world(out: Path, seed: int = 0) -> dict[str, int]:
     of rows of each file.
 
     Raises:
-        WorkbenchError: `out` is not writable, or has other files than an export; then nothing is
-            written.
+        WorkbenchError: `out` is not writable, or has files that are not an export. Nothing is
+            written then.
     """
     world = load_world(seed)
     tables = _tables(world)
