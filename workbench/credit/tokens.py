@@ -8,9 +8,10 @@ may split it differently. Text that was not sampled is encoded or split into wor
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from workbench.text.sections import opened
@@ -154,12 +155,7 @@ def _byte_level_ends(
     decoded, character_ends = characters_of_bytes(data)
     if decoded != text:
         return None
-    ends, complete = [], 0
-    for byte_end in byte_ends:
-        while complete < len(character_ends) and character_ends[complete] <= byte_end:
-            complete += 1
-        ends.append(complete)
-    return ends
+    return [bisect_right(character_ends, byte_end) for byte_end in byte_ends]
 
 
 def _windowed_ends(
@@ -228,9 +224,6 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
     spans = [tuple(span) for span in coded["offset_mapping"]]
     # The tokenizer gives a character to all its tokens, such as the bytes of an emoji; here it
     # belongs to the last one. Characters without a token, such as spaces, go to the next token.
-    following = [start for start, _ in spans[1:]]
-    ends: list[int] = []
-    for (_, end), after in zip(spans, following, strict=False):
-        ends.append(max(min(end, after), ends[-1] if ends else 0))
+    ends = [*accumulate((min(end, after) for (_, end), (after, _) in pairwise(spans)), max)]
     ends += [len(text)] if spans else []
     return tuple(coded["input_ids"]), tuple(zip([0, *ends], ends, strict=False))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.policies.generate import Sampling
@@ -37,15 +37,14 @@ PASS = 256
 Prompt = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Unfinished completions. Each list has an entry for each row."""
+@dataclass
+class Row:
+    """An unfinished completion."""
 
-    numbers: list[int]  # index of the row's prompt
-    uniforms: list[Iterator[float]]  # random numbers for sampling its tokens
-    lengths: list[int]  # tokens in the cache
-    tokens: list[int]  # sampled last, not in the cache yet
-    cache: DynamicCache  # keys and values (rows, heads, columns, size) of every layer
+    number: int  # index of the prompt
+    uniforms: Iterator[float]  # random numbers for sampling the tokens
+    length: int  # tokens in the cache
+    token: int = 0  # sampled last, not in the cache yet
 
 
 def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
@@ -103,19 +102,20 @@ class _Decoding:
         self.sample, self.how = token_sampler(how), how
         self.prompts, self.stops = prompts, frozenset(stop_ids)
         self.completions: list[list[int]] = [[] for _ in prompts]
+        # row n of the cache has the keys and values of `rows[n]`, (rows, heads, columns, size)
+        self.rows: list[Row] = []
+        self.cache: DynamicCache = None
         # the numbers that a batch of all processes would use for these prompts
         self.shared_BT = self._uniforms(max(how.rows) + 1)[list(how.rows)] if how.rows else None
 
     def run(self, size: int) -> list[list[int]]:
         waiting = deque(range(len(self.prompts)))
-        rows: Rows | None = None
-        while waiting or rows:
-            free = size - (len(rows.numbers) if rows else 0)
+        while waiting or self.rows:
+            free = size - len(self.rows)
             if waiting and free >= FREE * size:
-                numbers = [waiting.popleft() for _ in range(min(free, len(waiting)))]
-                rows = concatenate(rows, self._start(numbers))
-            elif rows:
-                rows = self._step(rows)
+                self._start([waiting.popleft() for _ in range(min(free, len(waiting)))])
+            else:
+                self._step()
         return self.completions
 
     def _uniforms(self, count: int) -> torch.Tensor:
@@ -123,8 +123,8 @@ class _Decoding:
 
         return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
 
-    def _start(self, numbers: list[int]) -> Rows | None:
-        """Return rows with their first tokens; equal prompts are computed once."""
+    def _start(self, numbers: list[int]) -> None:
+        """Add rows with their first tokens; equal prompts are computed once."""
         prompts = [self.prompts[number] for number in numbers]
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         index = [places[prompt] for prompt in prompts]
@@ -132,43 +132,48 @@ class _Decoding:
         uniforms_BT = (
             self._uniforms(len(numbers)) if self.shared_BT is None else self.shared_BT[numbers]
         )
-        uniforms = [iter(row) for row in uniforms_BT.tolist()]
-        rows = Rows(numbers, uniforms, list(map(len, prompts)), [], cache)
-        return self._unfinished(self._with_tokens(rows, logits_BV[index]), index)
-
-    def _step(self, rows: Rows) -> Rows | None:
-        """Return the rows with one more token. A finished row does not grow, because the model may
-        have no position for another token.
-        """
-        lengths = [
-            length + (not self._finished(number))
-            for number, length in zip(rows.numbers, rows.lengths, strict=True)
+        rows = [
+            Row(number, iter(uniforms), len(prompt))
+            for number, uniforms, prompt in zip(numbers, uniforms_BT.tolist(), prompts, strict=True)
         ]
-        logits_BV = self.forward([[token] for token in rows.tokens], lengths, rows.cache)
-        return self._unfinished(self._with_tokens(replace(rows, lengths=lengths), logits_BV))
+        unfinished = self._add_tokens(rows, logits_BV[index])
+        if not unfinished:
+            return
+        rows = [rows[place] for place in unfinished]
+        move(cache, [index[place] for place in unfinished], max(row.length for row in rows))
+        if self.rows:
+            concatenate(self.cache, cache, max(row.length for row in self.rows + rows))
+        else:
+            self.cache = cache
+        self.rows += rows
 
-    def _with_tokens(self, rows: Rows, logits_BV: torch.Tensor) -> Rows:
-        """Sample a token for each row, and add it to its completion unless that is finished."""
-        tokens = self.sample(logits_BV, [next(uniforms, 0.0) for uniforms in rows.uniforms])
-        for number, token in zip(rows.numbers, tokens, strict=True):
-            if not self._finished(number):
-                self.completions[number].append(token)
-        return replace(rows, tokens=tokens)
+    def _step(self) -> None:
+        """Add a token to each row, and remove finished rows once there are enough of them."""
+        for row in self.rows:
+            # a finished row does not grow: the model may have no position for another token
+            row.length += not self._finished(row)
+        lengths = [row.length for row in self.rows]
+        logits_BV = self.forward([[row.token] for row in self.rows], lengths, self.cache)
+        unfinished = self._add_tokens(self.rows, logits_BV)
+        if len(unfinished) <= (1 - ENDED) * len(self.rows):
+            self.rows = [self.rows[place] for place in unfinished]
+            if self.rows:
+                move(self.cache, unfinished, max(row.length for row in self.rows))
 
-    def _finished(self, number: int) -> bool:
-        ids = self.completions[number]
-        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stops)
-
-    def _unfinished(self, rows: Rows, index: Sequence[int] | None = None) -> Rows | None:
-        """Return the unfinished rows, or all rows if only a few are finished. `index` has their
-        rows of the cache, if they are not in order.
+    def _add_tokens(self, rows: list[Row], logits_BV: torch.Tensor) -> list[int]:
+        """Sample a token for each row, and add it to its completion unless that is finished. Return
+        the indices of the unfinished rows.
         """
-        places = [place for place, number in enumerate(rows.numbers) if not self._finished(number)]
-        if not places:
-            return None
-        if index is None and len(places) > (1 - ENDED) * len(rows.numbers):
-            return rows
-        return select(rows, places, places if index is None else [index[place] for place in places])
+        tokens = self.sample(logits_BV, [next(row.uniforms, 0.0) for row in rows])
+        for row, token in zip(rows, tokens, strict=True):
+            row.token = token
+            if not self._finished(row):
+                self.completions[row.number].append(token)
+        return [place for place, row in enumerate(rows) if not self._finished(row)]
+
+    def _finished(self, row: Row) -> bool:
+        ids = self.completions[row.number]
+        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stops)
 
 
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:
@@ -242,19 +247,6 @@ def tail_length(prompts: Sequence[Prompt]) -> int:
     return best if best and widest * len(prompts) - computed(best) >= PASS else 0
 
 
-def select(rows: Rows, places: Sequence[int], index: Sequence[int]) -> Rows:
-    """Return the rows at `places`, whose keys and values are the rows `index` of the cache."""
-    lengths = [rows.lengths[place] for place in places]
-    move(rows.cache, index, max(lengths))
-    return Rows(
-        [rows.numbers[place] for place in places],
-        [rows.uniforms[place] for place in places],
-        lengths,
-        [rows.tokens[place] for place in places],
-        rows.cache,
-    )
-
-
 def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
     """Move row `index[n]` of the cache to row n, and keep only the last `width` columns."""
     import torch
@@ -267,29 +259,17 @@ def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
         layer.values = layer.values[:, :, -width:].index_select(0, index_B)
 
 
-def concatenate(rows: Rows | None, more: Rows | None) -> Rows | None:
-    """Return the rows of both arguments, in the cache of the first."""
+def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
+    """Append the rows of `more` to `cache`, padded or cut on the left to `width` columns."""
     import torch
     from torch.nn.functional import pad
 
-    if rows is None or more is None:
-        return rows or more
-    width = max(rows.lengths + more.lengths)
-
     def stacked(*parts: torch.Tensor) -> torch.Tensor:
-        """Return all rows, padded or cut on the left to the same width."""
         return torch.cat([pad(part, (0, 0, width - part.shape[2], 0)) for part in parts])
 
-    for layer, added in zip(rows.cache.layers, more.cache.layers, strict=True):
+    for layer, added in zip(cache.layers, more.layers, strict=True):
         layer.keys = stacked(layer.keys, added.keys)
         layer.values = stacked(layer.values, added.values)
-    return Rows(
-        rows.numbers + more.numbers,
-        rows.uniforms + more.uniforms,
-        rows.lengths + more.lengths,
-        rows.tokens + more.tokens,
-        rows.cache,
-    )
 
 
 def token_sampler(how: Sampling) -> SampleTokens:

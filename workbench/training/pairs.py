@@ -227,9 +227,7 @@ def _by_factuality(
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         factual = [s for s in samples if all(factual_sentences(reduced[s.response.id]))]
-        others = (
-            [s for s in samples if s not in factual] if unlearn else []
-        )  # with a wrong sentence
+        others = [s for s in samples if s not in factual] if unlearn else []
         rows = [
             *(("factual", _example(s)) for s in factual),
             *(("not factual", _example(s, -unlearn)) for s in others),

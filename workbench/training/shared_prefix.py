@@ -9,7 +9,6 @@ their prompt, through which gradients flow back.
 from __future__ import annotations
 
 import inspect
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from workbench.policies.decode import plain_model
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from transformers.modeling_outputs import CausalLMOutput
 
 
-def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput | SimpleNamespace]:
+def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput]:
     """Return a function with the signature of `model` that returns the same last `logits_to_keep`
     logits, except for rounding.
 
@@ -40,14 +39,15 @@ def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput | Simp
 
     def forward(
         input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **more: object
-    ) -> CausalLMOutput | SimpleNamespace:
-        """Return an object with `logits`, (B, T + 1, V).
+    ) -> CausalLMOutput:
+        """Return the output with `logits`, (B, T + 1, V).
 
         Shapes: G distinct prompts of P tokens, padded on the left, T = `logits_to_keep` − 1 tokens
         of responses, L = P + T.
         """
         import torch
         from transformers import DynamicCache
+        from transformers.modeling_outputs import CausalLMOutput
 
         length = logits_to_keep - 1
         mask_BP, ids_BT = attention_mask[:, :-length], input_ids[:, -length:]
@@ -84,6 +84,6 @@ def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput | Simp
             position_ids=positions_BL[:, -length:],
             **caching,
         ).logits
-        return SimpleNamespace(logits=torch.cat((first_G1V[places_B], logits_BTV), 1))
+        return CausalLMOutput(logits=torch.cat((first_G1V[places_B], logits_BTV), 1))
 
     return forward

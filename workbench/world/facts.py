@@ -174,9 +174,8 @@ def draw_facts(
     """Draw one fact for each entity and relation. Of a person in the tier "partial", the facts of
     half of the relations are known and the others unknown.
     """
-    of_kind = {kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS}
     values: dict[str, list[str]] = {
-        **of_kind,
+        **{kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS},
         "country": names.countries,
         "river": names.rivers,
         "profession": words.PROFESSIONS,
