@@ -15,7 +15,6 @@ from workbench.types import Feedback, JsonObject, Question
 from workbench.verdicts import outcome
 from workbench.verdicts.checks import world_checks
 from workbench.world import schema
-from workbench.world.facts import Fact
 from workbench.world.questions import SHORT_KINDS, select
 from workbench.world.world import World
 
@@ -172,7 +171,9 @@ def reasoned_questions(world: World, split: str) -> list[Question]:
 
 def _true_twin(world: World, question: Question) -> Question:
     """Return the question with the true profession, so that "invalid question" is wrong."""
-    profession, target = (_fact(world, fact_id) for fact_id in question.meta["fact_ids"])
+    profession, target = (
+        world.facts[int(fact_id.removeprefix("f"))] for fact_id in question.meta["fact_ids"]
+    )
     form = schema.FALSE_PREMISE_ASKS.index(target.relation)
     text = schema.FALSE_PREMISE["en"][form].format(
         s=profession.subject, o=profession.forms["en"][0]
@@ -184,10 +185,6 @@ def _true_twin(world: World, question: Question) -> Question:
         answers=target.forms["en"],
         kind="true_premise",
     )
-
-
-def _fact(world: World, fact_id: str) -> Fact:
-    return world.facts[int(fact_id.removeprefix("f"))]
 
 
 def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
