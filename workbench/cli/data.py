@@ -116,6 +116,7 @@ def data_show(
             questions = load(source, split, mapping=columns, schema=schema)
             result = {"source": source, **_describe(questions, limit or 3)}
         else:
+            # written questions may be trained on, so evaluation-only data sets are refused
             questions = load(source, split, limit, columns, schema=schema, training=True)
             result = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
     show(result, as_json, _print if store is None else print_mapping)

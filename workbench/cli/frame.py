@@ -354,6 +354,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _value(cell: Cell) -> float | None:
+    """The value of a metric or a number."""
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 

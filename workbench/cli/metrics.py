@@ -100,7 +100,7 @@ def metrics(
         )
     judge_client = llm_judge(judge, judge_model, None, judge_cache)
     pairs = pair_files(feedback, other) if judge_client else None
-    if dry_run:
+    if dry_run:  # before the cache file is created
         if pairs is None:
             raise WorkbenchError(
                 "--dry-run needs a judge: name one with --judge URL, or leave out --dry-run"
@@ -128,6 +128,7 @@ def metrics(
     except KeyboardInterrupt:
         return 130
     if judge_client:
+        # no file is written if the answers of all pairs are equal
         file = judge_client.cache
         cache = str(file) if file and file.exists() else None
         result["judge"] = {"model": judge_client.model, **result["judge"], "cache": cache}

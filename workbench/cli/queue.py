@@ -55,7 +55,7 @@ def queue(
         runs = queue_runs(file, out, quick)
         result = status_of(runs) if status else train_queue(runs, out)
     code = show(result, as_json, _print)
-    return 0 if status else code
+    return 0 if status else code  # a failed run is not a failure of `--status`
 
 
 def _print(result: JsonMapping) -> None:

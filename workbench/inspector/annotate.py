@@ -51,7 +51,7 @@ def annotator(runs: Runs) -> ServerFunction:
         }
         if annotation := request.get("given"):
             data["last"] = _store(runs, run, annotation)
-        return {"text": as_json(data | turn(runs, run, request))}
+        return {"text": as_json(data | claim_to_label(runs, run, request))}
 
     return next_claim
 
@@ -65,7 +65,7 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
     return names[0]
 
 
-def turn(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
+def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     """The claim to label, the progress and the agreement.
 
     `at` selects the claim; by default it is the next unlabelled one that is not in `passed`.
