@@ -94,14 +94,14 @@ def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged])
     ]
     counts = {
         "rows": len(scored),
-        "strangers": strangers(training, [row for row, _ in scored]),
+        "strangers": count_unknown_people(training, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
         "segments": len(pairs),
     }
     return {**counts, **calibration(pairs)}
 
 
-def strangers(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
+def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
     """Count the rows whose titles only name people that no training row names."""
     known = {name for row in training for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]

@@ -201,7 +201,7 @@ def chosen_questions(
         answered: only those with gold answers; by default if no kinds are named.
 
     Raises:
-        WorkbenchError: there is no such question, or none of a named kind.
+        WorkbenchError: there is no such question, or no question of a named kind.
     """
     answered = not kinds if answered is None else answered
     loaded = bench.questions(split, tuple(kinds or ()) or None, lang)

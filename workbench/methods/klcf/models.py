@@ -18,7 +18,7 @@ from workbench.util.jsonl import write_json
 
 def train_truth(run: KLCFRun, job: Job) -> Status:
     """Train the truthfulness model on the prepared claims, or calibrate the base's confidence on
-    them; measure it on held-out questions beside the base model.
+    them; measure it on held-out questions, and the base model too.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:

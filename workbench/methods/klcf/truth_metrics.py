@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workbench.methods.held_out import calibration, strangers
+from workbench.methods.held_out import calibration, count_unknown_people
 from workbench.methods.klcf.confidence import confidences
 from workbench.methods.klcf.facts import key
 from workbench.methods.klcf.truth import TextScorer
@@ -20,7 +20,7 @@ from workbench.types import JsonObject
 def measured(
     score: TextScorer, base: Policy, training: Sequence[Judged], testing: Sequence[Judged]
 ) -> JsonObject:
-    """Measure a truthfulness model on balanced claims of held-out questions, beside the untuned
+    """Measure a truthfulness model on balanced claims of held-out questions, and the untuned
     base model.
 
     `strangers` counts claims about people that are not in the training claims.
@@ -34,7 +34,7 @@ def measured(
     pairs = [(value, row.segments[0].target) for row, value in scored]
     return {
         "claims": len(pairs),
-        "strangers": strangers(training, [row for row, _ in scored]),
+        "strangers": count_unknown_people(training, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
         **calibration(pairs),
         **accuracy_and_f1(pairs),
