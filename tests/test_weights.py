@@ -125,7 +125,7 @@ BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
         "not a JSON object",
     ),
     "half a config": (lambda folder: (folder / CONFIG).write_text('{"r": 4, '), "cannot read"),
-    "another kind of adapter": (config(peft_type="NO_SUCH"), "merge it into its model"),
+    "another kind of adapter": (config(peft_type="NO_SUCH"), "merge the adapter into its model"),
 }
 
 

@@ -37,7 +37,7 @@ def annotator(runs: Runs) -> ServerFunction:
     """The function with which the page stores a label and gets the next claim, as JSON text."""
 
     @server_function
-    def next_claim(request: JsonObject) -> JsonObject:
+    def annotation(request: JsonObject) -> JsonObject:  # the page calls it by this name
         if not (names := [name for name in runs.names() if name.partition("/")[0] != ANNOTATIONS]):
             raise WorkbenchError(
                 "the runs folder has no run yet: train one, or start the inspector with --run DIR"
@@ -49,11 +49,11 @@ def annotator(runs: Runs) -> ServerFunction:
             "orders": list(ORDERS),
             "labels": list(CLAIM_LABELS),
         }
-        if annotation := request.get("given"):
-            data["last"] = _store(runs, run, annotation)
+        if label := request.get("given"):
+            data["last"] = _store(runs, run, label)
         return {"text": as_json(data | claim_to_label(runs, run, request))}
 
-    return next_claim
+    return annotation
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:

@@ -3,9 +3,7 @@ rollouts → grades → advantages → loss → update → log.
 
 TRL's trainer runs the loop, the optimizer and the checkpoints, and calls the methods of
 `RolloutTrainer` in this order. Import this module inside functions, after `load_trainee`: it
-imports TRL, and Unsloth patches TRL only if it is imported first.
-
-Shapes: B responses of a batch, T tokens of the longest.
+imports TRL, and Unsloth patches TRL only if it is imported first. Shapes: B responses, T tokens.
 """
 
 from __future__ import annotations
@@ -44,14 +42,7 @@ from workbench.training.trl_common import (
     report_callback,
     trainer_arguments,
 )
-from workbench.types import (
-    Feedback,
-    JsonMapping,
-    JsonObject,
-    Question,
-    Response,
-    WorkbenchError,
-)
+from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, WorkbenchError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, TrainerState
