@@ -222,7 +222,7 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
             build_index("cut", breaking(rows, cut), words=6, root=tmp_path)
         with pytest.raises(
             WorkbenchError,
-            match=r"not finished: resume it with `workbench index build .*cut --from memory --words 6`",
+            match=r"resume it with `workbench index build .*cut --from memory --words 6`",
         ):
             open_index("cut", tmp_path)
     lost = [
