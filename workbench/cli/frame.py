@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if message := error.format_message():
             command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
             complain(f"{message.rstrip('.')}; see `{command} --help`")
-    except Exception as error:
+    except Exception as error:  # the outermost handler: an error is one line, not a traceback
         debug = "--debug" in arguments
         if debug:
             import traceback

@@ -26,6 +26,5 @@ Our deviations:
 
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.method import METHOD
-from workbench.methods.klcf.reward import klcf
 
-__all__ = ["KLCF", "METHOD", "klcf"]
+__all__ = ["KLCF", "METHOD"]

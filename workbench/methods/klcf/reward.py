@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import starmap
 from math import fsum
-from typing import Literal
 
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.terms import checklist, count_tokens, overlong, truthfulness
@@ -23,92 +22,14 @@ from workbench.types import Event, Feedback, Reward, RewardFn, WorkbenchError
 from workbench.util.config import check_values
 
 
-def klcf(
-    w_check: float = 1.0,
-    w_truth: float = 1.0,
-    w_general: float = 0.0,
-    b: float = 1.0,
-    truth: Literal["all", "missing"] = "all",
-    form: bool = True,
-    l_max: int | None = 2048,
-    l_cache: int = 512,
-    *,
-    abstain: float = 0.0,
-) -> RewardFn:
-    """Return the weighted mean of the terms plus format and length (equations 5 to 11), paid at
-    the end of the response.
-
-    A response that breaks the format gets format + length only; its part "format" is -1 instead
-    of 0. A term of weight 0 is not used and needs no verdict. A term without its verdict leaves
-    a well-formed response unscored; a failed verdict leaves any response unscored.
-
-    Args:
-        b: recall counts `b` times as much as precision in the checklist term.
-        truth: average P(true) over all claims, or only over those missing from the checklist.
-        form: require `<think>…</think><answer>…</answer>`.
-        l_max: the length penalty reaches -1 at this many tokens; None for no penalty.
-        l_cache: the penalty begins this many tokens before `l_max`.
-        abstain: truthfulness of an abstention *(ours)*. At 0 any guess earns at least as much.
-    """
-
-    @scored
-    def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        if w_truth:
-            _check_claims(feedback, verdicts, truth == "missing")
-        if w_check:
-            for target, aspect in verdicts:
-                if aspect == "checklist" and target.startswith("item:"):
-                    check_not_failed(verdicts, target, aspect)
-        if w_general:
-            check_not_failed(verdicts, "response", "general")
-        response = feedback.response
-        length = 0.0 if l_max is None else overlong(count_tokens(response), l_max, l_cache)
-        if form and not well_formed(response.text, response.prefill):
-            outer = {"format": -1.0, "length": length}
-            return Reward(length - 1.0, outer, tuple(starmap(Event, outer.items())))
-        terms: list[tuple[str, float, float]] = []  # name, weight, value
-        parts: dict[str, float] = {}
-        if w_check:
-            parts |= checklist(feedback, verdicts, b)
-            terms.append(("check", w_check, parts["check"]))
-        if w_truth:
-            value, stood_in = truthfulness(feedback, verdicts, truth == "missing", abstain)
-            parts["stood_in"] = float(stood_in)
-            if value is not None:
-                terms.append(("truth", w_truth, value))
-        if w_general:
-            p = probability(find(verdicts, "response", "general"))
-            terms.append(("general", w_general, p))
-        if not terms:
-            raise unscored(
-                "no_terms",
-                "no term of the reward applies to this response: set klcf.w_check above 0",
-            )
-        whole = fsum(weight for _, weight, _ in terms)
-        events = [Event(name, weight / whole * value) for name, weight, value in terms]
-        outer = {**({"format": 0.0} if form else {}), "length": length}
-        events += starmap(Event, outer.items())
-        parts |= {name: value for name, _, value in terms}
-        return Reward(total(events), {**parts, **outer}, tuple(events))
-
-    return reward
-
-
-def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
-    """Raise the failure of the extraction, or of a check of a claim outside the thinking: of its
-    truth, and if `compared` with the checklist."""
-    if feedback.error is not None:
-        raise Unscored(feedback.error)
-    for claim in feedback.claims:
-        if claim.section != "think":
-            check_not_failed(verdicts, f"claim:{claim.id}", "truth", "fact")
-            if compared:
-                check_not_failed(verdicts, f"claim:{claim.id}", "checklist")
-
-
 def reward(config: KLCF) -> RewardFn:
-    """Return the reward function of a config. It reads "checklist" and "truth" (or "fact")
-    verdicts.
+    """Return the reward function: the weighted mean of the terms plus format and length (equations
+    5 to 11), paid at the end of the response.
+
+    It reads "checklist" and "truth" (or "fact") verdicts. A response that breaks the format gets
+    format + length only; its part "format" is -1 instead of 0. A term of weight 0 is not used and
+    needs no verdict. A term without its verdict leaves a well-formed response unscored; a failed
+    verdict leaves any response unscored.
 
     Raises:
         WorkbenchError: a setting has a value that cannot work.
@@ -128,15 +49,65 @@ def reward(config: KLCF) -> RewardFn:
             f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max,"
             f" {config.l_max}"
         )
-    return klcf(
-        *weights,
-        b=config.b,
-        truth=config.truth,
-        abstain=config.abstain,
-        form=config.form,
-        l_max=config.l_max,
-        l_cache=config.l_cache,
-    )
+    only_missing = config.truth == "missing"
+
+    @scored
+    def klcf(feedback: Feedback, verdicts: Table) -> Reward:
+        if config.w_truth:
+            _check_claims(feedback, verdicts, only_missing)
+        if config.w_check:
+            for target, aspect in verdicts:
+                if aspect == "checklist" and target.startswith("item:"):
+                    check_not_failed(verdicts, target, aspect)
+        if config.w_general:
+            check_not_failed(verdicts, "response", "general")
+        response = feedback.response
+        length = (
+            0.0
+            if config.l_max is None
+            else overlong(count_tokens(response), config.l_max, config.l_cache)
+        )
+        if config.form and not well_formed(response.text, response.prefill):
+            outer = {"format": -1.0, "length": length}
+            return Reward(length - 1.0, outer, tuple(starmap(Event, outer.items())))
+        terms: list[tuple[str, float, float]] = []  # name, weight, value
+        parts: dict[str, float] = {}
+        if config.w_check:
+            parts |= checklist(feedback, verdicts, config.b)
+            terms.append(("check", config.w_check, parts["check"]))
+        if config.w_truth:
+            value, stood_in = truthfulness(feedback, verdicts, only_missing, config.abstain)
+            parts["stood_in"] = float(stood_in)
+            if value is not None:
+                terms.append(("truth", config.w_truth, value))
+        if config.w_general:
+            p = probability(find(verdicts, "response", "general"))
+            terms.append(("general", config.w_general, p))
+        if not terms:
+            raise unscored(
+                "no_terms",
+                "no term of the reward applies to this response: set klcf.w_check above 0",
+            )
+        whole = fsum(weight for _, weight, _ in terms)
+        events = [Event(name, weight / whole * value) for name, weight, value in terms]
+        outer = {**({"format": 0.0} if config.form else {}), "length": length}
+        events += starmap(Event, outer.items())
+        parts |= {name: value for name, _, value in terms}
+        return Reward(total(events), {**parts, **outer}, tuple(events))
+
+    return klcf
+
+
+def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
+    """Raise the failure of the extraction, or of a check of a claim outside the thinking: of its
+    truth, and if `compared` with the checklist."""
+    if feedback.error is not None:
+        raise Unscored(feedback.error)
+    for claim in feedback.claims:
+        if claim.section != "think":
+            check_not_failed(verdicts, f"claim:{claim.id}", "truth", "fact")
+            if compared:
+                check_not_failed(verdicts, f"claim:{claim.id}", "checklist")
 
 
 def checks(config: KLCF) -> tuple[str, ...]:
