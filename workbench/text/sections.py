@@ -226,7 +226,9 @@ def _open_before(pieces: list[Section], tag: str) -> None:
     """Assign the pieces before an unopened closing tag to it."""
     if pieces[-1][0] in ("think", tag):
         return
-    for i, (state, start, end) in reversed([*enumerate(pieces)]):
+    # no copy of the list: a response may have tens of thousands of closing tags
+    for i in range(len(pieces) - 1, -1, -1):
+        state, start, end = pieces[i]
         # `</think>` covers all text since the last thinking, `</answer>` only the text since a tag
         if state == "think" or (tag != "think" and state != "body"):
             break
