@@ -58,11 +58,16 @@ def test_unsloth_compiles_where_nobody_else_can_write(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "shown_value"),
     [("weight_decay", 0.001, "0.001, not 0.0"), ("epsilon_high", 0.28, "0.28, not 0.2")],
 )
 def test_an_argument_that_the_trainer_changed_in_silence_is_named(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: float, told: str
+    policy: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: float,
+    shown_value: str,
 ) -> None:
     import trl
 
@@ -72,7 +77,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             setattr(self, name, value)
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
-    with pytest.raises(WorkbenchError, match=rf"changed its arguments \({name} is {told}\)"):
+    with pytest.raises(WorkbenchError, match=rf"changed its arguments \({name} is {shown_value}\)"):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 
@@ -235,8 +240,8 @@ def test_resuming_under_other_versions_is_told(
     assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
     assert capsys.readouterr().err == ""
     assert open_run(tmp_path, {"seed": 1}, {"torch": "2"}) is None
-    told = capsys.readouterr().err
-    assert "started with other versions" in told and 'torch is "1", not "2"' in told
+    errors = capsys.readouterr().err
+    assert "started with other versions" in errors and 'torch is "1", not "2"' in errors
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,19 +130,19 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
         assert (view == NOTHING) == ("error" in json.loads(note))
         assert len(step_row(runs, 1, "bad", place)) == 3
     for step in range(STEPS + 1):
-        told = [json.loads(rollouts(runs, "bad", Query(step, order))) for order in ORDERS]
-        told += [
+        pages = [json.loads(rollouts(runs, "bad", Query(step, order))) for order in ORDERS]
+        pages += [
             json.loads(curve_data(runs, ["bad", "good"])),
             *run_list(runs),
             json.loads(before_after(runs, "bad")),
         ]
-        assert all(isinstance(one, dict) for one in told)
+        assert all(isinstance(one, dict) for one in pages)
     good = json.loads(rollouts(runs, "good", Query(1, ORDERS[0])))
     assert [len(good["rows"]), good["choices"]["steps"]] == [SIZE, [1, STEPS]]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("a linked record", "no run 'bad'"),
         ("a list for a config", "config.json is damaged (ValueError: a list where an object"),
@@ -152,20 +152,20 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
         ("NaN in a row", "NaN is not a JSON number"),
     ],
 )
-def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, told: str) -> None:
+def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, message: str) -> None:
     DAMAGE[name](record(tmp_path / "runs" / "bad"))
     with pytest.raises(WorkbenchError) as error:
         show(open_row(Runs(tmp_path / "runs"), "bad", ROW))
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_damaged_rows_are_counted_and_others_are_listed(tmp_path: Path) -> None:
     DAMAGE["claims that are a text"](record(tmp_path / "bad"))
     runs = Runs(tmp_path)
-    told = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
+    page = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
     assert (
-        len(told["rows"]) == SIZE - 1
-        and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
+        len(page["rows"]) == SIZE - 1
+        and "1 row is left out: row 1 of run 'bad' is damaged" in page["note"]
     )
     # advantages over the rest of the group would be wrong, so there are none
     data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))

@@ -153,8 +153,8 @@ def test_memory_matches_a_step_on_a_cpu(tmp_path: Path) -> None:
     shares = {}
     for (name, trainer, again), line in zip(cases, done.stdout.splitlines(), strict=True):
         found = json.loads(line)
-        told = {"vocab_size": len({*WORDS}) + 5 + 256, "max_position_embeddings": 1024}
-        shape = shape_of(folder(tmp_path / name, **SIZES[name], **told))
+        sizes = {"vocab_size": len({*WORDS}) + 5 + 256, "max_position_embeddings": 1024}
+        shape = shape_of(folder(tmp_path / name, **SIZES[name], **sizes))
         part: Any = {
             "grpo": scaled(GRPO(), prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens),
             "ppo": scaled(PPO(), prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens),
@@ -292,7 +292,7 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (["truthrl", "--set", "truthrl.grpo.max_new_tokens=1000000000"], "positions for 32256"),
         (["truthrl", "--set", f"truthrl.grpo.steps={'9' * 400}"], "is above 1,000,000,000,000"),
@@ -304,9 +304,11 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
         (["truthrl", "--gpu", "a100"], "one of l4-24"),
     ],
 )
-def test_an_impossible_plan_is_refused_in_one_line(cli: Cli, command: list[str], told: str) -> None:
-    status, out, said = cli("plan", *command, "--json")
-    assert (status, out) == (2, "") and told in said and len(said.splitlines()) == 1
+def test_an_impossible_plan_is_refused_in_one_line(
+    cli: Cli, command: list[str], message: str
+) -> None:
+    status, out, errors = cli("plan", *command, "--json")
+    assert (status, out) == (2, "") and message in errors and len(errors.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
