@@ -29,7 +29,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = {
-    "rewards": ("workbench/methods/*/reward.py", "workbench/methods/lookup.py"),
+    "rewards": (
+        "workbench/methods/*/reward.py",
+        "workbench/methods/klcf/terms.py",
+        "workbench/methods/forag/repeats.py",
+        "workbench/methods/lookup.py",
+    ),
     "credit": ("workbench/credit/*.py",),
     "pipeline": ("workbench/pipeline.py", "workbench/util/failures.py"),
     "judge parsing": ("workbench/judge/wire.py",),
