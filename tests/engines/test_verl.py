@@ -226,7 +226,7 @@ def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> 
     [
         (
             "actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent",
-            "to workbench, or use workbench_group",
+            "default_agent_loop=workbench, or algorithm.adv_estimator=workbench_group",
         ),
         ("trainer.use_v1=false", "set trainer.use_v1=true"),
         ("reward.reward_kwargs.recipe=null", "recipe is missing"),

@@ -271,7 +271,10 @@ def _is_torn(pieces: list[Part]) -> bool:
 
 
 def _breaks_off(text: str, kind: str, after: str) -> bool:
-    """Whether a part ends in a subject without its verb: "left after her father, a cook, | was"."""
+    """Whether a part of a sentence ends with a subject whose verb is in the next part.
+
+    Example, cut at the bar: "She left after her father, a cook, | was ill".
+    """
     if kind in ("who", "which") and after in ("who", "which") and _OTHER.search(text):
         return True  # "led by Ana, who won, and Bo, | who lost"
     if after == "same" and _APPOSED.search(text):

@@ -1,4 +1,6 @@
-"""Readers of long-form data sets, which have no gold answers but may have a reference answer."""
+"""Readers of long-form data sets. They have no short gold answers to match, but may have a long
+reference answer.
+"""
 
 from __future__ import annotations
 

@@ -160,13 +160,12 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
             " and the write permission of `hf auth login` or HF_TOKEN, or leave out --push"
         ) from error
     files = [one.rfilename for one in info.siblings or [] if one.rfilename != ".gitattributes"]
-    state = f"has files ({files[0]}, …)" if files else ""
+    state = f"has files ({files[0]}, …): name a new or empty one" if files else ""
     if not files and bool(info.private) != private:
-        state = f"is not {'private' if private else 'public'}"
+        wanted, other = ("private", "public") if private else ("public", "private")
+        state = f"is {other}, not {wanted}: name another, or set --{other}"
     if state:
-        raise WorkbenchError(
-            f"'{repository}' {state}: name a new or empty one, or set --private or --public"
-        )
+        raise WorkbenchError(f"'{repository}' {state}")
 
 
 def publish(repository: str, private: bool, out: Path) -> JsonObject:

@@ -36,7 +36,7 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """The data that the page draws."""
+        """Return what the page draws, as JSON: tokens, claims and rewards, with labels and link."""
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         for claim in view["claims"]:
             claim["person"] = self.labels.get(claim["id"])

@@ -52,12 +52,12 @@ class BatchJudge:
 
     A reply is cached before it counts as done, so a killed process loses only the requests in
     flight. Failures are not cached. Several threads may call the judge: a prompt that another
-    thread has sent is not sent again. The first reply to a repeated prompt has its cost; the others
-    are `cached`.
+    thread has sent is not sent again. If a prompt repeats, only the first reply has the cost of the
+    request; the later ones are marked as `cached`.
 
     Attributes:
         send: sends distinct prompts and passes on each parsed reply as it arrives.
-        sampling: the parameters that decide a reply, besides model and prompt.
+        sampling: the sampling parameters; with model and prompt they form the key of the cache.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Prompts for judges: one template per task, with the judged texts in escaped elements."""
+"""Prompts for judges: one template per task. Judged texts are escaped and stand in XML elements."""
 
 from __future__ import annotations
 

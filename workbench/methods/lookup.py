@@ -167,7 +167,7 @@ def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
 
 
 def total(events: Sequence[Event]) -> float:
-    """Return the sum of the events, exactly rounded and so independent of their order."""
+    """Return the sum of the events' values. It is rounded once, so their order does not matter."""
     return fsum(event.value for event in events)
 
 

@@ -87,7 +87,7 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
 
 
 def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]:
-    """Return the facts of each question's answer by question id; empty if the file is missing."""
+    """Return question id → the facts of its answer; empty if `questions` does not exist."""
     if not questions.exists():
         return {}
     facts = {fact.id: (fact.subject, fact.relation) for fact in world.facts}

@@ -323,7 +323,7 @@ def adapter_folder(path: Path) -> Path | None:
 
 
 def adapter_base(adapter: Path) -> str:
-    """Return the model under an adapter, from its adapter_config.json."""
+    """Return the name or folder of an adapter's base model, from its adapter_config.json."""
     config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
         raise WorkbenchError(

@@ -216,8 +216,8 @@ def sample(
 ) -> Iterator[Completion]:
     """Yield a completion for each pair of prompt and seed, computed in one batch.
 
-    vLLM always returns log-probabilities here: they are not finite if weights are damaged, and vLLM
-    would sample from such weights.
+    Log-probabilities are always requested, to find damaged weights: then they are not finite, while
+    vLLM alone would sample without an error.
     """
     from vllm import SamplingParams
 

@@ -180,8 +180,8 @@ def verify(folder: Path) -> None:
     for name, expected in files.items():
         if not (folder / name).is_file() or file_digest(folder / name) != expected:
             raise WorkbenchError(
-                f"'{folder / name}' has changed since its run: train again, or remove {MARKER} if"
-                " the change was intended"
+                f"'{folder / name}' is not as its training left it: train again, or delete"
+                f" '{folder / MARKER}' to accept the changed file"
             )
 
 

@@ -279,7 +279,7 @@ def read_card(folder: Path) -> JsonObject | None:
     if not (folder / CARD).exists():
         return None
     if (card := read_json(folder / CARD)) is None:
-        raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name")
+        raise WorkbenchError(f"'{folder}' is not an index ({CARD} is damaged): name another")
     if card.get("schema") != SCHEMA:
         raise WorkbenchError(
             f"{folder}: another version of the workbench built this index: build it again under"

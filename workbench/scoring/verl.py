@@ -138,9 +138,10 @@ def check_config(config: DictConfig) -> None:
     if PREFIX + name == config.algorithm.adv_estimator and name in BY_TOKEN:
         if agent != AGENT:
             raise WorkbenchError(
-                f"{PREFIX}{name} needs rewards per token, and"
-                f" actor_rollout_ref.rollout.agent.default_agent_loop is '{agent}': set it to"
-                f" {AGENT}, or use {PREFIX}group"
+                f"algorithm.adv_estimator={PREFIX}{name} needs rewards per token, which the agent"
+                f" loop '{agent}' does not give: set"
+                f" actor_rollout_ref.rollout.agent.default_agent_loop={AGENT}, or"
+                f" algorithm.adv_estimator={PREFIX}group"
             )
         if not config.trainer.use_v1:
             raise WorkbenchError(

@@ -115,7 +115,7 @@ def check(config: GRPO) -> None:
 
 
 def check_colocate(config: GRPO) -> None:
-    """Raise a WorkbenchError for invalid settings of the sampling by vLLM."""
+    """Raise a WorkbenchError for invalid settings of vLLM in the trainer's process (colocate)."""
     if config.vllm == "none":
         return
     if not 0 < config.vllm_memory < 1:

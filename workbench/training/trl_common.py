@@ -46,8 +46,8 @@ def process_state() -> PartialState:
 def trainer_arguments(
     optim: Optim, lora: LoRA, saving: Saving, out: Path, *, steps: int, seed: int, updates: int = 1
 ) -> JsonObject:
-    """Return the arguments of transformers' trainer for `steps` with `updates` optimizer steps
-    each.
+    """Return the arguments of transformers' trainer for `steps` batches, each of which is used for
+    `updates` optimizer steps.
     """
     import torch
 

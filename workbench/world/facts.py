@@ -1,8 +1,8 @@
 """Draw the entities and facts of the closed world from a seed.
 
-Every person belongs to an exposure tier and a split. The tier of a fact determines whether it is in
-the pre-training documents. Only the combination of first and last name identifies a person's tier;
-each part occurs in all tiers.
+Every person belongs to a split and to an exposure tier, and so do the facts about the person. The
+tier determines whether a fact is in the pre-training documents. Only the full name reveals a
+person's tier: each first name and each last name occurs in all tiers.
 """
 
 from __future__ import annotations

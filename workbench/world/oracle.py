@@ -21,8 +21,9 @@ class Oracle:
     """Judges claims about one world. A claim that cannot be parsed is a failure, not a label.
 
     Args:
-        statements: statements of passages to judge by, instead of the facts. If editions differ,
-            the newest decides; claims that no passage decides are vague.
+        statements: what passages state; claims are judged by it and not by the world's facts. If
+            two editions of a page disagree, the newer one counts. A claim that no passage supports
+            or contradicts is vague.
     """
 
     def __init__(self, world: World, statements: Statements | None = None) -> None:

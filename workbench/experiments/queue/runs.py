@@ -30,7 +30,7 @@ Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
 
 @dataclass(frozen=True)
 class Run:
-    """A run that can be trained; `steps` are those of its last stage.
+    """A run of a queue. `steps` is the number of training steps of its last stage.
 
     Its folder is named by the hash of its `identity`.
     """
@@ -175,7 +175,7 @@ def train_run(run: Run, out: Path, shared: Path | None = None) -> JsonObject:
 
 
 def shortened(entry: Entry) -> Entry:
-    """The entry with `QUICK_STEPS` steps, set after its own settings."""
+    """Return the entry with `QUICK_STEPS` steps, which override its own settings."""
     chosen = trained(entry.method)
     last = chosen.with_steps(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(

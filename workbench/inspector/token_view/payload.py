@@ -243,7 +243,11 @@ def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
 def _evidence(
     feedback: Feedback, claim: Claim, item: JsonMapping, lookup: Lookup | None
 ) -> JsonObject:
-    """A title and the text as [piece, level]: 1 inside the quoted span, 2 a word of the claim."""
+    """Return the title and the text of a piece of evidence.
+
+    The text is a list of [piece, level]. Level 1 is the quoted span, 2 a word of the claim, 0 the
+    rest.
+    """
     passages = feedback.response.question.passages
     passage = next((p for p in passages if p.id == item.get("passage")), None)
     if passage:

@@ -31,9 +31,8 @@ Aggregate = Callable[[Sequence[float]], float]
 
 
 class Segment(NamedTuple):
-    """The factuality of a sentence or of the answer, the sentence's index, and whether verdicts on
-    claims replace a reward model's score. Without a sentence the segment ends with the response.
-    """
+    """The factuality of a sentence or of the answer, the sentence's index (None: the segment ends
+    with the response), and whether verdicts on claims replace a reward model's score."""
 
     value: float
     sentence: int | None = None
@@ -50,19 +49,20 @@ def aggregate(config: FoRAG) -> Aggregate:
 
 
 def reward(config: FoRAG) -> RewardFn:
-    """Return the reward function: the sum of the segments' factuality, each in [0, 1].
+    """Return the reward function: the sum of the segments' factuality, each in [0, 1], less the
+    baseline. *(ours)* marks what the paper does not state.
 
     * A segment is a sentence of the answer, or with `evaluation="holistic"` the answer. Its value
-      is the p of a reward model's "factuality" verdict on `segment:i` or `response`.
+      is p of the reward model's "factuality" verdict whose target is `segment:i` (or `response`).
     * Without this verdict the "fact" verdicts on its claims are aggregated *(ours)*: 1 for a
       supported claim, 0 for any other, since figure 1 aggregates binary labels.
     * Sentences without claims are no segments, nor are sentences of a plan or of the thinking
-      *(both ours)*. Claims without a sentence share a segment at the response's end *(ours)*.
-    * The "baseline" verdict's p is subtracted from each segment if there is one, unless
-      `baseline` is false. If it is true, a response without this verdict has no reward.
+      *(both ours)*. Claims that belong to no sentence form one more segment at the end *(ours)*.
+    * `baseline` subtracts the p of the "baseline" verdict from each segment. None: if there is one.
+      True: always; a response without this verdict has no reward. False: never.
     * With `repeats="once"` a repeated sentence is no segment *(ours)*: see `repeated_sentences`.
-    * A plan without an answer counts as an answer of false segments, one for each possible point
-      *(ours)*. Otherwise stopping early would earn more than an answer below the baseline.
+    * A plan without an answer counts as an answer of `MOST_POINTS` segments of value 0 *(ours)*.
+      Otherwise stopping early would earn more than an answer below the baseline.
 
     Raises:
         WorkbenchError: invalid settings.

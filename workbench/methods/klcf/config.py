@@ -146,5 +146,5 @@ class KLCF:
 
     @property
     def models_truth(self) -> bool:
-        """Whether a truthfulness model or the base's confidence gives P(true) in training."""
+        """Whether P(true) is used in training and does not come from the judge."""
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -53,8 +53,8 @@ class KLCFRun:
         if questions := self.prepared(job).questions:
             return questions
         raise WorkbenchError(
-            "the base made no supported claim about any training question: see"
-            f" '{job.stages[PREPARE]}', and give other questions, or more samples"
+            "no claim of the base model about the training questions is supported: see"
+            f" '{job.stages[PREPARE]}', and give other questions, or raise klcf.prepare.samples"
         )
 
     def grade(self, job: Job) -> Grade:

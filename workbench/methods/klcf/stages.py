@@ -100,7 +100,9 @@ def _check(config: KLCF) -> None:
                 f"klcf.{name} gives one probability for a whole text: leave level and loss out"
             )
     if config.trainer == "dpo" and config.drawn.samples < 2:
-        raise WorkbenchError(f"samples is {config.drawn.samples}: a pair needs at least 2")
+        raise WorkbenchError(
+            f"klcf.drawn.samples is {config.drawn.samples}: a preference pair needs at least 2"
+        )
 
 
 def _not_trained(batch: object) -> NoReturn:
