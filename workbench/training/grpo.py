@@ -127,7 +127,7 @@ def check_unsharded() -> None:
     for variable, name in variables.items():
         if os.environ.get(variable, "").lower() in ("true", "1"):
             raise WorkbenchError(
-                f"the launcher uses {name}, which splits the model, but this trainer needs all of it"
+                f"the launcher uses {name}, which splits the model; this trainer needs all of it"
                 " in every process: launch it with docs/scaling.md's ddp.yaml, or use"
                 " `workbench.trl_reward` in your own training script"
             )
