@@ -105,7 +105,7 @@ def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_
     load_policy(tmp_path / "merged", device="cpu")
     config = tmp_path / "merged" / "config.json"
     config.write_text(config.read_text() + " ")
-    with pytest.raises(WorkbenchError, match="has changed since its run"):
+    with pytest.raises(WorkbenchError, match="is not as its training left it"):
         load_policy(tmp_path / "merged", device="cpu")
 
 
@@ -217,9 +217,9 @@ def test_an_unwritable_repository_is_refused_and_invalid_weights_create_none(
     hub.repositories["ada/kern"] = Shelf(private=True, files={"adapter_config.json": b"{}"})
     refused("'ada/kern' has files (adapter_config.json, …): name a new or empty one")
     hub.repositories["ada/kern"] = Shelf(private=False)
-    refused("is not private")
+    refused("is public, not private")
     hub.repositories["ada/kern"] = Shelf(private=True)
-    refused("is not public", "ada/kern", "--public")
+    refused("is private, not public", "ada/kern", "--public")
     monkeypatch.delenv("HF_TOKEN")
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
     refused("`hf auth login` or HF_TOKEN")

@@ -133,7 +133,7 @@ def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
         open_index("none", tmp_path)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "index.json").write_text("{")
-    with pytest.raises(WorkbenchError, match=r"index\.json is not the card"):
+    with pytest.raises(WorkbenchError, match=r"index\.json is damaged"):
         open_index("broken", tmp_path)
 
 

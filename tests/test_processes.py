@@ -213,7 +213,7 @@ def test_sharded_models_are_refused(monkeypatch: pytest.MonkeyPatch, variable: s
     monkeypatch.setenv(variable, "true")
     with pytest.raises(
         WorkbenchError,
-        match=r"samples from the whole model in every process: launch it with docs/scaling.md's",
+        match=r"needs all of it in every process: launch it with docs/scaling.md's",
     ):
         check_unsharded()
 

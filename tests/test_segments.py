@@ -236,7 +236,7 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     ("name", "content", "message"),
     [
         ("reward_model.json", b'{"level": "word"}', "is damaged"),
-        ("head.safetensors", b"PK not safetensors", "has changed since its run"),
+        ("head.safetensors", b"PK not safetensors", "is not as its training left it"),
         ("adapter_model.safetensors", None, "is not a reward model"),
     ],
 )
