@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import workbench.methods.bench as benches
+from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import configured, run_experiment
@@ -275,7 +276,7 @@ def test_a_model_or_a_probe_is_a_check_like_any_other(
 
 
 @pytest.mark.slow
-def test_a_method_of_another_package_is_listed_and_scores(tmp_path: Path) -> None:
+def test_a_method_of_another_package_is_listed_scores_and_trains(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md, installed as a package with an entry point."""
     page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)
@@ -298,6 +299,15 @@ def test_a_method_of_another_package_is_listed_and_scores(tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(1 / 1.4)
+    how = ["--steps", "1", "--set", "brief.eval_samples=0", "--set", "brief.save_every=1"]
+    run = subprocess.run(
+        [sys.executable, "-m", "workbench.cli", "train", "brief", "--out", tmp_path / "run", *how],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert weights_moved(tmp_path / "run")
     (tmp_path / "brief.py").write_text(code.replace('name="brief"', 'name="rlfh"'))
     taken = subprocess.run(
         [sys.executable, "-c", "from workbench import METHODS; print(METHODS['rlfh'].title)"],

@@ -129,8 +129,8 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     if left_out and (not optional or len(left_out) == len(configs)):
         name, names = next(iter(left_out.items()))
         raise WorkbenchError(
-            f"this judge has no check {', '.join(names)}, which {name} needs: name an endpoint"
-            " with --judge URL, or another --method"
+            f"this judge has no check {', '.join(names)}, which {name} needs; it has"
+            f" {', '.join(sorted(able))}: name an endpoint with --judge URL, or another --method"
         )
     served = {name: config for name, config in configs.items() if name not in left_out}
     needed, sections = checks_needed(served), sections_read(served)
