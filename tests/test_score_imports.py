@@ -97,7 +97,7 @@ def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(
         "trl", write(tmp_path / "c.jsonl", [{**TRL[0], "prompt": prompt}]), tmp_path / "out.jsonl"
     )
     [found] = iter_feedback(tmp_path / "out.jsonl")
-    assert found.response.question.text == question
+    assert found.response.question.text == question.strip()
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ records in an object. So the content decides between JSON and JSONL.
 from __future__ import annotations
 
 import bz2
-import contextlib
 import csv
 import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import JsonObject, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import check_text, unique_keys
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ Records = list[tuple[str, JsonObject]]
 Row = tuple[int, JsonObject | str]
 
 WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
+WRAPPERS += ("per_prompt_data",)  # of SAFE
+DELIMITERS = {".csv": ",;\t|", ".tsv": "\t,;|"}  # the usual one first
 ROWS = (".jsonl", ".json", ".ndjson", *DELIMITERS, ".parquet")
 READABLE = (*ROWS, ".txt")
 
@@ -63,7 +64,7 @@ def suffix_of(path: Path) -> str:
     return inner.suffix.lower()
 
 
-@contextlib.contextmanager
+@contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedReader]:
     """Open a text file and decompress it if needed.
 
@@ -118,6 +119,8 @@ def _whole(path: Path) -> list[JsonObject] | None:
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
         return None
     if isinstance(whole, Mapping) and "question" not in whole:  # not itself a record
+        if _is_table(whole):
+            return [dict(zip(whole["columns"], row, strict=True)) for row in whole["data"]]
         wrapped = (whole[key] for key in WRAPPERS if _is_records(whole.get(key)) and whole[key])
         whole = next(wrapped, [whole])
     if isinstance(whole, Mapping):
@@ -129,6 +132,14 @@ def _whole(path: Path) -> list[JsonObject] | None:
 
 def _is_records(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _is_table(value: JsonMapping) -> bool:
+    """Whether an object is a table with rows as lists, as wandb and pandas ("split") write it."""
+    columns, rows = value.get("columns"), value.get("data")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return False
+    return all(isinstance(row, list) and len(row) == len(columns) for row in rows)
 
 
 def _lines(path: Path, skip: int) -> Iterator[Row]:
@@ -155,20 +166,21 @@ def _object(line: bytes) -> JsonObject | str:
     return row if isinstance(row, dict) else "not a JSON object"
 
 
-def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
+def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
     """Yield the rows below the header with the number of their last line.
 
-    CSV has quotes as Excel writes them. In TSV a quote is an ordinary character, unless quotes
+    The delimiter is the one that divides the header most. Quotes are those of Excel and pandas. In
+    a file with tabs whose quotes do not fit that, a quote is an ordinary character, unless quotes
     enclose the whole value.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
-    tabs = delimiter == "\t"
     with open_bytes(path) as file:
-        # invalid bytes become surrogates, so only their own row is an error (see `_record`)
-        lines = (line.decode("utf-8-sig", "surrogateescape") for line in file)
-        rows = csv.reader(
-            lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
-        )
+        header = next(_decode_lines(file), "")
+    delimiter = max(delimiters, key=lambda one: len(next(csv.reader([header], delimiter=one), [])))
+    plain = delimiter == "\t" and not _is_quoted(path)
+    quoting = csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
+    with open_bytes(path) as file:
+        rows = csv.reader(_decode_lines(file), delimiter=delimiter, quoting=quoting)
         columns: list[str] | None = None
         while True:
             try:
@@ -178,11 +190,24 @@ def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
                 continue
             if row is None:
                 return
-            values = [_unquoted(value) for value in row] if tabs else row
+            values = [_unquoted(value) for value in row] if plain else row
             if columns is None:
                 columns = values
             elif values and rows.line_num > skip:  # an empty line has no values
                 yield rows.line_num, _record(columns, values)
+
+
+def _decode_lines(file: BufferedReader) -> Iterator[str]:
+    # invalid bytes become surrogates, so only their own row is an error (see `_record`)
+    return (line.decode("utf-8-sig", "surrogateescape") for line in file)
+
+
+def _is_quoted(path: Path) -> bool:
+    """Whether the rows of a file with tabs are complete if quotes enclose values."""
+    with open_bytes(path) as file, suppress(csv.Error):
+        rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
+        return len({len(row) for row in rows if row}) == 1
+    return False
 
 
 def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:

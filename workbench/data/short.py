@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from workbench.data.printed import container
 from workbench.data.record import passage, passages, short_question, strings
 from workbench.text import INVALID_QUESTION
 from workbench.types import JsonMapping, Passage, Question
@@ -142,7 +142,7 @@ def crag(record: Record) -> Iterator[Question]:
         strings(forms),
         identity=record.get("interaction_id"),
         materials=passages(snippets),
-        kind="false_premise" if false_premise else "list" if listed else "single",
+        kind="false_premise" if false_premise else "list" if listed else "",
         meta={
             key: record.get(key)
             for key in ("domain", "question_type", "static_or_dynamic", "popularity", "query_time")
@@ -156,29 +156,16 @@ def simpleqa(record: Record) -> Iterator[Question]:
     In SimpleQA, `metadata` is a Python or JSON object written as text; in SimpleQA Verified, its
     fields are columns. The kind is `numeric` if the gold answer is only a number.
     """
-    details = _details(record.get("metadata"))
+    details = container(record.get("metadata")) or {}
     answer, type_ = (
         str(record["answer"]).strip(),
         record.get("answer_type", details.get("answer_type")),
     )
     numeric = type_ == "Number" and _NUMBER.fullmatch(answer)
-    kind, topic = "numeric" if numeric else "single", record.get("topic", details.get("topic"))
+    kind, topic = "numeric" if numeric else "", record.get("topic", details.get("topic"))
     yield short_question(
         record["problem"], strings([answer]), kind=kind, meta={"topic": topic, "answer_type": type_}
     )
-
-
-def _details(value: str | JsonMapping | None) -> JsonMapping:
-    """Parse an object written as Python or JSON text."""
-    import ast
-
-    if not isinstance(value, str):
-        return value or {}
-    try:
-        parsed = ast.literal_eval(value)  # Python's syntax, as in the authors' CSV file
-    except (ValueError, SyntaxError):
-        parsed = json.loads(value)
-    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:

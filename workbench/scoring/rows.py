@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +22,13 @@ from typing import Any
 from zlib import crc32
 
 from workbench.credit.tokens import Offsets, words
+from workbench.data.chat import text_of
 from workbench.data.files import open_rows
-from workbench.data.record import question_of
+from workbench.data.printed import container
+from workbench.data.record import column, question_of, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
+    CLAIM_COLUMNS,
     Malformed,
     are_numbers,
     given_claims,
@@ -39,6 +43,9 @@ from workbench.util.failures import judged
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
+# fields that a table holds as text
+STRUCTURED = ("claims", "verdicts", "tokens", "sentences", "rewards", "cost", "error")
+STRUCTURED += CLAIM_COLUMNS
 MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 
@@ -98,8 +105,8 @@ class Reader:
         try:
             item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         except Malformed as problem:
-            identity = row.get(self.columns.get("id", "id"))
-            named = f"id {str(identity)[:80]!r}: " if identity is not None else ""
+            identity = _cells(row, self.columns).get("id")
+            named = "" if identity is None else f"id {str(identity)[:80]!r}: "
             raise Malformed(f"{named}{problem}") from problem
         question = item.response.question
         if self.recognise:
@@ -137,12 +144,11 @@ class Reader:
         """Yield the rows with the `remaining` ids, in order; each id is removed when its row is
         read.
         """
-        name = self.columns.get("id", "id")
         for _, row in open_rows(self.path)[1]:
             if not remaining:
                 return
             try:
-                if isinstance(row, str) or row_id({"id": row.get(name)}) not in remaining:
+                if isinstance(row, str) or row_id(_cells(row, self.columns)) not in remaining:
                     continue
                 item = self.item(row)
             except Malformed:  # the survey has reported it
@@ -176,14 +182,8 @@ def parse(
     Raises:
         Malformed: the row cannot be scored.
     """
-    row = {**row, **{name: row.get(column) for name, column in columns.items()}}
-    # NaN is an empty cell of a table
-    row = {
-        name: value
-        for name, value in row.items()
-        if value is not None and not (isinstance(value, float) and value != value)
-    }
-    if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
+    row = _cells(row, columns)
+    if "verdicts" in row and str(row.get("schema", SCHEMA)) != str(SCHEMA):
         raise Malformed(f'"schema" is {row["schema"]!r}; this version reads {SCHEMA}')
     response = _with_tokens(_response(row, questions), row, tokenize, split)
     verdicts = row.get("verdicts")
@@ -199,8 +199,28 @@ def parse(
     return Item(stored(row, response, split), replay=True)
 
 
+def _cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
+    """Return the values of a row by field; lists and objects may be texts, as in a table.
+
+    Empty cells are left out, except an empty response.
+    """
+    named = dict(row)
+    for name, wanted in columns.items():
+        named[name] = None
+        with suppress(KeyError):
+            named[name] = column(row, wanted)
+    return {
+        name: container(value) if name in STRUCTURED else value
+        for name, value in named.items()
+        if value is not None
+        and not (isinstance(value, float) and value != value)
+        and (value != "" or name == "response")
+    }
+
+
 def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
-    identity, text, finish = row_id(row), row.get("response"), row.get("finish", "stop")
+    identity, finish = row_id(row), row.get("finish", "stop")
+    text = text_of(row.get("response"), "assistant")
     question, raw = questions.get(str(row.get("question_id"))), row.get("question")
     if raw is not None or question is None:
         if raw is None and "claims" not in row and "verdicts" not in row:
@@ -209,21 +229,18 @@ def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
             question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
         except ValueError as problem:
             raise Malformed(str(problem)) from problem
-    if not isinstance(text, str):
-        raise Malformed(_missing(row, "response") if text is None else '"response" is not a text')
+    if text is None:
+        missing = "response" not in row
+        raise Malformed(_missing(row, "response") if missing else '"response" is not a text')
     if finish not in ("stop", "length"):
         raise Malformed('"finish" is neither "stop" nor "length"')
-    sample, step = _integer(row.get("sample")), _integer(row.get("step"))
-    for name, value in (("sample", sample), ("step", step)):
-        if value is not None and type(value) is not int:
-            raise Malformed(f'"{name}" is not a whole number')
     return Response(
         identity,
         question,
         text,
         group=_text(row, "group"),
-        sample=sample or 0,
-        step=step,
+        sample=_whole(row, "sample") or 0,
+        step=_whole(row, "step"),
         finish=finish,
         prefill=_text(row, "prefill"),
     )
@@ -241,6 +258,13 @@ def row_id(row: JsonMapping) -> str:
 def _integer(value: Any) -> Any:
     """Convert a whole float, as tables with gaps have it, to an integer; return others as is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole(row: JsonMapping, name: str) -> int | None:
+    try:
+        return whole_number(row.get(name))
+    except ValueError as error:
+        raise Malformed(f'"{name}": {error}') from error
 
 
 def _missing(row: JsonMapping, name: str) -> str:

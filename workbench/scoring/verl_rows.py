@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import as_tensor
@@ -60,22 +60,12 @@ def question_of(row: JsonMapping) -> Question:
     Raises:
         WorkbenchError: a column has a value of another type.
     """
-    known = dict(_plain(row.get("extra_info")) or {})
-    gold = (_plain(row.get("reward_model")) or {}).get("ground_truth")
-    gold = gold.get("target") if isinstance(gold, Mapping) else gold
+    known = dict(row.get("extra_info") or {})
+    gold = (row.get("reward_model") or {}).get("ground_truth")
     # an "answer" of verl's own data sets is a whole solution
     if known.get("answers") is None and gold is not None:
         known["answers"] = gold
-    return question_from_row(_plain(row.get("raw_prompt")) or "", known)
-
-
-def _plain(value: Any) -> Any:
-    """Convert numpy arrays to lists, at any depth."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return question_from_row(row.get("raw_prompt"), known)
 
 
 def grader_of(kwargs: JsonMapping) -> Grader:
