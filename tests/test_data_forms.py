@@ -98,7 +98,9 @@ PRINTERS: list[Callable[[list[str]], Any]] = [
     lambda texts: str([{"answer": text} for text in texts]),
     lambda texts: {"value": texts[0], "aliases": texts[1:]},
 ]
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1
+).filter(str.strip)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4), st.sampled_from(PRINTERS))

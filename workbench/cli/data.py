@@ -137,8 +137,9 @@ def _describe(questions: Sequence[Question], count: int) -> JsonObject:
 
 
 def _print(description: JsonMapping) -> None:
+    labels = {"splits": "splits, by a hash of the id"}
     names = [name for name in description if name != "questions"]
-    print_table("", ("", ""), [(name, text(description[name])) for name in names])
+    print_table("", ("", ""), [(labels.get(name, name), text(description[name])) for name in names])
     rows = [
         [
             q["id"],

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from workbench.data.files import Records, read_records
 from workbench.data.hub import read_hub
-from workbench.data.record import column, digest
+from workbench.data.record import column, digest, suggested_mapping
 from workbench.data.sets import PLAIN, SETS, DataSet
 from workbench.types import JsonMapping, Question, WorkbenchError
 
@@ -192,7 +192,8 @@ def _fitting(
         known = "" if source is PLAIN else f" of {source.name}"
         raise WorkbenchError(
             f"{location}: not in the schema{known}: expected the columns {expected}; found"
-            f" {_columns(record)}. Map your columns, as in question=…,answers=…"
+            f" {_columns(record)}. Name your columns with"
+            f" {suggested_mapping(record, ['question', 'answers'])}"
         )
     return source
 

@@ -151,9 +151,16 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
 
 
 def _decoded(content: bytes) -> Any:
-    """Parse JSON; NaN becomes None."""
-    text = content.decode("utf-8-sig")
-    return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
+    """Parse JSON. NaN becomes None; half a surrogate pair, which tokenizers refuse, U+FFFD."""
+
+    def load(text: str) -> Any:
+        return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
+
+    value = load(content.decode("utf-8-sig"))
+    if b"\\ud" in content.lower():
+        text = json.dumps(value, ensure_ascii=False)
+        value = load(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return value
 
 
 def _object(line: bytes) -> JsonObject | str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.data.chat import text_of
@@ -18,6 +18,13 @@ from workbench.types import JsonMapping, Passage, Question
 ANSWER_KEYS = ("value", "text", "answer", "target", "ground_truth", "spans", "short_answers")
 PASSAGE_KEYS = ("text", "content", "contents", "snippet", "passage", "paragraph_text")
 TRUTH = {"true": "yes", "false": "no"}
+# columns that other programs and data sets have for a field
+SYNONYMS = {
+    "id": ("_id", "uid", "qid", "sample_id", "index", "topic"),
+    "question": ("prompt", "query", "input", "ambiguous_question", "problem", "instruction"),
+    "response": ("output", "completion", "generation", "side1_response", "prediction"),
+    "answers": ("gold", "target", "ground_truth", "output", "qa_pairs", "reference"),
+}
 
 
 def strings(value: object) -> tuple[str, ...]:
@@ -34,7 +41,7 @@ def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         keys = [name for name in ANSWER_KEYS if value.get(name) is not None][:1]
         keys += ["aliases"] if value.get("aliases") is not None else []
-        if value and not keys and not value.keys() & {*ANSWER_KEYS}:
+        if value and not keys and not value.keys() & {*ANSWER_KEYS, "provenance"}:
             raise ValueError(
                 f"an object needs one of the keys {', '.join(ANSWER_KEYS)}; it has"
                 f" {', '.join(map(str, value))}"
@@ -89,6 +96,12 @@ def column(row: JsonMapping, name: str) -> object:
             raise KeyError(name)
         value = value[part]
     return value
+
+
+def suggested_mapping(row: JsonMapping, fields: Iterable[str]) -> str:
+    """Return columns of a row for `--map`, as in "question=prompt,response=COLUMN"."""
+    known = {field: next((n for n in SYNONYMS[field] if n in row), "COLUMN") for field in fields}
+    return "--map " + ",".join(f"{field}={name}" for field, name in known.items())
 
 
 def digest(text: str) -> str:

@@ -25,7 +25,7 @@ from workbench.credit.tokens import Offsets, words
 from workbench.data.chat import text_of
 from workbench.data.files import open_rows
 from workbench.data.printed import container
-from workbench.data.record import column, question_of, whole_number
+from workbench.data.record import column, question_of, suggested_mapping, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
     CLAIM_COLUMNS,
@@ -268,7 +268,10 @@ def _whole(row: JsonMapping, name: str) -> int | None:
 
 
 def _missing(row: JsonMapping, name: str) -> str:
-    return f'no "{name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
+    columns = ", ".join(list(row)[:8]) or "nothing"
+    return (
+        f'no "{name}"; the row has {columns}: name its column with {suggested_mapping(row, [name])}'
+    )
 
 
 def _text(row: JsonMapping, name: str) -> str:
