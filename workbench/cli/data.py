@@ -104,7 +104,7 @@ def data_show(
             {
                 "name": known.name,
                 "from": f"hf:{known.hub}" if known.hub else known.home,
-                "columns": ", ".join(known.columns[0]),
+                "columns": known.columns[0],
             }
             for known in SETS.values()
         ]

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from workbench.data.files import Records, read_records
 from workbench.data.hub import read_hub
-from workbench.data.record import column, digest, suggested_mapping
+from workbench.data.record import column, digest
 from workbench.data.sets import PLAIN, SETS, DataSet
 from workbench.types import JsonMapping, Question, WorkbenchError
 
@@ -188,12 +188,11 @@ def _fitting(
         else next((s for s in SETS.values() if s.recognises(record)), PLAIN)
     )
     if not source.fits(record):
-        expected = " or ".join(", ".join(columns) for columns in source.columns)
+        expected = " or ".join(source.columns)
         known = "" if source is PLAIN else f" of {source.name}"
         raise WorkbenchError(
             f"{location}: not in the schema{known}: expected the columns {expected}; found"
-            f" {_columns(record)}. Name your columns with"
-            f" {suggested_mapping(record, ['question', 'answers'])}"
+            f" {_columns(record)}. Name yours, as in --map question=COLUMN,answers=COLUMN"
         )
     return source
 

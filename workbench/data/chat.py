@@ -10,31 +10,31 @@ from workbench.data.printed import container
 
 ROLES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
 
-# How a conversation starts that a chat template wrote as text, and the marks before and after a
-# user's turn. Each pattern takes linear time, also together with `_last_turn`.
-_TEMPLATES = tuple(
-    tuple(map(re.compile, marks))
-    for marks in (
-        ("", r"<\|im_start\|>user\n", r"<\|im_end\|>"),  # ChatML, as of Qwen
-        ("", r"<\|im_user\|>user<\|im_middle\|>", r"<\|im_end\|>"),  # Kimi
-        ("", r"<\|start_header_id\|>user<\|end_header_id\|>", r"<\|eot_id\|>"),  # Llama 3
-        ("", r"<\|header_start\|>user<\|header_end\|>", r"<\|eot\|>"),  # Llama 4
-        ("", "<start_of_turn>user\n", "<end_of_turn>"),  # Gemma
-        ("", "<[|｜]User[|｜]>", "<[|｜](?:Assistant|end▁of▁sentence)[|｜]>"),  # DeepSeek
-        ("", r"\[INST\]|<</SYS>>", r"\[/INST\]"),  # Mistral, Llama 2
-        ("", r"<\|start\|>user<\|message\|>", r"<\|end\|>"),  # gpt-oss
-        ("", r"<\|start_of_role\|>user<\|end_of_role\|>", r"<\|end_of_text\|>"),  # Granite
-        ("", r"<\|USER_TOKEN\|>", r"<\|END_OF_TURN_TOKEN\|>"),  # Command R
-        ("", r"<\|user\|>", r"<\|end\|>|<\|assistant\|>|</s>"),  # Phi, GLM, OLMo, Zephyr
-        ("", "### (?:Instruction|User|Human):", "### (?:Response|Assistant):"),  # Alpaca
-        # without special tokens, as both trainers decode them
-        ("(?:system|user)\n", "(?m:^)user\n", r"\nassistant\Z"),
-        ("user\n", "(?m:^)user\n", r"\nmodel\Z"),  # Gemma
-        ("(?:system|user)\n\n", "user\n\n", r"assistant\Z"),  # Llama 3
-        ("", r"(?<!\S)(?:User|USER|Human):", r"\s(?:Assistant|ASSISTANT):\Z"),
-        ("", "(?m:^)(?:Q|Question):", r"\n(?:A|Answer):\Z"),
-    )
-)
+# Chat templates: the start of a conversation, the mark before a user's turn and the mark after it.
+# Each pattern takes linear time, also as `_last_turn` uses it. The last five have no special
+# tokens, as TRL and verl decode them, or roles that are words.
+_TEMPLATES = [
+    tuple(re.compile(mark.strip()) for mark in line.split("  ", 2))
+    for line in r"""
+  <\|im_start\|>user\n  <\|im_end\|>
+  <\|im_user\|>user<\|im_middle\|>  <\|im_end\|>
+  <\|start_header_id\|>user<\|end_header_id\|>  <\|eot_id\|>
+  <\|header_start\|>user<\|header_end\|>  <\|eot\|>
+  <start_of_turn>user\n  <end_of_turn>
+  <[|｜]User[|｜]>  <[|｜](?:Assistant|end▁of▁sentence)[|｜]>
+  \[INST\]|<</SYS>>  \[/INST\]
+  <\|start\|>user<\|message\|>  <\|end\|>
+  <\|start_of_role\|>user<\|end_of_role\|>  <\|end_of_text\|>
+  <\|USER_TOKEN\|>  <\|END_OF_TURN_TOKEN\|>
+  <\|user\|>  <\|(?:end|assistant)\|>|</s>
+  \#\#\#\ (?:Instruction|User|Human):  \#\#\#\ (?:Response|Assistant):
+(?:system|user)\n  (?m:^)user\n  \nassistant\Z
+user\n  (?m:^)user\n  \nmodel\Z
+(?:system|user)\n\n  user\n\n  assistant\Z
+  (?<!\S)(?:User|USER|Human):  \s(?:Assistant|ASSISTANT):\Z
+  (?m:^)(?:Q|Question):  \n(?:A|Answer):\Z
+""".strip("\n").splitlines()
+]
 
 
 def text_of(value: Any, role: str) -> str | None:

@@ -29,6 +29,7 @@ Row = tuple[int, JsonObject | str]
 
 WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
 WRAPPERS += ("per_prompt_data",)  # of SAFE
+NOT_UTF8 = "not text in UTF-8: save it as UTF-8"
 DELIMITERS = {".csv": ",;\t|", ".tsv": "\t,;|"}  # the usual one first
 ROWS = (".jsonl", ".json", ".ndjson", *DELIMITERS, ".parquet")
 READABLE = (*ROWS, ".txt")
@@ -48,7 +49,7 @@ def read_records(path: Path) -> Records:
             f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)} (or .gz,"
             " .bz2 of it)"
         )
-    unit, rows = ("line", _texts(path)) if suffix == ".txt" else open_rows(path)
+    unit, rows = open_rows(path)
     records = []
     for number, row in rows:
         location = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
@@ -92,9 +93,11 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
         return "row", _parquet(path, skip, columns)
     if suffix in DELIMITERS:
         return "line", _table(path, DELIMITERS[suffix], skip)
+    if suffix == ".txt":
+        return "line", _lines(path, skip, _text_row)
     records = _whole(path)
     if records is None:
-        return "line", _lines(path, skip)
+        return "line", _lines(path, skip, _object)
     return "record", iter(list(enumerate(records, start=1))[skip:])
 
 
@@ -142,12 +145,19 @@ def _is_table(value: JsonMapping) -> bool:
     return all(isinstance(row, list) and len(row) == len(columns) for row in rows)
 
 
-def _lines(path: Path, skip: int) -> Iterator[Row]:
+def _lines(path: Path, skip: int, read: Callable[[bytes], JsonObject | str]) -> Iterator[Row]:
     with open_bytes(path) as file:
         # split only at "\n", because JSON strings may contain U+2028 and other line separators
         for number, line in enumerate(file, start=1):
             if number > skip and line.strip():
-                yield number, _object(line)
+                yield number, read(line)
+
+
+def _text_row(line: bytes) -> JsonObject | str:
+    try:
+        return {"text": line.decode("utf-8-sig").strip()}
+    except UnicodeDecodeError:
+        return NOT_UTF8
 
 
 def _decoded(content: bytes) -> Any:
@@ -166,8 +176,8 @@ def _decoded(content: bytes) -> Any:
 def _object(line: bytes) -> JsonObject | str:
     try:
         row = _decoded(line)
-    except UnicodeDecodeError as error:
-        return f"not text in UTF-8 ({error.reason}): save it as UTF-8"
+    except UnicodeDecodeError:
+        return NOT_UTF8
     except (ValueError, RecursionError) as error:
         return f"not a JSON object: {error}"
     return row if isinstance(row, dict) else "not a JSON object"
@@ -176,9 +186,8 @@ def _object(line: bytes) -> JsonObject | str:
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
     """Yield the rows below the header with the number of their last line.
 
-    The delimiter is the one that divides the header most. Quotes are those of Excel and pandas. In
-    a file with tabs whose quotes do not fit that, a quote is an ordinary character, unless quotes
-    enclose the whole value.
+    The delimiter is the one that divides the header most. Quotes are those of Excel and pandas; in
+    a file with tabs whose quotes do not fit that, a quote is an ordinary character.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -197,11 +206,10 @@ def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
                 continue
             if row is None:
                 return
-            values = [_unquoted(value) for value in row] if plain else row
             if columns is None:
-                columns = values
-            elif values and rows.line_num > skip:  # an empty line has no values
-                yield rows.line_num, _record(columns, values)
+                columns = row
+            elif row and rows.line_num > skip:  # an empty line has no values
+                yield rows.line_num, _record(columns, row)
 
 
 def _decode_lines(file: BufferedReader) -> Iterator[str]:
@@ -224,16 +232,8 @@ def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
-        return "not text in UTF-8: save it as UTF-8"
+        return NOT_UTF8
     return dict(zip(columns, values, strict=True))
-
-
-def _unquoted(value: str) -> str:
-    """Remove quotes that enclose a whole value."""
-    inner = value[1:-1].replace('""', "")
-    if len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner:
-        return value[1:-1].replace('""', '"')
-    return value
 
 
 def parquet_file(path: Path) -> ParquetFile:
@@ -260,15 +260,3 @@ def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
             for position, row in enumerate(batch.to_pylist(), start=start + 1):
                 if position > skip:
                     yield position, row
-
-
-def _texts(path: Path) -> Iterator[Row]:
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8-sig").strip()
-            except UnicodeDecodeError:
-                yield number, "not text in UTF-8: save it as UTF-8"
-                continue
-            if text:
-                yield number, {"text": text}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.data.chat import text_of
@@ -18,13 +18,6 @@ from workbench.types import JsonMapping, Passage, Question
 ANSWER_KEYS = ("value", "text", "answer", "target", "ground_truth", "spans", "short_answers")
 PASSAGE_KEYS = ("text", "content", "contents", "snippet", "passage", "paragraph_text")
 TRUTH = {"true": "yes", "false": "no"}
-# columns that other programs and data sets have for a field
-SYNONYMS = {
-    "id": ("_id", "uid", "qid", "sample_id", "index", "topic"),
-    "question": ("prompt", "query", "input", "ambiguous_question", "problem", "instruction"),
-    "response": ("output", "completion", "generation", "side1_response", "prediction"),
-    "answers": ("gold", "target", "ground_truth", "output", "qa_pairs", "reference"),
-}
 
 
 def strings(value: object) -> tuple[str, ...]:
@@ -39,15 +32,14 @@ def strings(value: object) -> tuple[str, ...]:
 
 def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
-        keys = [name for name in ANSWER_KEYS if value.get(name) is not None][:1]
-        keys += ["aliases"] if value.get("aliases") is not None else []
-        if value and not keys and not value.keys() & {*ANSWER_KEYS, "provenance"}:
+        found = [value[name] for name in ANSWER_KEYS if value.get(name) is not None]
+        if value and not found and not value.keys() & {*ANSWER_KEYS, "provenance"}:
             raise ValueError(
                 f"an object needs one of the keys {', '.join(ANSWER_KEYS)}; it has"
                 f" {', '.join(map(str, value))}"
             )
-        for name in keys:
-            yield from _texts_in(container(value[name]))
+        for item in (*found[:1], value.get("aliases")):
+            yield from _texts_in(container(item))
     elif isinstance(value, list | tuple):
         for item in value:
             if isinstance(item, list | tuple):
@@ -67,19 +59,18 @@ def _text_in(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def whole_number(value: Any) -> int | None:
-    """Return a number of any type, or written as text; None for an empty cell of a table.
+def whole_number(row: JsonMapping, name: str) -> int | None:
+    """Return a whole number of any type, or written as text; None for an empty cell of a table.
 
     Raises ValueError for another value.
     """
-    value = value.item() if hasattr(value, "item") else value
+    value: Any = row.get(name)
     if value is None or value == "" or value != value:
         return None
-    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}(\.0*)?\s*", value):
-        value = float(value) if "." in value else int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value == value // 1:
-        raise ValueError(f"{value!r} is not a whole number")
-    return int(value)
+    whole = re.fullmatch(r"(-?\d{1,18})(\.0*)?", str(value).strip())
+    if not whole:
+        raise ValueError(f'"{name}" is {value!r}, not a whole number')
+    return int(whole[1])
 
 
 def column(row: JsonMapping, name: str) -> object:
@@ -96,12 +87,6 @@ def column(row: JsonMapping, name: str) -> object:
             raise KeyError(name)
         value = value[part]
     return value
-
-
-def suggested_mapping(row: JsonMapping, fields: Iterable[str]) -> str:
-    """Return columns of a row for `--map`, as in "question=prompt,response=COLUMN"."""
-    known = {field: next((n for n in SYNONYMS[field] if n in row), "COLUMN") for field in fields}
-    return "--map " + ",".join(f"{field}={name}" for field, name in known.items())
 
 
 def digest(text: str) -> str:

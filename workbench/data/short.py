@@ -55,10 +55,7 @@ def musique(record: Record) -> Iterator[Question]:
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
     yield short_question(
         record["question"],
-        (
-            *strings(record["answer"]),
-            *(a for a in strings(record.get("answer_aliases")) if a != record["answer"]),
-        ),
+        strings({"value": record["answer"], "aliases": record.get("answer_aliases")}),
         identity=record.get("id"),
         title=";".join(dict.fromkeys(supporting)),
         materials=passages(
@@ -84,11 +81,7 @@ def squad(record: Record) -> Iterator[Question]:
 
 
 def _squad(item: Record, context: str, title: str) -> Question:
-    answers = item["answers"]
-    texts = strings(
-        answers if isinstance(answers, Mapping) else [answer["text"] for answer in answers]
-    )
-    title = title.replace("_", " ")
+    texts, title = strings(item["answers"]), title.replace("_", " ")
     return short_question(
         item["question"],
         texts,

@@ -19,7 +19,6 @@ from workbench.data.files import DELIMITERS, ROWS, open_rows, suffix_of
 from workbench.data.record import digest, question_of, whole_number
 from workbench.runs.rows import finite
 from workbench.runs.store import Store
-from workbench.scoring.rows import Malformed
 from workbench.types import (
     Event,
     Failure,
@@ -41,7 +40,7 @@ DERIVED = ("advantage", "advantages", "returns")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`
 _COUNTER = re.compile(
     "(^|_)(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?|size|tokens?"
-    "|turns?|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature|level|labels?|answer"
+    "|turns?|pred|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature|level|labels?|answer"
     "|target|year)(_|$)",
     re.I,
 )
@@ -145,9 +144,9 @@ def _feedback(
     for number, (line, row) in enumerate(rows, start=1):
         try:
             if isinstance(row, str):
-                raise Malformed(row)
+                raise ValueError(row)
             response = _response(kind, row)
-        except Malformed as problem:
+        except ValueError as problem:
             problems.append({"line": line, "problem": str(problem)})
             continue
         question = response.question.id
@@ -167,20 +166,17 @@ def _response(kind: str, row: JsonMapping) -> Response:
     """Convert one row to a response without id and group.
 
     Raises:
-        Malformed: the prompt or the completion is missing.
+        ValueError: the prompt or the completion is missing.
     """
     names = ("prompt", "completion") if kind == "trl" else ("input", "output")
     prompt, text = text_of(row.get(names[0]), "user"), text_of(row.get(names[1]), "assistant")
     if prompt is None or text is None:
         name, role = (names[0], "user") if prompt is None else (names[1], "assistant")
         if name in row:
-            raise Malformed(f'"{name}" is neither a text nor has it a message of the {role}')
+            raise ValueError(f'"{name}" is neither a text nor has it a message of the {role}')
         columns = ", ".join(list(row)[:8]) or "nothing"
-        raise Malformed(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
-    try:
-        step = whole_number(row.get("step"))
-    except ValueError as error:
-        raise Malformed(f'"step": {error}') from error
+        raise ValueError(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
+    step = whole_number(row, "step")
     try:
         question = question_of({"answers": row.get("gts") if kind == "verl" else None}, "", prompt)
     except ValueError:  # such as the tests of a program; `import_completions` counts them

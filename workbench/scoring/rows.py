@@ -18,17 +18,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 from workbench.credit.tokens import Offsets, words
 from workbench.data.chat import text_of
 from workbench.data.files import open_rows
 from workbench.data.printed import container
-from workbench.data.record import column, question_of, suggested_mapping, whole_number
+from workbench.data.record import column, question_of, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
-    CLAIM_COLUMNS,
     Malformed,
     are_numbers,
     given_claims,
@@ -45,7 +43,6 @@ Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids,
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
 # fields that a table holds as text
 STRUCTURED = ("claims", "verdicts", "tokens", "sentences", "rewards", "cost", "error")
-STRUCTURED += CLAIM_COLUMNS
 MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 
@@ -102,12 +99,7 @@ class Reader:
         if isinstance(row, str):
             raise Malformed(row)
         stored = row.get("question_id") and not row.get("question")
-        try:
-            item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
-        except Malformed as problem:
-            identity = _cells(row, self.columns).get("id")
-            named = "" if identity is None else f"id {str(identity)[:80]!r}: "
-            raise Malformed(f"{named}{problem}") from problem
+        item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         question = item.response.question
         if self.recognise:
             question = self.recognise(question)
@@ -183,6 +175,16 @@ def parse(
         Malformed: the row cannot be scored.
     """
     row = _cells(row, columns)
+    try:
+        return _item(row, questions, tokenize, split)
+    except ValueError as problem:
+        name = f"id '{row['id']}': " if "id" in row else ""
+        raise Malformed(f"{name}{problem}") from problem
+
+
+def _item(
+    row: JsonMapping, questions: Mapping[str, Question], tokenize: Tokenize | None, split: bool
+) -> Item:
     if "verdicts" in row and str(row.get("schema", SCHEMA)) != str(SCHEMA):
         raise Malformed(f'"schema" is {row["schema"]!r}; this version reads {SCHEMA}')
     response = _with_tokens(_response(row, questions), row, tokenize, split)
@@ -225,10 +227,7 @@ def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
     if raw is not None or question is None:
         if raw is None and "claims" not in row and "verdicts" not in row:
             raise Malformed(_missing(row, "question"))
-        try:
-            question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
-        except ValueError as problem:
-            raise Malformed(str(problem)) from problem
+        question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
     if text is None:
         missing = "response" not in row
         raise Malformed(_missing(row, "response") if missing else '"response" is not a text')
@@ -239,45 +238,30 @@ def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
         question,
         text,
         group=_text(row, "group"),
-        sample=_whole(row, "sample") or 0,
-        step=_whole(row, "step"),
+        sample=whole_number(row, "sample") or 0,
+        step=whole_number(row, "step"),
         finish=finish,
         prefill=_text(row, "prefill"),
     )
 
 
 def row_id(row: JsonMapping) -> str:
-    raw = _integer(row.get("id"))
-    if isinstance(raw, bool) or not isinstance(raw, (str, int)) or raw == "":
-        raise Malformed(
-            _missing(row, "id") if raw is None else '"id" is not a text or a whole number'
-        )
-    return str(raw)
-
-
-def _integer(value: Any) -> Any:
-    """Convert a whole float, as tables with gaps have it, to an integer; return others as is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _whole(row: JsonMapping, name: str) -> int | None:
-    try:
-        return whole_number(row.get(name))
-    except ValueError as error:
-        raise Malformed(f'"{name}": {error}') from error
+    if not (identity := _text(row, "id")):
+        raise Malformed(_missing(row, "id"))
+    return identity
 
 
 def _missing(row: JsonMapping, name: str) -> str:
     columns = ", ".join(list(row)[:8]) or "nothing"
-    return (
-        f'no "{name}"; the row has {columns}: name its column with {suggested_mapping(row, [name])}'
-    )
+    return f'no "{name}"; the row has {columns}: name its column with --map {name}=COLUMN'
 
 
 def _text(row: JsonMapping, name: str) -> str:
     value = row.get(name, "")
+    if isinstance(value, float) and value.is_integer():  # as tables with gaps have it
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise Malformed(f'"{name}" is not a text')
+        raise Malformed(f'"{name}" is not a text or a whole number')
     return str(value)
 
 
