@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.score_helpers import write
+from tests.helpers.score_helpers import examples, write
 from workbench.data import load
 from workbench.data.record import strings
 from workbench.runs.store import iter_feedback
@@ -25,26 +25,6 @@ from workbench.scoring.verl_rows import question_of
 from workbench.types import Question
 
 CITIES = ("Paris", "Rome")
-SPELLINGS: list[Any] = [
-    CITIES,
-    [*CITIES],
-    json.dumps(CITIES),
-    "['Paris' 'Rome']",
-    "['Paris'\n 'Rome']",
-    "array(['Paris', 'Rome'], dtype=object)",
-    "[np.str_('Paris'), np.str_('Rome')]",
-    "('Paris', 'Rome')",
-    "{'Rome', 'Paris'}",
-    "Index(['Paris', 'Rome'], dtype='object')",
-    {"value": "Paris", "aliases": ["Rome"], "normalized_value": "paris"},
-    "{'value': 'Paris', 'aliases': ['Rome']}",
-    {"text": [*CITIES], "answer_start": [1, 2]},
-    "{'text': array(['Paris', 'Rome'], dtype=object), 'answer_start': array([1, 2])}",
-    {"target": [*CITIES]},
-    {"ground_truth": {"target": "['Paris' 'Rome']"}},
-    [{"answer": "Paris", "provenance": []}, {"answer": "Rome"}],
-    [{"text": "Paris", "answer_start": 1}, {"text": "Rome"}],
-]
 
 
 def loaded(gold: Any, folder: Path) -> Question:
@@ -76,7 +56,7 @@ READERS: list[Callable[[Any, Path], Question]] = [
 def test_every_reader_reads_every_form_of_gold_answers(
     read: Callable[[Any, Path], Question], tmp_path: Path
 ) -> None:
-    for spelling in SPELLINGS:
+    for spelling in [CITIES, *examples("gold_answers")]:
         assert read(spelling, tmp_path).answers == CITIES, spelling
     for one in (72, 72.0, "72", [72], "[72]", "[72.]"):
         assert read(one, tmp_path).answers == ("72",), one

@@ -100,20 +100,6 @@ def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cl
     assert code == 2 and "the fields are" in err
 
 
-def test_parquet_is_read_as_jsonl_is(tmp_path: Path) -> None:
-    import pandas as pd
-
-    rows = world_rows(3)
-    pd.DataFrame(rows).to_parquet(tmp_path / "in.parquet")
-    chosen = options(tmp_path, rows, judge="world", method="rlfh")
-    score_file(chosen)
-    other = Options(
-        tmp_path / "in.parquet", tmp_path / "p" / "f.jsonl", judge="world", method="rlfh"
-    )
-    score_file(other)
-    assert read(other.out) == read(chosen.out)
-
-
 def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
     import pandas as pd
 

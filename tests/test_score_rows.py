@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.score_helpers import read, write
+from tests.helpers.score_helpers import examples, read, write
 from workbench.scoring import Options, score_file
-from workbench.scoring.rows import Malformed, parse
+from workbench.scoring.rows import Malformed, Reader, parse
 from workbench.types import Claim, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
@@ -148,6 +148,29 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
         ("body", 1, (25, 35)),
     ]
     assert claims[2] == Claim(2, "zzz", coverage=0.0)
+
+
+@pytest.mark.parametrize("claims", examples("given_claims"))
+def test_claims_without_labels_are_given_to_be_verified(claims: Any) -> None:
+    """In the forms of VeriScore, SAFE and FActScore, too."""
+    row = {"id": 1, "question": "Who?", "response": FULL["response"], "claims": claims}
+    item = parse(row, {}, {})
+    assert not item.replay and item.response.given_claims
+    assert [claim.text for claim in item.response.given_claims] == ["Ada sings", "Ada paints"]
+
+
+@pytest.mark.parametrize("changed", examples("unreadable_rows"))
+def test_a_row_that_cannot_be_read_is_named_by_its_id(changed: dict[str, Any]) -> None:
+    with pytest.raises(Malformed, match="id 'mine'"):
+        parse({"id": "mine", "question": "Who?", "response": "Ada.", **changed}, {}, {})
+
+
+def test_half_a_surrogate_pair_spoils_no_row(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "Who?", "response": "A\ud800 paints.", "passages": ["\udfff."]}
+    reader = Reader(write(tmp_path / "in.jsonl", [row]))
+    [item] = reader.items(reader.survey().ids)
+    for text in (item.response.text, item.response.question.passages[0].text):
+        assert text.encode() and "\ufffd" in text
 
 
 def test_an_integer_beyond_all_floats_is_malformed() -> None:

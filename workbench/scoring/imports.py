@@ -39,9 +39,9 @@ VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed
 DERIVED = ("advantage", "advantages", "returns")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`
 _COUNTER = re.compile(
-    "(^|_)(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?|size|tokens?"
+    "(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?|size|tokens?"
     "|turns?|pred|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature|level|labels?|answer"
-    "|target|year)(_|$)",
+    "|target|year)(_.*)?$",
     re.I,
 )
 _REWARD = re.compile("reward|score|penalty|bonus", re.I)
@@ -125,7 +125,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
                     number = value != value or is_number(value) is not None
                     numeric[name] = number and numeric.get(name, True)
     names = [name for name, number in numeric.items() if number]
-    others = [name for name in names if _COUNTER.search(name) and not _REWARD.search(name)]
+    others = [name for name in names if _COUNTER.match(name) and not _REWARD.search(name)]
     return [name for name in names if name not in others], others
 
 
