@@ -174,6 +174,8 @@ class Response:
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
         prefill: a tag such as "<think>\\n" that the prompt leaves open and `text` continues.
+        given_claims: claims of the input to verify instead of extracted ones, perhaps with a span;
+            None extracts claims. Not stored.
     """
 
     id: str
@@ -193,6 +195,7 @@ class Response:
     finish: str = "stop"
     source: str = "sampled"
     prefill: str = ""
+    given_claims: tuple[Claim, ...] | None = None
 
 
 @dataclass(frozen=True)
