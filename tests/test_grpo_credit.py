@@ -71,6 +71,31 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     assert sorted(seen) == list(range(8)) and seen != sorted(seen)
 
 
+@pytest.mark.parametrize(
+    ("settings", "scaled_by_std"),
+    [
+        ({"loss_type": "grpo"}, True),
+        ({"loss_type": "dr_grpo"}, False),
+        ({"advantages": "centred"}, False),
+    ],
+)
+def test_dr_grpo_does_not_divide_by_the_std_of_the_group(
+    settings: dict[str, Any], scaled_by_std: bool, policy: str, tmp_path: Path
+) -> None:
+    """arXiv 2503.20783, section 3.2: the advantage is the reward minus the mean of its group."""
+    trainer = trainer_of(
+        scaled(CONFIG, **{"advantages": "group", **settings}), policy, tmp_path, all_scored
+    )
+    batch = a_batch(trainer)
+    rewards = [f.rewards["m"].value for f in trainer.recorder.step_feedbacks]
+    for start in range(0, len(rewards), 4):
+        group = rewards[start : start + 4]
+        scale = statistics.stdev(group) + 1e-4 if scaled_by_std else 1.0
+        expected = [(value - statistics.mean(group)) / scale for value in group]
+        assert batch["advantages"][start : start + 4].tolist() == pytest.approx(expected, abs=1e-5)
+    assert statistics.stdev(rewards[:4]) > 0.01
+
+
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
