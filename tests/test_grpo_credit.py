@@ -195,6 +195,10 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
     for name, count in (("once", 1), ("twice", 2)):
         again, out = scaled(config, iterations=count), tmp_path / name
         train_grpo(again, run.QUESTIONS, by_token, policy, out, method="m", seed=1)
+    changes = {
+        n: [r["ratio_change"] for r in metrics_rows(tmp_path / n)] for n in ("once", "twice")
+    }
+    assert max(changes["once"]) < 1e-5 < 1e-4 < min(changes["twice"])
     rows = list(iter_feedback(tmp_path / "twice"))
     scored = [row.response for row in rows if row.rewards["m"].value is not None]
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)

@@ -53,7 +53,7 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),
     }
-    return Checks(judged(judge), verify, single_pass(judge), write=outlines(judge))
+    return Checks(judged(judge), verify, single_pass(judge, search), write=outlines(judge))
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
