@@ -96,6 +96,35 @@ def test_dr_grpo_does_not_divide_by_the_std_of_the_group(
     assert statistics.stdev(rewards[:4]) > 0.01
 
 
+@pytest.mark.parametrize("redraws", [0, 1, 3])
+def test_only_groups_with_equal_rewards_are_sampled_again(
+    redraws: int, policy: str, tmp_path: Path
+) -> None:
+    """DAPO's dynamic sampling (arXiv 2503.14476): the second question has no signal at first."""
+    graded: list[list[Feedback]] = []
+
+    def grade(responses: Sequence[Response]) -> list[Feedback]:
+        flat = len(graded) < 2
+        values = [0.0 if flat and n // 4 == 1 else float(n % 4) for n in range(len(responses))]
+        rows = zip(responses, values, strict=True)
+        graded.append([Feedback(one, rewards={"m": Reward(value)}) for one, value in rows])
+        return graded[-1]
+
+    config = scaled(CONFIG, advantages="group", redraws=redraws)
+    trainer = trainer_of(config, policy, tmp_path, grade)
+    batch = a_batch(trainer)
+    # one grading for each try, until there is signal, and one of what is trained on
+    assert len(graded) == {0: 1, 1: 2, 3: 4}[redraws]
+    ids = [[feedback.response.token_ids for feedback in rows] for rows in graded]
+    assert all(rows[:4] == ids[0][:4] and rows[8:] == ids[0][8:] for rows in ids)
+    if redraws == 3:
+        assert ids[0][4:8] != ids[1][4:8] != ids[2][4:8] == ids[3][4:8]
+        assert all(batch["advantages"].view(-1, 4).abs().sum(1) > 0)
+    else:
+        assert batch["advantages"].view(-1, 4)[1].abs().sum() == 0
+    assert trainer.responses == [feedback.response for feedback in graded[-1]]
+
+
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 

@@ -48,6 +48,12 @@ class GRPO:
         0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0
     )
     iterations: int = setting(1, "optimizer steps on the responses of each step", least=1)
+    redraws: int = setting(
+        0,
+        "how often a group whose rewards are all equal is sampled again, as in DAPO's dynamic"
+        " sampling; other questions are never drawn",
+        least=0,
+    )
     mask_truncated: bool = setting(
         False, "leave truncated responses out of the loss and of its baselines"
     )
@@ -95,6 +101,11 @@ def check(config: GRPO) -> None:
             f"clip or clip_high is {high}: with importance_sampling=trajectory it must be below"
             f" {MAX_TRAJECTORY_RATIO - 1:g}, because ratios are bounded by"
             f" {MAX_TRAJECTORY_RATIO:g}"
+        )
+    if config.redraws and config.vllm != "none":
+        raise WorkbenchError(
+            f"redraws is {config.redraws}: groups are sampled again by the trained model alone:"
+            " leave vllm at none"
         )
     check_report_to(config.saving)
     check_colocate(config)
@@ -170,6 +181,10 @@ def check_split(config: GRPO, processes: int) -> None:
     if config.vllm != "none" and processes > 1:
         raise WorkbenchError(
             f"vllm=colocate works in one process, not in {processes}: leave vllm at none"
+        )
+    if config.redraws and processes > 1:
+        raise WorkbenchError(
+            f"redraws is {config.redraws}: this needs one process, not {processes}; leave it at 0"
         )
     _, generated, micro = batches(config, processes)
     if micro < 1 or generated % (micro * processes):

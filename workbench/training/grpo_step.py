@@ -95,6 +95,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.responses: list[Response] = []  # in the order of their grading
         self.feedbacks: list[Feedback] = []  # of the responses that were graded last
         self.update_logs: list[JsonMapping] = []
+        self.numbers: list[int] = []  # of the questions that are being sampled
         requested = trl_arguments(config, out, seed)
         arguments = trl.GRPOConfig(**requested)
         # Unsloth's config sets "none" for dr_grpo.
@@ -126,7 +127,33 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
                 return super()._generate_single_turn(prompt_ids, *args, **kwargs)
             if self.use_vllm:
                 return colocate.sample(self, prompt_ids)
-            return sample(self, prompt_ids), None
+            completions = sample(self, prompt_ids)
+        return self.with_redraws(prompt_ids, completions), None
+
+    def with_redraws(
+        self, prompt_ids: list[list[int]], completions: list[list[int]]
+    ) -> list[list[int]]:
+        """Sample the groups whose rewards are all equal again, up to `redraws` times (DAPO, arXiv
+        2503.14476, section 3.2, which draws other questions). Earlier samples are not recorded.
+        """
+        size, tokenizer = self.config.group_size, self.processing_class
+        for _ in range(self.config.redraws):
+            responses = [
+                as_response(tokenizer, self.questions[n], ids, [tokenizer.eos_token_id])
+                for n, ids in zip(self.numbers, completions, strict=True)
+            ]
+            with self.recorder.timed("grading"):
+                feedbacks = self.recorder.grade(responses)
+            rewards = split_batches([self.reward_value(one) for one in feedbacks], size)
+            flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
+            rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
+            if not rows:
+                break
+            with self.recorder.timed("generation"):
+                again = sample(self, [prompt_ids[row] for row in rows])
+            for row, ids in zip(rows, again, strict=True):
+                completions[row] = ids
+        return completions
 
     # --- rollouts → grades
 
@@ -180,6 +207,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: list[JsonObject]) -> Tensors:
         """Overridden to replace the advantages that TRL computed from the rewards."""
+        self.numbers = [row["number"] for row in inputs]
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
