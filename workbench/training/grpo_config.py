@@ -201,7 +201,6 @@ def question_order(config: GRPO, count: int, seed: int) -> list[int]:
 
 def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
     """Return TRL's arguments for `config`, including those whose defaults could change."""
-    from workbench.training import colocate
     from workbench.training.trl_common import process_state, trainer_arguments
 
     processes = process_state().num_processes
@@ -231,6 +230,5 @@ def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
         use_bias_correction_kl=False,
         entropy_coef=config.entropy,
         mask_truncated_completions=config.mask_truncated,
-        **colocate.engine_arguments(config),
         shuffle_dataset=False,  # the rows are in training order, so resuming skips rows
     )

@@ -96,7 +96,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.feedbacks: list[Feedback] = []  # of the responses that were graded last
         self.update_logs: list[JsonMapping] = []
         self.numbers: list[int] = []  # of the questions that are being sampled
-        requested = trl_arguments(config, out, seed)
+        requested = {**trl_arguments(config, out, seed), **colocate.engine_arguments(config)}
         arguments = trl.GRPOConfig(**requested)
         # Unsloth's config sets "none" for dr_grpo.
         arguments.scale_rewards = requested["scale_rewards"]
