@@ -58,7 +58,7 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
     return Checks(
         given_or(judged(judge)),
         verify,
-        given_or(single_pass(judge), labels=True),
+        given_or(single_pass(judge, search), labels=True),
         write=outlines(judge),
     )
 
