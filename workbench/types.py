@@ -4,8 +4,7 @@ Conventions:
 
 * Characters are Python string positions in `Response.text`, from 0; a span `(start, end)` is
   half-open.
-* T is the number of tokens of a response. A sequence "per token" has length T, or is empty if the
-  values were not recorded.
+* T is the number of tokens of a response. A sequence "per token" has length T; empty: not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
 
@@ -131,7 +130,8 @@ class Question:
         checklist: statements that a good answer contains (KLCF).
         kind: such as "single", "list", "yes_no" or "long_form".
         system: system prompt, for example an instruction to think first.
-        meta: other fields, such as tier, lang and split.
+        meta: other fields, such as tier, lang and split. With "query_time", the prompts of policy
+            and judge say when the question was asked (TruthRL, tables 9 to 11).
     """
 
     id: str
@@ -144,6 +144,12 @@ class Question:
     system: str = ""
     meta: JsonMapping = field(default_factory=dict)
 
+    @property
+    def dated_text(self) -> str:
+        """The question, with the time when it was asked if it is known."""
+        time = self.meta.get("query_time")
+        return f"{self.text}\nQuery time: {time}" if time else self.text
+
     def messages(self) -> list[dict[str, str]]:
         """Return the conversation that prompts a policy: the passages, then the question."""
         several = len(self.passages) > 1
@@ -152,7 +158,7 @@ class Question:
             for number, passage in enumerate(self.passages, 1)
         )
         system = [{"role": "system", "content": self.system}] if self.system else []
-        return [*system, {"role": "user", "content": f"{materials}{self.text}"}]
+        return [*system, {"role": "user", "content": f"{materials}{self.dated_text}"}]
 
 
 @dataclass(frozen=True)
