@@ -27,8 +27,7 @@ Records = list[tuple[str, JsonObject]]
 # number of a line, row or record, from 1; its content, or the problem as text
 Row = tuple[int, JsonObject | str]
 
-WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
-WRAPPERS += ("per_prompt_data",)  # of SAFE
+WRAPPERS = "data example examples questions records rows instances per_prompt_data".split()
 NOT_UTF8 = "not text in UTF-8: save it as UTF-8"
 DELIMITERS = {".csv": ",;\t|", ".tsv": "\t,;|"}  # the usual one first
 ROWS = (".jsonl", ".json", ".ndjson", *DELIMITERS, ".parquet")
@@ -194,9 +193,12 @@ def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
         header = next(_decode_lines(file), "")
     delimiter = max(delimiters, key=lambda one: len(next(csv.reader([header], delimiter=one), [])))
     plain = delimiter == "\t" and not _is_quoted(path)
-    quoting = csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
     with open_bytes(path) as file:
-        rows = csv.reader(_decode_lines(file), delimiter=delimiter, quoting=quoting)
+        rows = csv.reader(
+            _decode_lines(file),
+            delimiter=delimiter,
+            quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
+        )
         columns: list[str] | None = None
         while True:
             try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
@@ -34,20 +35,12 @@ JUDGES = ("world", "rules", "local")
 
 def row_of(question: Question, split: str = "train") -> JsonObject:
     """Return a question as a row of verl's data sets; `question_of` reads it back."""
-    known = {name: value for name in COLUMNS if (value := getattr(question, name, None))}
-    passages = [{"title": passage.title, "text": passage.text} for passage in question.passages]
-    lists = {name: list(known[name]) for name in ("answers", "checklist") if name in known}
+    known = {name: value for name, value in asdict(question).items() if name in COLUMNS and value}
     return {
         "data_source": "workbench",
         "prompt": question.messages(),
         "reward_model": {"style": "rule", "ground_truth": list(question.answers)},
-        "extra_info": {
-            **known,
-            **lists,
-            "question": question.text,
-            "passages": passages,
-            "split": split,
-        },
+        "extra_info": {**known, "question": question.text, "split": split},
     }
 
 
