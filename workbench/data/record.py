@@ -7,16 +7,19 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from workbench.data.chat import text_of
 from workbench.data.printed import container
 from workbench.text.gold import infer_kind
-from workbench.types import JsonMapping, Passage, Question
+from workbench.types import JsonMapping, JsonObject, Passage, Question
 
 # keys of an answer object: TriviaQA, SQuAD, KILT, Search-R1, verl, DROP and ASQA
 ANSWER_KEYS = ("value", "text", "answer", "target", "ground_truth", "spans", "short_answers")
 PASSAGE_KEYS = ("text", "content", "contents", "snippet", "passage", "paragraph_text")
+# fields that a table holds as text
+STRUCTURED = ("claims", "verdicts", "tokens", "sentences", "rewards", "cost", "error")
 TRUTH = {"true": "yes", "false": "no"}
 
 
@@ -87,6 +90,31 @@ def column(row: JsonMapping, name: str) -> object:
             raise KeyError(name)
         value = value[part]
     return value
+
+
+def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
+    """Return the values of a row by field; lists and objects may be texts, as in a table.
+
+    Empty cells are left out, except an empty response.
+    """
+    named = dict(row)
+    for name, wanted in columns.items():
+        named[name] = None
+        with suppress(KeyError):
+            named[name] = column(row, wanted)
+    return {
+        name: _cell(name, value)
+        for name, value in named.items()
+        if value is not None
+        and not (isinstance(value, float) and value != value)
+        and (value != "" or name == "response")
+    }
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name in ("schema", "sample", "step") and isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return container(value) if name in STRUCTURED else value
 
 
 def digest(text: str) -> str:

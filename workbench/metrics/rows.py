@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from workbench.data.files import open_rows, suffix_of
+from workbench.data.record import cells
 from workbench.runs.store import locate
 from workbench.text import final_answer, is_abstention
 from workbench.types import (
@@ -119,7 +121,7 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
-    for number, stored in enumerate(iter_rows(file), start=1):
+    for number, stored in enumerate(_stored_rows(file), start=1):
         if stored.get("schema", SCHEMA) != SCHEMA:
             raise WorkbenchError(
                 f"{file}: row {number} has schema {stored['schema']!r}, but this version reads"
@@ -132,6 +134,14 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
                 f"{file}: row {number} is not a feedback row as `workbench score` writes it:"
                 f" {error!r}"
             ) from error
+
+
+def _stored_rows(file: Path) -> Iterator[JsonMapping]:
+    if suffix_of(file) == ".jsonl":
+        yield from iter_rows(file)  # its last line may be unfinished
+    else:
+        for _, row in open_rows(file)[1]:
+            yield {} if isinstance(row, str) else cells(row, {})
 
 
 def file_of(path: Path | str) -> Path:

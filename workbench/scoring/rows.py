@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +22,7 @@ from zlib import crc32
 from workbench.credit.tokens import Offsets, words
 from workbench.data.chat import text_of
 from workbench.data.files import open_rows
-from workbench.data.printed import container
-from workbench.data.record import column, question_of, whole_number
+from workbench.data.record import cells, question_of, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
     Malformed,
@@ -41,8 +39,6 @@ from workbench.util.failures import judged
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
-# fields that a table holds as text
-STRUCTURED = ("claims", "verdicts", "tokens", "sentences", "rewards", "cost", "error")
 MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 
@@ -140,7 +136,7 @@ class Reader:
             if not remaining:
                 return
             try:
-                if isinstance(row, str) or row_id(_cells(row, self.columns)) not in remaining:
+                if isinstance(row, str) or row_id(cells(row, self.columns)) not in remaining:
                     continue
                 item = self.item(row)
             except Malformed:  # the survey has reported it
@@ -174,7 +170,7 @@ def parse(
     Raises:
         Malformed: the row cannot be scored.
     """
-    row = _cells(row, columns)
+    row = cells(row, columns)
     try:
         return _item(row, questions, tokenize, split)
     except ValueError as problem:
@@ -185,7 +181,7 @@ def parse(
 def _item(
     row: JsonMapping, questions: Mapping[str, Question], tokenize: Tokenize | None, split: bool
 ) -> Item:
-    if "verdicts" in row and str(row.get("schema", SCHEMA)) != str(SCHEMA):
+    if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
         raise Malformed(f'"schema" is {row["schema"]!r}; this version reads {SCHEMA}')
     response = _with_tokens(_response(row, questions), row, tokenize, split)
     verdicts = row.get("verdicts")
@@ -199,25 +195,6 @@ def _item(
         # `workbench import` wrote this row: it has a trainer's rewards and no verdicts
         return Item(Feedback(response, rewards=rewards_of(row)), replay=False)
     return Item(stored(row, response, split), replay=True)
-
-
-def _cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the values of a row by field; lists and objects may be texts, as in a table.
-
-    Empty cells are left out, except an empty response.
-    """
-    named = dict(row)
-    for name, wanted in columns.items():
-        named[name] = None
-        with suppress(KeyError):
-            named[name] = column(row, wanted)
-    return {
-        name: container(value) if name in STRUCTURED else value
-        for name, value in named.items()
-        if value is not None
-        and not (isinstance(value, float) and value != value)
-        and (value != "" or name == "response")
-    }
 
 
 def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
