@@ -149,12 +149,8 @@ def passage(value: object, title: object = "") -> Passage:
 def passages(value: object) -> tuple[Passage, ...]:
     """Convert a list (also as text) or a single passage; drop duplicates and empty passages."""
     value = container(value)
-    if value is None or value == "" or value != value:
-        return ()
-    if isinstance(value, str | Mapping):
-        value = [value]
     if not isinstance(value, list | tuple):
-        raise ValueError('"passages" is not a list')
+        value = [] if value is None else [value]
     return tuple({p.id: p for p in map(passage, value) if p.text}.values())
 
 
@@ -212,8 +208,8 @@ def short_question(
     """
     if answerable is False:
         kind, answers = "unanswerable", ()
-    flags = {} if answerable is None else {"answerable": answerable}
-    known = {**flags, **{key: value for key, value in (meta or {}).items() if value is not None}}
+    known = {"answerable": answerable, **(meta or {})}
+    known = {key: value for key, value in known.items() if value is not None}
     name = "" if identity is None else str(identity)
     kind = kind or infer_kind(answers)
     return Question(name, str(text).strip(), answers, title, materials, kind=kind, meta=known)

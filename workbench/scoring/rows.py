@@ -11,7 +11,6 @@ number, and the other rows are scored.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +21,7 @@ from zlib import crc32
 from workbench.credit.tokens import Offsets, words
 from workbench.data.chat import text_of
 from workbench.data.files import open_rows
-from workbench.data.record import cells, question_of, whole_number
+from workbench.data.record import cells, digest, question_of, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
     Malformed,
@@ -103,8 +102,7 @@ class Reader:
         if not question.id or self.known.setdefault(question.id, key) != key:
             # equal questions get equal ids
             value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
-            digest = hashlib.sha256(value.encode()).hexdigest()[:12]
-            question = replace(question, id=f"{question.id or 'q'}-{digest}")
+            question = replace(question, id=f"{question.id or 'q'}-{digest(value)[:12]}")
         group = item.response.group or question.id
         response = replace(item.response, question=question, group=group)
         return replace(item, feedback=replace(item.feedback, response=response))
