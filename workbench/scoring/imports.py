@@ -39,12 +39,12 @@ VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed
 DERIVED = ("advantage", "advantages", "returns")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`
 _COUNTER = re.compile(
-    "(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?|size|tokens?"
-    "|turns?|pred|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature|level|labels?|answer"
-    "|target|year)(_.*)?$",
+    "(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?"
+    "|size|tokens?|turns?|pred|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature"
+    "|level|labels?|answer|target|year)(_.*)?$",
     re.I,
 )
-_REWARD = re.compile("reward|score|penalty|bonus", re.I)
+_REWARD = re.compile("reward|score|penalty|bonus|acc|correct|match|format", re.I)
 
 
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
@@ -118,11 +118,12 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
     reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
     numeric: dict[str, bool] = {}
     for file in files:
-        is_number = _cell_number if suffix_of(file) in DELIMITERS else finite
+        in_text = suffix_of(file) in DELIMITERS
         for _, row in open_rows(file)[1]:
             for name, value in row.items() if isinstance(row, dict) else ():
                 if value is not None and value != "" and name not in reserved:
-                    number = value != value or is_number(value) is not None
+                    number = isinstance(value, int | float) and not isinstance(value, bool)
+                    number = number or (in_text and _cell_number(value) is not None)
                     numeric[name] = number and numeric.get(name, True)
     names = [name for name, number in numeric.items() if number]
     others = [name for name in names if _COUNTER.match(name) and not _REWARD.search(name)]
@@ -131,7 +132,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 def _cell_number(value: Any) -> float | None:
     """Return a number, which may be a cell of a text table."""
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         value = float(value)
     return finite(value)
 
