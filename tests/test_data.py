@@ -4,10 +4,8 @@ data.
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +41,7 @@ def check(questions: list[Question]) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("q.jsonl", jsonl(ROWS)),
-        ("q.json", jsonl(ROWS)),  # JSONL behind .json
         ("q.jsonl", json.dumps(ROWS)),  # a list behind .jsonl
-        ("q.json", json.dumps(ROWS, indent=1)),
         ("q.json", json.dumps({"version": "1", "license": "x", "data": ROWS})),  # wrapped
         ("q.json", "\ufeff" + json.dumps(ROWS)),  # a byte order mark
         ("q.jsonl", jsonl(ROWS).replace("\n", "\r\n") + "\r\n"),
@@ -55,12 +50,6 @@ def check(questions: list[Question]) -> None:
 def test_json_is_told_by_its_content(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(text.encode())
     check(load(tmp_path / name))
-
-
-@pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress)])
-def test_archives_are_unpacked(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    (tmp_path / f"q.jsonl.{suffix}").write_bytes(pack(jsonl(ROWS).encode()))
-    check(load(tmp_path / f"q.jsonl.{suffix}"))
 
 
 def test_crlf_tables_and_line_separators_inside_values(tmp_path: Path) -> None:

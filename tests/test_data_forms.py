@@ -106,12 +106,12 @@ ARRAYS = FRAME.assign(answers=FRAME["answers"].map(np.array))
 FORMS: list[tuple[str, Callable[[Path], object]]] = [
     ("q.jsonl", lambda path: write(path, ROWS)),
     ("q.json", lambda path: path.write_text(json.dumps(ROWS))),
-    ("q.json", lambda path: FRAME.to_json(path, orient="split")),
     ("q.csv", lambda path: FRAME.to_csv(path, index=False)),
     ("q.csv", lambda path: ARRAYS.to_csv(path, sep=";", index=False)),
     ("q.csv", lambda path: ARRAYS.to_csv(path, sep="\t", quoting=csv.QUOTE_ALL)),
     ("q.tsv", lambda path: FRAME.to_csv(path, sep="\t", index=False)),
     ("q.tsv.gz", lambda path: FRAME.to_csv(path, sep="\t", index=False)),
+    ("q.json.bz2", lambda path: FRAME.to_json(path, orient="records", lines=True)),
     ("q.parquet", lambda path: FRAME.astype({"step": float}).to_parquet(path)),
 ]
 
