@@ -358,11 +358,11 @@ def _value(cell: Cell) -> float | None:
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 
-def percent(cell: Cell) -> str:
-    """A share as percent, with its interval if it has one."""
+def percent(cell: Cell, scale: float = 100.0) -> str:
+    """A share as percent, with its interval if it has one; `scale=1` is for other numbers."""
     value = _value(cell)
     if value is None:
         return ABSENT
     if not isinstance(cell, Mapping) or cell.get("low") is None:
-        return f"{100 * value:.1f}"
-    return f"{100 * value:.1f} [{100 * cell['low']:.0f}, {100 * cell['high']:.0f}]"
+        return f"{scale * value:.1f}"
+    return f"{scale * value:.1f} [{scale * cell['low']:.1f}, {scale * cell['high']:.1f}]"
