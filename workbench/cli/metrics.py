@@ -126,6 +126,7 @@ def metrics(
                 k=k,
                 sections=sections or (),
                 seed=seed,
+                several_steps=hacks,
             )
             if hacks:
                 result["hacks"] = hacks_of(feedback)

@@ -36,6 +36,7 @@ def compare_files(
     sections: Sequence[str] = (),
     seed: int = 0,
     resamples: int = RESAMPLES,
+    several_steps: bool = False,
 ) -> JsonObject:
     """Compute every metric of `feedback`, and with `other` the paired differences to that file.
 
@@ -48,6 +49,7 @@ def compare_files(
             `other`.
         k: K of recall@K and F1@K.
         sections: count only claims of these sections of a response.
+        several_steps: compare rollouts of several training steps, too.
 
     Raises:
         WorkbenchError: a file is missing or is not feedback, the files have no common question, or
@@ -58,7 +60,7 @@ def compare_files(
         loaded = read_rows(path, sections)
         if judge is None:  # a win rate needs no verdicts
             _check_judged(path, loaded)
-        if other is not None:
+        if other is not None and not several_steps:
             check_one_policy(path, (row.step for row in loaded))
         return loaded
 

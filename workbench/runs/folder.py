@@ -178,12 +178,12 @@ def describe_runs(folder: Path) -> str:
 
 
 def short_names(paths: Sequence[Path | str]) -> list[str]:
-    """Return the paths without the first and last parts that all of them share."""
+    """Return the paths without the first and last parts that all of them share, but not empty."""
     parts = [Path(path).parts for path in paths]
     first = _shared(parts)
     last = _shared([own[: first - 1 if first else None : -1] for own in parts])
     names = [str(Path(*own[first : len(own) - last])) for own in parts]
-    return [str(path) if name == "." else name for path, name in zip(paths, names, strict=True)]
+    return [own[-1] if name == "." else name for own, name in zip(parts, names, strict=True)]
 
 
 def _shared(parts: Sequence[Sequence[str]]) -> int:
