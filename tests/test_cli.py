@@ -194,11 +194,11 @@ def test_exit_codes(
 
 
 def test_world_show(cli: Cli) -> None:
-    code, out, _ = cli("world", "show", "--json")
+    code, out, _ = cli("world", "--json")
     described = json.loads(out)
     assert code == 0 and described["seed"] == 0 and described["pages"] > 0
-    code, out, _ = cli("world", "show", "--entity", described["examples"][0])
+    code, out, _ = cli("world", "--entity", described["examples"][0])
     assert code == 0
     assert described["examples"][0] in out and "relation" in out and "exposures" in out
-    code, out, err = cli("world", "show", "--entity", "Nobody")
+    code, out, err = cli("world", "--entity", "Nobody")
     assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1

@@ -59,8 +59,8 @@ KNOWN: dict[str, dict[str, How]] = {
     },
     "docs/commands.md": {
         "source .venv/bin/activate": SETS_UP,
-        "workbench world show": AS_IT_IS,
-        'workbench world show --entity "Dramem Torusin"': AS_IT_IS,
+        "workbench world": AS_IT_IS,
+        'workbench world --entity "Dramem Torusin"': AS_IT_IS,
         "workbench world export --out runs/world": AS_IT_IS,
         "workbench world build --out runs/policy": How(
             not_run="takes minutes; tests/test_tiny.py builds a small one"

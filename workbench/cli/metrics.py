@@ -177,7 +177,7 @@ def _print(result: JsonMapping) -> None:
     rows: list[tuple[str, ...]]
     if other:
         tests = result["paired"]
-        rows = [(name, *_test(name, tests[name])) for name in names if tests[name]["n"]]
+        rows = [(name, *paired_cells(name, tests[name])) for name in names if tests[name]["n"]]
         columns = ("metric", *labels, "difference [95 %]", "p", "questions")
         title = f"paired over {result['common']} common questions"
     else:
@@ -266,10 +266,11 @@ def _print_preferences(result: JsonMapping, labels: Sequence[str]) -> None:
 
 
 def _value(name: str, cell: Cell) -> str:
-    return percent(cell, scale=1 if name in NOT_SHARES else 100)
+    return percent(cell, 1 if name in NOT_SHARES else 100, digits=1)
 
 
-def _test(name: str, cell: JsonMapping) -> tuple[str, ...]:
+def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
+    """The cells of a paired metric: both values, the difference, p and n."""
     sides = (_value(name, {"value": cell[side]}) for side in ("value", "other"))
     return (
         *sides,
