@@ -28,7 +28,7 @@ def queue(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="TOML with a table [[run]] for each run; see docs/formats.md.",
+            help=r"TOML with a table \[\[run]] for each run; see docs/formats.md.",
         ),
     ],
     out: Annotated[
