@@ -70,8 +70,8 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
         (
-            'workbench answer "What is Dramem Torusin known for and how does it compare with Voku '
-            'Kebas?"'
+            'workbench answer "What is Sotri Bebren known for and how does it compare with Stanel '
+            'Dunumin?"'
         ): (AS_IT_IS),
         (
             'workbench answer "When was the Eiffel Tower built?" --store wiki --policy '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,6 @@ from workbench.metrics.plots import write_pages
 from workbench.metrics.plots.hacks import hack_shares
 from workbench.metrics.plots.rlfh import figures as figures_of
 from workbench.metrics.rows import file_of
-from workbench.runs.folder import short_names
 from workbench.scoring.estimate import estimate_pairs
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.verdicts.llm_judge import LLMJudge, llm_judge
@@ -173,7 +173,9 @@ def _figures(
 def _print(result: JsonMapping) -> None:
     other, names = result.get("other"), _names(result)
     reports = [result] if other is None else [result, other]
-    labels = short_names([report["file"] for report in reports])
+    paths = [os.path.abspath(report["file"]) for report in reports]
+    root = os.path.commonpath(map(os.path.dirname, paths))
+    labels = [os.path.relpath(path, root) for path in paths]
     rows: list[tuple[str, ...]]
     if other:
         tests = result["paired"]

@@ -60,19 +60,15 @@ def queue(
 
 def _print(result: JsonMapping) -> None:
     columns = ("run", "name", "method", "seed", "status", "step", "took")
-    print_table("", columns, [_cells(row) for row in result["runs"]])
+    rows = [
+        (
+            *(text(row[key] or None) for key in ("hash", "name", "method")),
+            *(str(row["seed"]), row["status"], f"{row['step']}/{text(row['steps'])}"),
+            duration(row["seconds"]) if row["seconds"] else ABSENT,
+        )
+        for row in result["runs"]
+    ]
+    print_table("", columns, rows)
     for row in result["runs"]:
         if row["error"]:
             print(f"{row['hash']}: {row['error']}")
-
-
-def _cells(row: JsonMapping) -> tuple[str, ...]:
-    return (
-        row["hash"],
-        text(row["name"] or None),
-        row["method"],
-        str(row["seed"]),
-        row["status"],
-        f"{row['step']}/{text(row['steps'])}",
-        duration(row["seconds"]) if row["seconds"] else ABSENT,
-    )

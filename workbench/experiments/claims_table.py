@@ -45,8 +45,13 @@ def claims_table(path: Path | str) -> DataFrame:
     questions = {id: one.text for id, one in read_questions(file.parent).items()} if stored else {}
     passages = {id: one.text for id, one in read_passages(file.parent).items()}
     claims = each_row(file, lambda row: list(_claims(row, questions, passages)))
-    frame = pd.DataFrame([claim for of_row in claims for claim in of_row])
-    return frame.convert_dtypes() if len(frame) else pd.DataFrame(columns=["id", "claim"])
+    rows = [
+        {name: _encodable(value) for name, value in claim.items()}
+        for of_row in claims
+        for claim in of_row
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.convert_dtypes() if rows else pd.DataFrame(columns=["id", "claim"])
 
 
 def _claims(
@@ -109,7 +114,6 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:
     """Write a table as "csv", in which no cell or header is a formula, or as "parquet"."""
-    frame = frame.map(_encodable)
     if form == "parquet":
         frame.to_parquet(file, index=False)
     else:

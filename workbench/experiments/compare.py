@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.experiments.experiment import SUMMARY
@@ -23,25 +23,25 @@ from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import iter_rows
 
-IDENTITY = [key for key in SUMMARY if key not in ("method", "seed", "threads")]
-
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished run, or a feedback file (without method and seed)."""
+    """A finished run, or a feedback file (without method, seed and settings)."""
 
     path: Path
-    sets: Mapping[str, JsonMapping]  # set of questions -> report; the most important set first
-    answers: Mapping[str, Path]  # set -> file of the greedy answers
+    sets: Mapping[str, tuple[JsonMapping, Path]]  # report and answers; the main set first
     cost: Mapping[str, float]
     method: str | None = None
-    seed: int | None = None
-    settings: Mapping[str, object] | None = None  # by full name
+    seed: int = 0
+    settings: JsonObject = field(default_factory=dict)  # by full name
 
     def rows(self, key: str) -> list[Row]:
         """The stored answers to a set of questions; empty in runs of earlier versions."""
-        file, sections = self.answers[key], tuple(ANSWER_SECTIONS) if self.method else ()
+        file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
         return read_rows(file, sections) if file.is_file() else []
+
+
+Group = Sequence[Evaluated]
 
 
 def compare(
@@ -62,42 +62,48 @@ def compare(
         WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
     """
     options = Settings(seed=seed, resamples=resamples)
-    named = _named([_read(path, options) for run in runs for path in _finished(Path(run))])
-    rows = [_row(name, group, options) for name, group in named.items()]
+    paths = dict.fromkeys(path for run in runs for path in _finished(Path(run)))
+    named = _named([_read(path, options) for path in paths])
     trained = {name: group[0].settings for name, group in named.items() if group[0].method}
-    differences = {
-        key: {name: settings.get(key) for name, settings in trained.items() if settings}
-        for key in _differing(list(trained.values()))
+    result: JsonObject = {
+        "rows": [_row(name, group, options) for name, group in named.items()],
+        "differences": {
+            key: {name: settings.get(key) for name, settings in trained.items()}
+            for key in _differing(list(trained.values()))
+        },
     }
-    result: JsonObject = {"rows": rows, "differences": differences}
     if against is not None:
-        by_path = {str(one.path): name for name, group in named.items() for one in group}
-        base = against if against in named else by_path.get(str(Path(against)))
-        if base is None:
+        of_path = {str(one.path): name for name, group in named.items() for one in group}
+        base = of_path.get(str(Path(against)), against)
+        if base not in named:
             raise WorkbenchError(f"no row '{against}': choose one of {', '.join(named)}")
-        others = {name: group for name, group in named.items() if name != base}
-        paired = {name: _paired(group, named[base], options) for name, group in others.items()}
-        result |= {"against": base, "paired": paired}
+        result["against"] = base
+        result["paired"] = {
+            name: _paired(group, named[base], options)
+            for name, group in named.items()
+            if name != base
+        }
     return result
 
 
 def _finished(path: Path) -> list[Path]:
-    """Return a feedback file or a run, or the finished runs of a folder.
-
-    Raises:
-        WorkbenchError: there is none.
-    """
-    if path.is_file() or (path / "config.json").exists() or (path / ROLLOUTS).exists():
+    """Return a feedback file or a run, or the finished runs of a folder."""
+    if path.is_file() or any((path / name).exists() for name in ("config.json", ROLLOUTS)):
         return [path]
-    if runs := [
-        file.parent for file in sorted(path.glob("*/summary.json")) if finished(file.parent)
-    ]:
-        return runs
-    raise WorkbenchError(f"no finished run in '{path}': {describe_runs(path.parent)}")
+    inside = sorted(file.parent for file in path.glob("*/summary.json"))
+    if not (runs := list(filter(_summary, inside))):
+        raise WorkbenchError(f"no finished run in '{path}': {describe_runs(path.parent)}")
+    return runs
+
+
+def _summary(path: Path) -> JsonObject | None:
+    """Return the summary of a finished run; other folders have summaries without evaluations."""
+    summary = finished(path)
+    return summary if summary and summary.get("after") else None
 
 
 def _read(path: Path, options: Settings) -> Evaluated:
-    summary = finished(path)
+    summary = _summary(path)
     if summary is None:
         if (path / "config.json").exists():
             raise WorkbenchError(f"'{path}' is not finished: repeat its command to continue it")
@@ -105,18 +111,15 @@ def _read(path: Path, options: Settings) -> Evaluated:
         report = compare_files(file, seed=options.seed, resamples=options.resamples)
         for row in iter_rows(file):
             cost.update(row.get("cost") or {})
-        return Evaluated(path, {"responses": report}, {"responses": file}, cost)
-    split = summary["after"]["split"]
-    before, after = f"{split} before training", split
-    return Evaluated(
-        path,
-        {name: summary[when]["greedy"] for name, when in ((after, "after"), (before, "before"))},
-        {after: path / EVALUATION / AFTER, before: path / EVALUATION / BEFORE},
-        {**summary["cost"], "run_seconds": summary["seconds"]},
-        summary["method"],
-        summary["seed"],
-        dict(_flat({key: summary.get(key) for key in IDENTITY})),
-    )
+        return Evaluated(path, {"responses": (report, file)}, cost)
+    split, folder = summary["after"]["split"], path / EVALUATION
+    sets = {
+        split: (summary["after"]["greedy"], folder / AFTER),
+        f"{split} before training": (summary["before"]["greedy"], folder / BEFORE),
+    }
+    cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
+    shared = {key: summary.get(key) for key in SUMMARY if key not in ("method", "seed", "threads")}
+    return Evaluated(path, sets, cost, summary["method"], summary["seed"], dict(_flat(shared)))
 
 
 def _flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -128,96 +131,82 @@ def _flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object
             yield f"{prefix}{name}", value
 
 
-def _named(found: Sequence[Evaluated]) -> dict[str, list[Evaluated]]:
+def _named(found: Group) -> dict[str, list[Evaluated]]:
     """Group runs that differ only in their seed; name a group by its method and what differs."""
     groups: dict[str, list[Evaluated]] = {}
     for one in found:
         key = json.dumps([one.method, one.settings or str(one.path)], sort_keys=True)
         groups.setdefault(key, []).append(one)
     named = {}
-    for one, *seeds in groups.values():
-        alike = [group[0].settings for group in groups.values() if group[0].method == one.method]
-        values = [f"{key}={(one.settings or {}).get(key)}"[:60] for key in _differing(alike)]
-        name = " ".join([one.method, *values]) if one.method else str(one.path)
-        named[name if name not in named else f"{name} {one.path}"] = [one, *seeds]
+    for group in groups.values():
+        own = group[0]
+        alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
+        values = [f"{key}={own.settings.get(key)}"[:60] for key in _differing(alike)]
+        name = " ".join([own.method, *values]) if own.method else str(own.path)
+        named[f"{name} {own.path}" if name in named else name] = group
     return named
 
 
-def _differing(settings: Sequence[JsonMapping | None]) -> list[str]:
+def _differing(settings: Sequence[JsonMapping]) -> list[str]:
     """Return the settings that differ, without digests unless only digests differ."""
-    known = [one for one in settings if one]
-    values = {key: {json.dumps(one.get(key)) for one in known} for one in known for key in one}
-    differing = [key for key, different in values.items() if len(different) > 1]
+    keys = dict.fromkeys(key for one in settings for key in one)
+    differing = [key for key in keys if len({json.dumps(one.get(key)) for one in settings}) > 1]
     return [key for key in differing if not key.endswith("_hash")] or differing
 
 
-def _row(name: str, group: Sequence[Evaluated], options: Settings) -> JsonObject:
+def _row(name: str, group: Group, options: Settings) -> JsonObject:
     cost = Counter[str]()
     for one in group:
         cost.update(one.cost)
     return {
         "name": name,
         "method": group[0].method,
-        "seeds": sorted(one.seed for one in group if one.seed is not None),
+        "seeds": sorted(one.seed for one in group if one.method),
         "runs": [str(one.path) for one in group],
         "cost": dict(cost),
         "metrics": {key: _metrics(group, key, options) for key in group[0].sets},
     }
 
 
-def _metrics(group: Sequence[Evaluated], key: str, options: Settings) -> dict[str, JsonMapping]:
+def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     """Return the metrics of a set of questions, over all seeds.
 
-    If a seed has no stored answers, values are means over the seeds, without intervals.
+    If the answers of a seed are not stored, values are means over the seeds, without intervals.
     """
-    reports = [one.sets[key] for one in group]
-    tables = [
-        {name: cell for name, cell in report.items() if _has_value(cell)} for report in reports
-    ]
-    if len(group) == 1:
-        keys = ("value", "low", "high", "n")
-        return {
-            name: {key: cell.get(key, reports[0]["n"]) for key in keys}
-            for name, cell in tables[0].items()
-        }
-    rows = [one.rows(key) for one in group]
-    pooled = over_runs(rows, options) if all(rows) else {}
+    if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
+        return _known(over_runs(rows, options))
+    reports = [_known(one.sets[key][0]) for one in group]
+    cells = {}
+    for name, cell in reports[0].items():
+        values = [report[name]["value"] for report in reports if name in report]
+        bounds = {key: cell[key] if len(group) == 1 else None for key in ("low", "high")}
+        n = cell.get("n", group[0].sets[key][0]["n"])
+        cells[name] = {"value": sum(values) / len(values), **bounds, "n": n}
+    return cells
+
+
+def _known(report: JsonMapping) -> JsonObject:
+    """Return the metrics of a report that have a value."""
     return {
-        name: pooled.get(name)
-        or {
-            "value": sum(table[name]["value"] for table in tables) / len(tables),
-            **{"low": None, "high": None, "n": reports[0]["n"]},
-        }
-        for name in tables[0]
-        if all(name in table for table in tables)
+        name: cell
+        for name, cell in report.items()
+        if isinstance(cell, Mapping) and cell.get("value") is not None
     }
 
 
-def _has_value(cell: object) -> bool:
-    return isinstance(cell, Mapping) and cell.get("value") is not None
+def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
+    """Return the paired differences of two rows on their main sets, or the `reason` for none.
 
-
-def _paired(group: Sequence[Evaluated], base: Sequence[Evaluated], options: Settings) -> JsonObject:
-    """Return the paired differences of two rows on their first sets, or the `reason` for none.
-
-    Runs are paired by seed or, without a common seed, in order.
+    Runs are paired by seed; without a common seed, in order.
     """
-    common = {one.seed for one in base} & {one.seed for one in group}
-    first, second = (
-        sorted(
-            (one for one in side if not common or one.seed in common), key=lambda one: one.seed or 0
-        )
-        for side in (group, base)
+    by_seed = [{one.seed: one for one in side} for side in (group, base)]
+    common = sorted(by_seed[0].keys() & by_seed[1].keys())
+    sides = [[seeds[seed] for seed in common or sorted(seeds)] for seeds in by_seed]
+    runs, others = zip(
+        *([one.rows(next(iter(one.sets))) for one in pair] for pair in zip(*sides, strict=False)),
+        strict=True,
     )
-    pairs = [
-        [one.rows(next(iter(one.sets))) for one in pair]
-        for pair in zip(first, second, strict=False)
-    ]
-    if not all(all(pair) for pair in pairs):
-        return {
-            "reason": "answers were not stored: `workbench evaluate RUN --split NAME --out FILE`"
-            " stores them"
-        }
-    cells = paired_runs([own for own, _ in pairs], [others for _, others in pairs], options)
-    known = {name: cell for name, cell in cells.items() if cell["diff"] is not None}
-    return known or {"reason": "the two answered no common question"}
+    if not all((*runs, *others)):
+        remedy = "`workbench evaluate RUN --split NAME --out FILE` stores them"
+        return {"reason": f"an earlier version did not store the answers; {remedy}"}
+    return _known(paired_runs(runs, others, options)) or {"reason": "no question is common"}

@@ -21,7 +21,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import BinaryIO
@@ -175,21 +175,6 @@ def describe_runs(folder: Path) -> str:
     ]
     more = f" and {len(runs) - 8} more" if len(runs) > 8 else ""
     return f"'{folder}' contains {', '.join(runs[:8]) or 'no run'}{more}"
-
-
-def short_names(paths: Sequence[Path | str]) -> list[str]:
-    """Return the paths without the first and last parts that all of them share, but not empty."""
-    parts = [Path(path).parts for path in paths]
-    first = _shared(parts)
-    last = _shared([own[: first - 1 if first else None : -1] for own in parts])
-    names = [str(Path(*own[first : len(own) - last])) for own in parts]
-    return [own[-1] if name == "." else name for own, name in zip(parts, names, strict=True)]
-
-
-def _shared(parts: Sequence[Sequence[str]]) -> int:
-    """Return the number of leading items that all sequences share."""
-    pairs = enumerate(zip(*parts, strict=False))
-    return next((i for i, items in pairs if len({*items}) > 1), min(map(len, parts)))
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:

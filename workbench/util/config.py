@@ -218,8 +218,8 @@ def check_values(config: DataclassInstance) -> None:
         if isinstance(value, int | float):
             if value and not SMALLEST <= abs(value) <= LARGEST:
                 raise WorkbenchError(
-                    f"{name} is {str(value)[:20]}: its size must be 0 or lie between {SMALLEST:g} and"
-                    f" {LARGEST:g}, so that no result overflows"
+                    f"{name} is {str(value)[:20]}: it must be 0 or of a size between"
+                    f" {SMALLEST:g} and {LARGEST:g}, so that no result overflows"
                 )
             _check_bounds(name, value, spec.metadata)
 
