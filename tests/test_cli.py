@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +106,21 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
     helps = [command.help for command in group.commands.values()]  # type: ignore[attr-defined]
     assert all("\n" not in text.replace("\n\n", "") for text in helps)
     assert all(len(text.partition("\n\n")[0]) <= 90 for text in helps)
+
+
+def test_help_keeps_brackets(cli: Cli) -> None:
+    assert "[[run]]" in cli("queue", "--help")[1]
+
+
+def test_completion_knows_the_commands() -> None:
+    words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
+    completed = subprocess.run(
+        [sys.executable, "-c", "from workbench.cli import main; main()"],
+        env={**os.environ, **words, "_WORKBENCH_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+    )
+    assert completed.stdout.split() == ["compare"]
 
 
 def test_version(cli: Cli) -> None:

@@ -328,10 +328,29 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
     )
     found = compare_files(a, b, **FAST)
     assert (found["factscore"]["value"], found["other"]["factscore"]["value"]) == (0.75, 0.375)
-    # questions 1 and 4
-    assert (found["paired"]["factscore"]["diff"], found["paired"]["factscore"]["n"]) == (0.0, 2)
+    # questions 1 and 4 count in both values and in their difference
+    cell = found["paired"]["factscore"]
+    assert [cell[key] for key in ("value", "other", "diff", "n")] == [0.75, 0.75, 0.0, 2]
     # an abstention is an answer to whether it responds
     assert found["paired"]["responded"]["n"] == 3
+
+
+def test_rollouts_of_several_steps_are_not_compared(tmp_path: Path) -> None:
+    """Of a run's folder, the answers of the evaluation after training are compared instead."""
+    rows = [with_outcome(stored(f"q{i}"), "correct") | {"step": i} for i in (1, 2)]
+    runs = [tmp_path / name for name in "ab"]
+    for folder in runs:
+        (folder / "evaluation").mkdir(parents=True)
+        file(folder / "rollouts.jsonl", rows)
+    for pair in (runs, [run / "rollouts.jsonl" for run in runs]):
+        with pytest.raises(WorkbenchError, match=r"rollouts of 2 steps.*workbench evaluate RUN"):
+            compare_files(*pair, **FAST)
+    assert compare_files(runs[0], **FAST)["steps"] == 2
+    for folder, label in zip(runs, ("correct", "incorrect"), strict=True):
+        file(folder / "evaluation" / "after.jsonl", [with_outcome(stored("v"), label)])
+    found = compare_files(*runs, **FAST)
+    assert found["paired"]["truthfulness"]["diff"] == 2
+    assert found["file"] == str(runs[0] / "evaluation" / "after.jsonl")
 
 
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
@@ -355,7 +374,7 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
 def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
-    with pytest.raises(WorkbenchError, match="row 2 is not a feedback row"):
+    with pytest.raises(WorkbenchError, match=r"row 2 is not a feedback row .*\(id (None|'q')\)"):
         compare_files(path)
     with pytest.raises(WorkbenchError, match="no such file"):
         compare_files(tmp_path / "none.jsonl")

@@ -92,6 +92,21 @@ def test_command_prints_one_object(tmp_path: Path, cli: Cli) -> None:
     assert found["paired"]["truthfulness"]["diff"] == 2
 
 
+def test_outcomes_come_first_where_there_are_some_and_claims_where_not(
+    tmp_path: Path, cli: Cli
+) -> None:
+    both = [with_outcome(stored(name, "cw"), "correct") for name in "ab"]
+    for rows, first, absent in (
+        (both, "accuracy", "aurc"),
+        ([stored("a", "cw")], "factscore", "accuracy"),
+        ([with_outcome(stored("a"), "correct")], "accuracy", "factscore"),
+    ):
+        path = file(tmp_path / "rows.jsonl", rows)
+        table = cli("metrics", path)[1].splitlines()
+        names = [line.split()[0] for line in table[3:] if line.strip()]
+        assert names[0] == first and absent not in names and table[0].startswith(str(path))
+
+
 def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
     a = file(tmp_path / "a.jsonl", [stored("a", "ccw"), stored("b", "f")])
     code, out, err = cli("metrics", str(a), str(a), "--figures", str(tmp_path / "figures"))

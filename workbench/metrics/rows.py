@@ -129,8 +129,8 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
             yield read(stored)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise WorkbenchError(
-                f"{file}: row {number} is not a feedback row as `workbench score` writes it:"
-                f" {error!r}"
+                f"{file}: row {number} is not a feedback row as `workbench score` writes it"
+                f" (id {stored.get('id')!r}): {error!r}"
             ) from error
 
 
