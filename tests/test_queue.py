@@ -319,7 +319,7 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
         queue.send_signal(signal.SIGINT)
         out, err = queue.communicate(timeout=120)
     assert queue.returncode == 130 and err.endswith(
-        "interrupted; the same command takes up an unfinished run\n"
+        "interrupted; the same command resumes an unfinished run\n"
     )
     assert [row["status"] for row in json.loads(out)["runs"]] == [
         "interrupted",
