@@ -8,22 +8,20 @@ from typing import Annotated
 import typer
 
 from workbench.cli.frame import (
-    ABSENT,
     Json,
     Seed,
     app,
     complain,
     percent,
-    print_table,
+    print_mapping,
     show,
     stdout_kept_clean,
-    text,
 )
 from workbench.cli.metrics import paired_cells
 from workbench.cli.train import metrics_with_values
 from workbench.experiments.compare import compare
 from workbench.experiments.queue.training import duration
-from workbench.types import JsonMapping
+from workbench.types import JsonMapping, JsonObject
 
 
 @app.command(
@@ -55,32 +53,31 @@ def compare_command(
 
 def _print(result: JsonMapping) -> None:
     rows, base = result["rows"], result.get("against")
+    tables: dict[str, list[JsonObject]] = {}
     for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
-        tables = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
-        metrics = metrics_with_values(tables.values())
-        cells = [
-            (name, *(percent(table.get(metric)) for metric in metrics))
-            for name, table in tables.items()
+        own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
+        metrics = metrics_with_values(own.values())
+        tables[f"{key}: percent [95 % interval]"] = [
+            {"": name, **{metric: percent(cells.get(metric)) for metric in metrics}}
+            for name, cells in own.items()
         ]
-        print_table(f"{key}: percent [95 % interval]", ("", *metrics), cells)
     for name, tests in result.get("paired", {}).items():
         if reason := tests.get("reason"):
             complain(f"{name} is not paired with {base}: {reason}")
             continue
-        cells = [(one, *paired_cells(one, tests[one])) for one in metrics_with_values([tests])]
-        columns = ("paired, percent", name, base, "difference [95 %]", "p", "questions")
-        print_table("", columns, cells)
-    names = [row["name"] for row in rows if row["method"]]
-    if result["differences"]:
-        differing = [
-            (key, *(text(values[name]) for name in names))
-            for key, values in result["differences"].items()
+        columns = (name, base, "difference [95 %]", "p", "questions")
+        tables[f"{name} minus {base}: percent, paired by question"] = [
+            {"": metric, **dict(zip(columns, paired_cells(metric, tests[metric]), strict=True))}
+            for metric in metrics_with_values([tests])
         ]
-        print_table("settings that differ", ("", *names), differing)
-    print_table("cost", ("", "seeds", "judge calls", "tokens in", "time"), list(map(_cost, rows)))
-
-
-def _cost(row: JsonMapping) -> tuple[str, ...]:
-    cost = row["cost"]
-    time = duration(cost["run_seconds"]) if "run_seconds" in cost else ABSENT
-    return row["name"], text(row["seeds"]), *map(text, map(cost.get, ("calls", "tokens_in"))), time
+    differences = result["differences"].items()
+    tables["settings that differ"] = [{"": key, **values} for key, values in differences]
+    tables["cost"] = [
+        {
+            **{"": row["name"], "seeds": row["seeds"], "judge calls": row["cost"].get("calls")},
+            "tokens in": row["cost"].get("tokens_in"),
+            "time": duration(row["cost"].get("run_seconds", 0)),
+        }
+        for row in rows
+    ]
+    print_mapping({title: table for title, table in tables.items() if table})

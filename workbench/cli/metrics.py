@@ -179,7 +179,11 @@ def _print(result: JsonMapping) -> None:
     rows: list[tuple[str, ...]]
     if other:
         tests = result["paired"]
-        rows = [(name, *paired_cells(name, tests[name])) for name in names if tests[name]["n"]]
+        rows = [
+            (name, *paired_cells(name, tests[name]))
+            for name in names
+            if "reason" not in tests[name]
+        ]
         columns = ("metric", *labels, "difference [95 %]", "p", "questions")
         title = f"paired over {result['common']} common questions"
     else:
@@ -195,21 +199,18 @@ def _print(result: JsonMapping) -> None:
         key: [{"": name, **report[key]} for name, report in zip(labels, reports, strict=True)]
         for key in ("excluded", "outcomes")
     }
-    print_mapping(counts)
-    for key in HACKS:
-        _print_hacks(f"{key}, shares in percent", result.get(key, ()))
+    hacks = {
+        f"{key}, shares in percent": [
+            {name: _value(name, step[name]) if name in SHARES else step[name] for name in step}
+            for step in result[key]
+        ]
+        for key in HACKS
+        if key in result
+    }
+    print_mapping(counts | hacks)
     for report in reports:
         _complain_of_rows(report)
     _complain_of_metrics(result)
-
-
-def _print_hacks(title: str, steps: Sequence[JsonMapping]) -> None:
-    rows = [
-        [_value(name, value) if name in SHARES else text(value) for name, value in step.items()]
-        for step in steps
-    ]
-    if steps:
-        print_table(title, list(steps[0]), rows)
 
 
 def _names(result: JsonMapping) -> list[str]:

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from workbench.cli.frame import (
-    ABSENT,
     Json,
     app,
-    print_table,
+    print_mapping,
     show,
     stdout_kept_clean,
     text,
@@ -59,16 +58,16 @@ def queue(
 
 
 def _print(result: JsonMapping) -> None:
-    columns = ("run", "name", "method", "seed", "status", "step", "took")
     rows = [
-        (
-            *(text(row[key] or None) for key in ("hash", "name", "method")),
-            *(str(row["seed"]), row["status"], f"{row['step']}/{text(row['steps'])}"),
-            duration(row["seconds"]) if row["seconds"] else ABSENT,
-        )
+        {
+            **{"run": row["hash"], "name": row["name"], "method": row["method"]},
+            **{"seed": row["seed"], "status": row["status"]},
+            "step": f"{row['step']}/{text(row['steps'])}",
+            "took": duration(row["seconds"]) if row["seconds"] else None,
+        }
         for row in result["runs"]
     ]
-    print_table("", columns, rows)
+    print_mapping({"": rows})
     for row in result["runs"]:
         if row["error"]:
             print(f"{row['hash']}: {row['error']}")

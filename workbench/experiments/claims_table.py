@@ -57,48 +57,39 @@ def claims_table(path: Path | str) -> DataFrame:
 def _claims(
     row: JsonMapping, questions: JsonMapping, passages: JsonMapping
 ) -> Iterator[JsonObject]:
-    facts = {
-        verdict["target"]: verdict
-        for verdict in reversed(row.get("verdicts") or ())
-        if verdict.get("aspect", "fact") == "fact"
-    }
+    verdicts = [one for one in row.get("verdicts") or () if one.get("aspect", "fact") == "fact"]
+    facts = {verdict["target"]: verdict for verdict in reversed(verdicts)}
     question = str(row.get("question_id") or row["id"])
-    offsets = (row.get("tokens") or {}).get("offsets") or ()
+    asked = {"question_id": question, "question": questions.get(question, row.get("question"))}
     for claim in row.get("claims") or ():
         fact = facts.get(f"claim:{claim.get('id')}", claim)
         start, end = claim.get("span") or (None, None)
-        covered = [
+        tokens = [
             number
-            for number, (low, high) in enumerate(offsets)
+            for number, (low, high) in enumerate((row.get("tokens") or {}).get("offsets") or ())
             if end is not None and low < end and high > start
         ]
-        rewards = {
-            f"reward_{method}": sum(
-                event["value"] for event in reward["events"] if event["claim"] == claim["id"]
-            )
-            for method, reward in (row.get("rewards") or {}).items()
-            if reward["value"] is not None
-        }
         yield {
-            "question_id": question,
-            "question": questions.get(question, row.get("question")),
-            "id": row["id"],
-            "step": row.get("step"),
+            **asked,
+            **{name: row.get(name) for name in ("id", "step")},
             "claim": claim.get("id"),
-            "text": claim["text"],
-            "section": claim.get("section"),
-            "start": start,
-            "end": end,
-            "label": fact.get("label"),
-            "p": fact.get("p"),
-            "informativeness": fact.get("informativeness"),
+            **{name: claim.get(name) for name in ("text", "section")},
+            **{"start": start, "end": end},
+            **{name: fact.get(name) for name in ("label", "p", "informativeness")},
             "error": (fact.get("error") or {}).get("message"),
             "evidence": "\n".join(_evidence(fact, passages)),
             "judge": fact.get("by"),
-            **rewards,
-            "first_token": min(covered, default=None),
-            "tokens": len(covered),
+            **dict(_rewards(row.get("rewards") or {}, claim.get("id"))),
+            **{"first_token": min(tokens, default=None), "tokens": len(tokens)},
         }
+
+
+def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float]]:
+    """Yield the sum of a claim's events for each reward that was scored."""
+    for method, reward in rewards.items():
+        if reward["value"] is not None:
+            own = [event["value"] for event in reward["events"] if event["claim"] == claim]
+            yield f"reward_{method}", sum(own)
 
 
 def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
