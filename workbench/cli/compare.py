@@ -52,7 +52,7 @@ def compare_command(
 
 
 def _print(result: JsonMapping) -> None:
-    rows, base = result["rows"], result.get("against")
+    rows, base = result["rows"], result.get("against", "")
     tables: dict[str, list[JsonObject]] = {}
     for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
         own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}

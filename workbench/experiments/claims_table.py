@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from workbench.metrics.rows import each_row, file_of
 from workbench.runs.store import QUESTIONS, read_passages, read_questions
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.jsonl import replace_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,10 +31,15 @@ def export_claims(path: Path | str, out: Path) -> JsonObject:
         raise WorkbenchError(f"'{out}' ends in '{out.suffix}': name a .csv or a .parquet file")
     if out.exists():
         raise WorkbenchError(f"'{out}' exists already: name another file, or remove it")
-    frame = claims_table(path)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("xb") as file:
-        write_table(frame, file, out.suffix[1:])
+    frame, content = claims_table(path), io.BytesIO()
+    write_table(frame, content, out.suffix[1:])
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        replace_rows(out, [content.getvalue()])
+    except OSError as error:
+        raise WorkbenchError(
+            f"cannot write '{out}' ({error.strerror}): name another file"
+        ) from error
     return {"out": str(out), "claims": len(frame), "responses": int(frame["id"].nunique())}
 
 

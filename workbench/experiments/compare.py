@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -107,11 +107,10 @@ def _read(path: Path, options: Settings) -> Evaluated:
     if summary is None:
         if (path / "config.json").exists():
             raise WorkbenchError(f"'{path}' is not finished: repeat its command to continue it")
-        file, cost = file_of(path), Counter[str]()
+        file = file_of(path)
         report = compare_files(file, seed=options.seed, resamples=options.resamples)
-        for row in iter_rows(file):
-            cost.update(row.get("cost") or {})
-        return Evaluated(path, {"responses": (report, file)}, cost)
+        costs = (row.get("cost") or {} for row in iter_rows(file))
+        return Evaluated(path, {"responses": (report, file)}, _sum(costs))
     split, folder = summary["after"]["split"], path / EVALUATION
     sets = {
         split: (summary["after"]["greedy"], folder / AFTER),
@@ -135,7 +134,7 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     """Group runs that differ only in their seed; name a group by its method and what differs."""
     groups: dict[str, list[Evaluated]] = {}
     for one in found:
-        key = json.dumps([one.method, one.settings or str(one.path)], sort_keys=True)
+        key = json.dumps([one.method, one.settings or str(one.path), list(one.sets)])
         groups.setdefault(key, []).append(one)
     named = {}
     for group in groups.values():
@@ -155,17 +154,21 @@ def _differing(settings: Sequence[JsonMapping]) -> list[str]:
 
 
 def _row(name: str, group: Group, options: Settings) -> JsonObject:
-    cost = Counter[str]()
-    for one in group:
-        cost.update(one.cost)
     return {
         "name": name,
         "method": group[0].method,
         "seeds": sorted(one.seed for one in group if one.method),
         "runs": [str(one.path) for one in group],
-        "cost": dict(cost),
+        "cost": _sum(one.cost for one in group),
         "metrics": {key: _metrics(group, key, options) for key in group[0].sets},
     }
+
+
+def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total = Counter[str]()
+    for cost in costs:
+        total.update(cost)
+    return dict(total)
 
 
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
