@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.experiments.experiment import SUMMARY
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.report import Settings, over_runs, paired_runs
 from workbench.metrics.rows import Row, file_of
 from workbench.pipeline import ANSWER_SECTIONS
-from workbench.runs.folder import describe_runs, finished
+from workbench.runs.folder import describe_runs, finished, read_json
+from workbench.runs.naming import APART, LONGEST, differing, flat
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import iter_rows
@@ -69,7 +69,7 @@ def compare(
         "rows": [_row(name, group, options) for name, group in named.items()],
         "differences": {
             key: {name: settings.get(key) for name, settings in trained.items()}
-            for key in _differing(list(trained.values()))
+            for key in differing(list(trained.values()))
         },
     }
     if against is not None:
@@ -117,17 +117,9 @@ def _read(path: Path, options: Settings) -> Evaluated:
         f"{split} before training": (summary["before"]["greedy"], folder / BEFORE),
     }
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
-    shared = {key: summary.get(key) for key in SUMMARY if key not in ("method", "seed", "threads")}
-    return Evaluated(path, sets, cost, summary["method"], summary["seed"], dict(_flat(shared)))
-
-
-def _flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the settings by full name, as `--set` spells them without the method."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, "" if name == "config" else f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+    config = read_json(path / "config.json") or {}
+    settings = dict(flat({key: config[key] for key in config if key not in APART}))
+    return Evaluated(path, sets, cost, summary["method"], summary["seed"], settings)
 
 
 def _named(found: Group) -> dict[str, list[Evaluated]]:
@@ -140,17 +132,10 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     for group in groups.values():
         own = group[0]
         alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
-        values = [f"{key}={own.settings.get(key)}"[:60] for key in _differing(alike)]
+        values = [f"{key}={own.settings.get(key)}"[:LONGEST] for key in differing(alike)]
         name = " ".join([own.method, *values]) if own.method else str(own.path)
         named[f"{name} {own.path}" if name in named else name] = group
     return named
-
-
-def _differing(settings: Sequence[JsonMapping]) -> list[str]:
-    """Return the settings that differ, without digests unless only digests differ."""
-    keys = dict.fromkeys(key for one in settings for key in one)
-    differing = [key for key in keys if len({json.dumps(one.get(key)) for one in settings}) > 1]
-    return [key for key in differing if not key.endswith("_hash")] or differing
 
 
 def _row(name: str, group: Group, options: Settings) -> JsonObject:

@@ -70,9 +70,9 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
     from rich.table import Table
 
     how = "greedy" if mode == "greedy" else "sampled at T=1"
-    rows = compare(reports, mode, TIERS, percent=True).to_dict("records")
+    rows = compare(reports, mode, TIERS).to_dict("records")
     table = Table(
-        title=f"{reports['initial policy']['n']} test questions, {how}, percent [95 % interval]",
+        title=f"{reports['initial policy']['n']} test questions, {how} [95 % intervals]",
         title_justify="left",
     )
     for column in rows[0]:
@@ -95,7 +95,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
         for reward in REWARDS
     }
     listed = ", ".join(
-        f"{reward} {share:+.0%}" for reward, share in shares.items() if share is not None
+        f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None
     )
     return (
         "Share of the distance from the initial policy to an oracle that abstains exactly where"

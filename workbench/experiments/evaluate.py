@@ -213,10 +213,7 @@ def report(
 
 
 def compare(
-    reports: Mapping[str, JsonMapping],
-    mode: str = "greedy",
-    tiers: Sequence[str] = (),
-    percent: bool = False,
+    reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Several policies' reports as one table, with a row per tier and policy.
 
@@ -231,18 +228,16 @@ def compare(
     for tier in ("all", *ordered, *(tier for tier in present if tier not in tiers)):
         for label, report in reports.items():
             cells = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
-            rates = {rate: _text(cells.get(rate), tier == "all", percent) for rate in RATES}
+            rates = {rate: _text(cells.get(rate), tier == "all") for rate in RATES}
             rows.append({"tier": tier, "policy": label, **rates})
     return pd.DataFrame(rows)
 
 
-def _text(cell: Mapping[str, float | None] | None, interval: bool, percent: bool) -> str:
+def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
     if cell is None or cell["value"] is None:
         return "–"
-    scale, digits = (100, 0) if percent else (1, 2)
-    keys = ("value", "low", "high") if interval else ("value",)
-    value, *bounds = (f"{scale * (cell[key] or 0.0):.{digits}f}" for key in keys)
-    return f"{value} [{', '.join(bounds)}]" if bounds else value
+    bounds = f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else ""
+    return f"{cell['value']:.2f}{bounds}"
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
