@@ -47,6 +47,9 @@ class Commands(TyperGroup):
                 self.commands[name] = self.commands.pop(name)  # moves it to the end
         for command in self.commands.values():
             command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
+            for parameter in command.params:
+                if text := getattr(parameter, "help", None):
+                    parameter.help = text.replace("[", r"\[")  # type: ignore[attr-defined]
 
 
 app = typer.Typer(

@@ -27,7 +27,7 @@ def queue(
         Path,
         typer.Argument(
             metavar="FILE",
-            help=r"TOML with a table \[\[run]] for each run; see docs/formats.md.",
+            help="TOML with a table [[run]] for each run; see docs/formats.md.",
         ),
     ],
     out: Annotated[
