@@ -63,6 +63,11 @@ def test_seeds_are_one_row_named_by_what_differs(tmp_path: Path) -> None:
         *(0.375, 0, 0.375),
         4,
     ]
+    other = write_run(tmp_path / "other", "cccc", grpo={"clip": 1})
+    (other / "summary.json").write_text(
+        (other / "summary.json").read_text().replace('"truthrl"', '"rlfh"')
+    )
+    assert compare(tmp_path / "t1", other)["differences"] == {}
     again = compare(tmp_path / "t1", tmp_path / "b2", tmp_path / "t1", against=f"{tmp_path}/b2")
     assert len(again["rows"]) == 2 and again["against"] == "truthrl reward=binary"
     assert next(iter(again["paired"].values()))["accuracy"]["diff"] == 0

@@ -55,8 +55,8 @@ def compare(
 
     Returns:
         `rows` of `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set: {metric: {value,
-        low, high, n}}}`); `differences`, the values of the settings that differ, by row; and with
-        `against` `paired`, `{row: {metric: {value, other, diff, low, high, p, n}}}`.
+        low, high, n}}}`); `differences`, by row the settings that differ and that all methods have;
+        and with `against` `paired`, `{row: {metric: {value, other, diff, low, high, p, n}}}`.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
@@ -70,6 +70,7 @@ def compare(
         "differences": {
             key: {name: settings.get(key) for name, settings in trained.items()}
             for key in differing(list(trained.values()))
+            if all(key in settings for settings in trained.values())  # another method lacks it
         },
     }
     if against is not None:
