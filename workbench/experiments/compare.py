@@ -127,7 +127,9 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     """Group runs that differ only in their seed; name a group by its method and what differs."""
     groups: dict[str, list[Evaluated]] = {}
     for one in found:
-        key = json.dumps([one.method, one.settings or str(one.path), list(one.sets)])
+        key = json.dumps(
+            [one.method, one.settings or str(one.path), list(one.sets)], sort_keys=True
+        )
         groups.setdefault(key, []).append(one)
     named = {}
     for group in groups.values():
