@@ -84,18 +84,6 @@ def row(question: str, labels: str = "", **fields: Any) -> Row:
     return reduce_row(stored(question, labels, **fields))
 
 
-def test_one_response_worked_by_hand() -> None:
-    """S = 3 of n = 5: precision .6, penalty exp(1 − 10/5), recall@4 = .75, F1@4 = 2·.6·.75/1.35."""
-    terms = claim_terms(row("q", "cchvw"), k=4, veriscore_k=2)
-    assert terms["correct"] == (3, 1) and terms["incorrect"] == (1, 1) and terms["vague"] == (1, 1)
-    assert terms["factscore"] == terms["precision"] == (pytest.approx(0.6), 1)
-    assert terms["factscore_penalised"] == (pytest.approx(0.6 * math.exp(-1)), 1)
-    assert terms["recall@4"] == (0.75, 1) and terms["f1@4"] == (pytest.approx(2 / 3), 1)
-    assert terms["veriscore"] == (pytest.approx(2 * 0.6 / 1.6), 1)
-    assert terms["fact_per_query"] == (0, 1) and terms["fact_per_sentence"] == (3, 5)
-    assert [penalty(n) for n in (9, 10, 11)] == [pytest.approx(math.exp(-1 / 9)), 1, 1]
-
-
 def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
     assert factual_sentences(row("q", "cwhc", sentences=[0, 0, 1, 1])) == [False, True]
     unknown = reduce_row(
@@ -200,6 +188,7 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
     assert value["factscore_penalised"] == pytest.approx(
         (0.75 * math.exp(-1.5) + 0.5 * math.exp(-4)) / 2
     )
+    assert [penalty(n) for n in (9, 10, 11)] == [pytest.approx(math.exp(-1 / 9)), 1, 1]
     assert value["recall@4"] == pytest.approx((3 / 4 + 1 / 4) / 4)
     assert value["f1@4"] == pytest.approx((0.75 + 1 / 3) / 4)
     assert found["veriscore_k"] == 4 and value["veriscore"] == value["f1@4"]
