@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from workbench.data.files import open_rows, suffix_of
 from workbench.data.record import cells
-from workbench.runs.store import locate
+from workbench.runs.store import AFTER, EVALUATION, leads_out, locate
 from workbench.text import final_answer, is_abstention
 from workbench.types import (
     CLAIM_LABELS,
@@ -131,8 +131,8 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
             yield read(stored)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise WorkbenchError(
-                f"{file}: row {number} is not a feedback row as `workbench score` writes it:"
-                f" {error!r}"
+                f"{file}: row {number} is not a feedback row as `workbench score` writes it"
+                f" (id {stored.get('id')!r}): {error!r}"
             ) from error
 
 
@@ -144,10 +144,29 @@ def _stored_rows(file: Path) -> Iterator[JsonMapping]:
             yield {} if isinstance(row, str) else cells(row, {})
 
 
-def file_of(path: Path | str) -> Path:
-    """Return the feedback file of a path: the file itself, or the rollouts of a run's folder."""
+def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
+    """Return the feedback file of a path: the file itself or, of a run's folder, the answers of
+    the evaluation after training, else (or with `rollouts`) the rollouts.
+    """
     path = Path(path)
+    evaluated = path / EVALUATION / AFTER
+    if not rollouts and evaluated.is_file() and not leads_out(evaluated, path):
+        return evaluated
     return Path(*locate(path)) if path.is_dir() else path
+
+
+def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
+    """Check that rows to compare are not the rollouts of several training steps.
+
+    Raises:
+        WorkbenchError: they are.
+    """
+    if (count := len({*steps} - {None})) > 1:
+        raise WorkbenchError(
+            f"{path} has training rollouts of {count} steps, which are as many policies: compare"
+            " the answers of evaluations, which `workbench evaluate RUN --split test --out"
+            " FILE.jsonl` writes, or the stored evaluations with `workbench compare RUN RUN`"
+        )
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
+# in a run's folder: a store of the greedy answers of the evaluations before and after training
+EVALUATION, BEFORE, AFTER = "evaluation", "before.jsonl", "after.jsonl"
 # required fields of a row
 FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}
 COLUMNS = (
