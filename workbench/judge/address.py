@@ -1,4 +1,4 @@
-"""The address of an endpoint and its secret: a key, or the user and password in the address.
+"""The address of an endpoint and its secrets: a key, or the user and password in the address.
 
 A secret is sent only over https or to this machine. It is never part of a message or a file.
 """
@@ -10,28 +10,63 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, unquote, urlsplit
+from functools import cache
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from workbench.types import WorkbenchError
 
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
 HOSTS = {"OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")}
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
+_SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
 
 
 @dataclass(frozen=True)
 class Address:
-    """The URL of chat completions. User and password are removed; see `headers` and `secrets`."""
+    """The URL of chat completions without user and password.
 
-    url: str
+    `shown` is the URL for messages: it has no query, which may contain a key.
+    """
+
+    url: str = field(repr=False)
+    shown: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
-    def without_secrets(self, body: bytes) -> bytes:
-        """Mask the secrets that a server repeats in the body of its response."""
-        for secret in self.secrets:
-            body = body.replace(secret.encode(), b"[secret]") if len(secret) >= SHORTEST else body
-        return body
+    def scrub(self, text: str) -> str:
+        """Mask the secrets that a server repeats, also in escapes and in base64."""
+        secrets = tuple(secret for secret in self.secrets if len(secret) >= SHORTEST)
+        if not secrets:
+            return text
+        forms, pattern = _spellings(secrets)
+        # the pattern is slow, and almost no reply contains an escape or a secret
+        lower = text.lower()
+        found = any(form in lower for form in ("\\", "%", "&#", *forms))
+        return pattern.sub("[secret]", text) if found else text
+
+
+@cache
+def _spellings(secrets: tuple[str, ...]) -> tuple[list[str], re.Pattern[str]]:
+    """Return the secrets as they are and in base64, in lower case, and a pattern of their spellings
+    with JSON, percent or HTML escapes.
+    """
+
+    def in_base64(secret: bytes, before: int) -> str:
+        """Encode the secret after `before` other characters, without what depends on those."""
+        code = base64.b64encode(b" " * before + secret).decode()
+        return code[-(-before * 4 // 3) : (before + len(secret)) * 4 // 3]
+
+    def spelling(character: str) -> str:
+        code, plain = ord(character), re.escape(character)
+        units = re.findall("....", character.encode("utf-16-be", "surrogatepass").hex())
+        in_json = "".join(rf"\\{{1,4}}u{unit}" for unit in units)
+        octets = character.encode("utf-8", "surrogatepass")
+        in_url = "".join(f"%(?:25)*{octet:02x}" for octet in octets)
+        return rf"(?:\\{{0,4}}{plain}|{in_json}|{in_url}|&#(?:0*{code}|x0*{code:x});)"
+
+    forms = [*secrets, *(in_base64(s.encode(), before) for s in secrets for before in range(3))]
+    pattern = "|".join("".join(map(spelling, form)) for form in forms)
+    return [form.lower() for form in forms], re.compile(pattern, re.I)
 
 
 def address(url: str, key: str | None = None) -> Address:
@@ -42,15 +77,15 @@ def address(url: str, key: str | None = None) -> Address:
             to another machine.
     """
     parts = _parts(url)
-    # an "@" in the path: probably the rest of a password with a "/"
-    if parts is None or parts.query or parts.fragment or "@" in parts.path:
+    # an "@" after the host: probably the rest of a password with a "/" or "?"
+    if parts is None or parts.fragment or "@" in parts.path + parts.query:
         raise WorkbenchError(
-            f"'{redacted(url)}' is not the address of a judge: write one like"
+            f"no judge '{redacted(url)}': write its address with http:// or https:// in front, like"
             " http://127.0.0.1:8000/v1"
         )
     login, _, host = parts.netloc.rpartition("@")
     headers: dict[str, str] = {}
-    secrets: tuple[str, ...] = ()
+    secrets = [value for name, value in parse_qsl(parts.query) if _SECRET.search(name)]
     if login and key is not None:
         raise WorkbenchError(
             f"the judge '{redacted(url)}' has both a key and a user in its address: leave one out"
@@ -58,27 +93,32 @@ def address(url: str, key: str | None = None) -> Address:
     if login:
         user, _, password = (unquote(part) for part in login.partition(":"))
         token = base64.b64encode(f"{user}:{password}".encode()).decode()
-        headers, secrets = {"Authorization": f"Basic {token}"}, (token, login, password)
+        headers = {"Authorization": f"Basic {token}"}
+        secrets += [token, login, password]
     elif key is not None:
         if not key.isascii() or not key.isprintable() or not key.strip():
             raise WorkbenchError(
                 "the API key is empty or has invalid characters: check it for line ends"
             )
-        headers, secrets = {"Authorization": f"Bearer {key}"}, (key,)
+        headers = {"Authorization": f"Bearer {key}"}
+        if "api-version=" in parts.query:  # Azure reads the key from a header of its own
+            headers["api-key"] = key
+        secrets.append(key)
     if secrets and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
         raise WorkbenchError(
             f"the key or password of the judge would go unencrypted to '{redacted(url)}': give its"
             f" https address, or a tunnel's on 127.0.0.1; or send none (unset {KEY})"
         )
     path = (parts.path.rstrip("/") or "/v1").removesuffix("/chat/completions")
-    return Address(f"{parts.scheme}://{host.lower()}{path}/chat/completions", headers, secrets)
+    shown = f"{parts.scheme}://{host.lower()}{path}/chat/completions"
+    return Address(f"{shown}?{parts.query}" if parts.query else shown, shown, headers, (*secrets,))
 
 
 def redacted(url: str) -> str:
     """Return an address for messages and files, without user, password and query."""
     parts = _parts(url)
     if parts is None:
-        return "…" if re.search("[@?#]", url) else url
+        return "…" if re.search("[@#]", url) else url.partition("?")[0]
     # an "@" after the host: the host may be part of a password
     if "@" in f"{parts.path}{parts.query}{parts.fragment}":
         return f"{parts.scheme}://…"

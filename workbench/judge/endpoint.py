@@ -6,10 +6,11 @@ import asyncio
 import json
 import random
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from workbench.judge.address import Address, address
@@ -18,37 +19,66 @@ from workbench.judge.cache import Cache
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, checked_reply, in_form
 from workbench.judge.workers import run_in_thread, run_workers
-from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply, WorkbenchError
+from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Reply, WorkbenchError
 
 if TYPE_CHECKING:
     import aiohttp
 
-CONCURRENCY = 64  # requests in flight
+TOKENS = 2048  # of a reply
 EARLY = 2  # retries until a server has responded once: before, it is probably not running
 JITTER = random.Random()  # not the global generator, which training seeds
 STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
-# kinds of failure that the server causes and not the prompt
-SERVER_KINDS = ("timeout", "connection", "server", "rate_limit", "auth", "not_found")
+# kinds of failure that the server may cause and not the prompt
+SERVER_KINDS = (
+    *("timeout", "connection", "server", "rate_limit", "auth", "not_found", "quota"),
+    *("broken", "empty", "truncated"),
+)
+FIXED = ("messages", "model", "stream", "n")  # fields of a request that options may not change
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How hard a server is tried.
+
+    Attributes:
+        concurrency: requests in flight, including those that wait for a retry.
+        timeout: seconds for one request.
+        retries: how often a prompt is sent again after status 408, 409, 429 or 5xx, a timeout or a
+            lost connection. At most 2 until the server has responded once.
+        reasks: how often a prompt is sent again after an unreadable or empty reply.
+        backoff: seconds before the first retry; doubled for each further one, with jitter. A
+            Retry-After header replaces it.
+        longest_wait: maximum seconds before a retry.
+    """
+
+    concurrency: int = 64
+    timeout: float = 60.0
+    retries: int = 5
+    reasks: int = 1
+    backoff: float = 0.5
+    longest_wait: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("concurrency", 1), ("retries", 0), ("reasks", 0)):
+            if (value := getattr(self, name)) < least:
+                raise WorkbenchError(f"{name} must be at least {least} (got {value})")
+        if self.timeout <= 0:
+            raise WorkbenchError(f"timeout must be above 0 seconds (got {self.timeout})")
 
 
 def endpoint(
     url: str,
     model: str,
     *,
-    concurrency: int = CONCURRENCY,
-    timeout: float = 60.0,
-    retries: int = 5,
-    reasks: int = 1,
-    backoff: float = 0.5,
-    longest_wait: float = 60.0,
     temperature: float = 0.0,
-    max_new_tokens: int = 2048,
+    max_new_tokens: int | None = None,
     seed: int | None = None,
     extra: JsonMapping | None = None,
     key: str | None = None,
     form: Form = "json",
     cache: Path | str | None = None,
     cache_address: str | None = None,
+    **limits: Any,
 ) -> BatchJudge:
     """Return a judge on an OpenAI-compatible chat-completions server.
 
@@ -56,77 +86,81 @@ def endpoint(
 
     Args:
         url: the server as `http://host:port`, with or without `/v1`, or its address up to
-            `/chat/completions`. A user and password in it (`https://user:password@host`) are sent
-            but not printed or stored.
-        concurrency: requests in flight, including those that wait for a retry.
-        timeout: seconds for one request.
-        retries: how often a prompt is sent again after status 408, 409, 429 or 5xx, a timeout, a
-            lost connection, or a body without a reply. At most 2 until the server has responded
-            once.
-        reasks: how often a prompt is sent again after an unreadable reply (`workbench.judge.read`).
-        backoff: seconds before the first retry; doubled for each further one, with jitter. A
-            Retry-After header replaces it.
-        longest_wait: maximum seconds before a retry.
-        extra: fields added to the body of each request; None removes one (`{"max_tokens": None,
-            "max_completion_tokens": 500}`).
+            `/chat/completions`, with or without a query. A user and password in it
+            (`https://user:password@host`) are sent but not printed or stored.
+        temperature: 0 is left out, with a warning, if the model refuses it.
+        max_new_tokens: maximum length of a reply with its thoughts; None: 2048. It is sent as
+            `max_completion_tokens` if the model asks for that.
+        extra: fields added to the body of each request; None removes one.
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
         cache: a file that stores readable replies. The key is model, task, prompt, sampling and the
-            server's address, because two servers may use one model name.
+            server's address, because two servers may use one model name. The maximum length is not
+            part of it: a finished reply does not depend on it.
         cache_address: replaces the server's address in the cache's keys, for a server that may
             move.
+        limits: the fields of `Limits`.
 
     A failure of stage "parse" is an unreadable reply. A failure of stage "judge" has one of these
     kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
+    * quota: the account has no credit left
     * refused: another status
     * broken: a body without a reply
     * empty, truncated
     * cache: a reply could not be stored
     * stopped
 
-    A batch ends early if the server fails 3 prompts through all retries before its first reply.
-    After a reply, it ends after 3 more than `concurrency` failures in a row. It ends after one
-    prompt if the server refuses the key, has no such address, does not exist or has an untrusted
+    A batch ends early if the server fails 3 prompts before its first reply, each through all its
+    retries. After a reply, and for truncated replies, it ends after 3 more than `concurrency`
+    failures in a row. It ends after one prompt if there is no credit left, and before the first
+    reply if the server refuses the key, has no such address, does not exist or has an untrusted
     certificate.
 
     Raises:
         WorkbenchError: an argument is invalid, or the file is not one of our caches. Nothing is
             sent.
     """
-    for name, value, least in (
-        ("concurrency", concurrency, 1),
-        ("retries", retries, 0),
-        ("reasks", reasks, 0),
-    ):
-        if value < least:
-            raise WorkbenchError(f"{name} must be at least {least} (got {value})")
-    if timeout <= 0:
-        raise WorkbenchError(f"timeout must be above 0 seconds (got {timeout})")
     if not model:
         raise WorkbenchError(
             "an endpoint needs the name of a model: the server's /v1/models lists them"
         )
-    body = {"temperature": temperature, "max_tokens": max_new_tokens, "seed": seed, **(extra or {})}
-    body = {name: value for name, value in body.items() if value is not None}
+    extra = extra or {}
+    sampling = {"temperature": temperature, "max_tokens": TOKENS, "seed": seed, **extra}
+    sampling = {name: value for name, value in sampling.items() if value is not None}
+    body = {"model": model, **sampling}
+    if "max_completion_tokens" in extra:
+        body.pop("max_tokens", None)
+    elif max_new_tokens is not None:
+        body["max_tokens"] = max_new_tokens
     totals, server = Totals(), address(url, key)
-    client = _Client(
-        server,
-        {"model": model, **body},
-        totals=totals,
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=retries,
-        reasks=reasks,
-        backoff=backoff,
-        longest_wait=longest_wait,
-        form=form,
-    )
-    body.pop("model", None)
-    sampling = {**body, "form": form, "endpoint": cache_address or server.url}
+    client = _Client(server, body, totals, Limits(**limits), form)
+    sampling |= {"form": form, "endpoint": cache_address or server.url}
     return BatchJudge(model, client.send, sampling, totals, Cache(cache) if cache else None)
+
+
+def request_fields(options: Sequence[str]) -> JsonObject:
+    """Parse `--judge-option KEY=VALUE` to fields of a request; a VALUE that is not JSON is a text.
+
+    Raises:
+        WorkbenchError: an option has no "=", or names a field that the judge sets itself.
+    """
+    fields: JsonObject = {}
+    for option in options:
+        name, equals, text = option.partition("=")
+        if not equals or not name or name in FIXED:
+            raise WorkbenchError(
+                f"--judge-option {option}: write KEY=VALUE, such as reasoning_effort=low; KEY is a"
+                f" field of a chat request and not {', '.join(FIXED)}"
+            )
+        try:
+            fields[name] = json.loads(text)
+            json.dumps(fields[name], allow_nan=False)  # 1e999 and NaN are not JSON
+        except (ValueError, RecursionError):
+            fields[name] = text
+    return fields
 
 
 @dataclass
@@ -141,12 +175,7 @@ class _Client:
     address: Address
     body: JsonMapping
     totals: Totals
-    concurrency: int
-    timeout: float
-    retries: int
-    reasks: int
-    backoff: float
-    longest_wait: float
+    limits: Limits
     form: Form
     reached: bool = False
     missing: bool = False
@@ -157,22 +186,43 @@ class _Client:
         prepared = [in_form(prompt, self.form) for prompt in prompts]
         run_in_thread(lambda: _Batch(self, prompts, prepared, arrived).run())
 
+    def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
+        """Change the requests if the model refuses a parameter of `sent`; return whether it does.
+
+        Newer models of OpenAI take `max_completion_tokens` and no temperature.
+        """
+        if failure.kind != "refused":
+            return False
+        if "max_tokens" in sent and "max_completion_tokens" in failure.message:
+            renamed = {"max_tokens": "max_completion_tokens"}
+            self.body = {renamed.get(name, name): value for name, value in self.body.items()}
+        elif sent.get("temperature") == 0 and "temperature" in failure.message:
+            self.body = {k: value for k, value in self.body.items() if k != "temperature"}
+            warnings.warn(
+                f"{self.body['model']} refuses temperature 0, so its default is used: its replies"
+                " may differ between runs",
+                stacklevel=2,
+            )
+        else:
+            return False
+        return True
+
     def allowed(self, answer: Answer, retried: int, reasked: int) -> bool:
         """Return whether a prompt may be sent again after this answer."""
         if answer.again == "reask":
-            return reasked < self.reasks
-        limit = self.retries
+            return reasked < self.limits.reasks
+        limit = self.limits.retries
         if answer.absent and not self.reached:
-            limit = 0 if self.missing else min(EARLY, self.retries)
+            limit = 0 if self.missing else min(EARLY, limit)
         return answer.again == "retry" and retried < limit
 
     def pause(self, answer: Answer, retried: int) -> float:
         """Return the seconds before a retry: Retry-After, or exponential backoff with jitter."""
         jitter = JITTER.random()  # spreads the retries of concurrent requests
-        wait = self.backoff * 2**retried * (0.5 + jitter / 2)
+        wait = self.limits.backoff * 2**retried * (0.5 + jitter / 2)
         if answer.wait is not None:
             wait = answer.wait * (1 + 0.1 * jitter)
-        return 0.0 if answer.again == "reask" else min(wait, self.longest_wait)
+        return 0.0 if answer.again == "reask" else min(wait, self.limits.longest_wait)
 
 
 @dataclass
@@ -197,20 +247,21 @@ class _Batch:
     async def run(self) -> None:
         import aiohttp
 
-        client, waiting = self.client, iter(range(len(self.prompts)))
+        client, limits = self.client, self.client.limits
+        waiting = iter(range(len(self.prompts)))
 
         async def work() -> None:
             for index in waiting:
                 self.arrived(index, await self._ask(index))
 
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=client.concurrency),
+            connector=aiohttp.TCPConnector(limit=limits.concurrency),
             timeout=aiohttp.ClientTimeout(
-                total=client.timeout, sock_connect=min(client.timeout, CONNECTING)
+                total=limits.timeout, sock_connect=min(limits.timeout, CONNECTING)
             ),
             headers=client.address.headers,
         ) as self.session:
-            await run_workers(work, min(client.concurrency, len(self.prompts)))
+            await run_workers(work, min(limits.concurrency, len(self.prompts)))
 
     async def _ask(self, index: int) -> Reply:
         """Send one prompt until it has a reply or no retry is left."""
@@ -220,10 +271,13 @@ class _Batch:
             if failure := self.given_up or self._unstored():
                 return Reply(None, failure, cost)
             client.totals.add(calls=1, retries=cost.calls > 0)
-            answer = await self._send(index)
+            sent = client.body
+            answer = await self._send(index, sent)
             cost += answer.cost
             if answer.failure is None:
                 return Reply(answer.text, cost=cost)
+            if client.adapt(sent, answer.failure):
+                continue
             if not client.allowed(answer, retried, reasked):
                 self._strike(answer, answer.failure)
                 return Reply(None, answer.failure, cost)
@@ -241,27 +295,27 @@ class _Batch:
             )
         return None
 
-    async def _send(self, index: int) -> Answer:
+    async def _send(self, index: int, fields: JsonMapping) -> Answer:
         """Send one request, count it, and parse its reply."""
         import aiohttp
 
-        client, prompt, url = self.client, self.prepared[index], self.client.address.url
-        body = {**client.body, "messages": [{"role": "user", "content": prompt.text}]}
+        client, prompt, server = self.client, self.prepared[index], self.client.address
+        body = {**fields, "messages": [{"role": "user", "content": prompt.text}]}
         headers = {"Content-Type": "application/json", "X-Workbench-Task": quote(prompt.task)}
         start = time.perf_counter()
         try:
             async with self.session.post(
-                url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
+                server.url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
             ) as response:
                 client.reached = True
-                answer = await read_response(response, prompt, client.address)
+                answer = await read_response(response, prompt, server)
         except aiohttp.ClientError as error:
-            answer = unreachable(url, error)
+            answer = unreachable(server, error)
         except TimeoutError:
-            failure = call_failure("timeout", f"no reply within {client.timeout:g} s")
+            failure = call_failure("timeout", f"no reply within {client.limits.timeout:g} s")
             answer = Answer(failure=failure, again="retry")
         except (OSError, ValueError) as error:
-            answer = unreachable(url, error)
+            answer = unreachable(server, error)
         cost = replace(answer.cost, seconds=time.perf_counter() - start)
         client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
         if answer.text is None:
@@ -278,9 +332,12 @@ class _Batch:
             return
         self.strikes += 1
         self.client.missing = answer.absent
+        # before a reply, one refusal is enough: of the key, the address or the server itself
         never = answer.absent and not self.client.reached
-        # after a reply, one short outage may fail all requests in flight
-        final = (answer.again is None or never) and not self.answered
-        if final or self.strikes >= (self.client.concurrency if self.answered else 0) + STRIKES:
+        refused = answer.again is None and failure.kind != "truncated"
+        final = failure.kind == "quota" or ((refused or never) and not self.answered)
+        # after a reply, one short outage may fail all requests in flight; a long reply may be cut
+        patient = self.answered or failure.kind == "truncated"
+        if final or self.strikes >= STRIKES + patient * self.client.limits.concurrency:
             message = f"not sent, because the server failed repeatedly ({failure.message})"
             self.given_up = replace(failure, message=message, raw="")

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.judge.address import Address, redacted
 from workbench.judge.batch import call_failure, estimate_tokens
-from workbench.types import Cost, Failure, Prompt
+from workbench.judge.wire import MORE_TOKENS, one_line
+from workbench.types import Cost, Failure, JsonMapping, Prompt
 
 if TYPE_CHECKING:
     import aiohttp
@@ -22,8 +24,16 @@ if TYPE_CHECKING:
 LARGEST = 2_000_000
 RETRIED = (408, 409, 429)  # and all from 500
 CONNECTING = 10.0  # seconds that a server may take to accept a connection
+MOST_TOKENS = 1_000_000_000  # of a request; a server that counts more is wrong
+WORDS = 200  # characters of a server's own message that are shown
+# text of a refusal that no retry changes; a limit per minute is called "quota", too
+_NO_QUOTA = re.compile(
+    r"insufficient[ _](?:quota|balance|credit|funds)|billing_|credit balance", re.I
+)
+_QUOTA = ("quota", "add credit there, or name another key (--api-key-env NAME)")
 _REMEDIES = {
     401: ("auth", "it needs an API key, or another one (--api-key-env NAME)"),
+    402: _QUOTA,
     403: ("auth", "the key may not use this model"),
     404: ("not_found", "check the address (it usually ends in /v1) and the name of the model"),
     413: ("refused", "the prompt is too long for it"),
@@ -58,53 +68,81 @@ async def read_response(
         size += len(piece)
         if size > LARGEST:
             break
-    body = sent_to.without_secrets(b"".join(pieces))
-    status, raw = response.status, body[:8000].decode("utf-8", "replace")
-    if status in RETRIED or status >= 500:
-        kind = "rate_limit" if status == 429 else "server"
-        return Answer(
-            failure=call_failure(kind, f"the server answered {status}", raw),
-            again="retry",
-            wait=retry_after(response.headers.get("Retry-After")),
-        )
+    body, status = b"".join(pieces), response.status
+    raw = sent_to.scrub(body[:8000].decode("utf-8", "replace"))
     if status >= 300:
-        kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
         # redirects are not followed, because the other server would get the key
-        if target := response.headers.get("Location"):
-            remedy = f"it is now at {redacted(target)}: give that address"
-        return Answer(
-            failure=call_failure(kind, f"the server answered {status}: {remedy}"[:400], raw)
-        )
+        target = sent_to.scrub(redacted(response.headers.get("Location", "")))
+        return _refusal(status, raw, target, retry_after(response.headers.get("Retry-After")))
     if size > LARGEST:
         message = f"the body has more than {LARGEST:,} bytes"
         return Answer(failure=call_failure("broken", message, raw), again="reask")
-    return _read_completion(body, raw, prompt)
+    return _read_completion(body, raw, prompt, sent_to)
 
 
-def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
+def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
+    """Return the outcome for an error status, with the server's own message."""
+    words = server_message(raw)
+    told = f"the server answered {status}{words and f' ({words})'}"
+    quota = status in (403, 429) and _NO_QUOTA.search(raw)
+    if not quota and (status in RETRIED or status >= 500):
+        kind = "rate_limit" if status == 429 else "server"
+        return Answer(failure=call_failure(kind, told, raw), again="retry", wait=wait)
+    refused = ("refused", "it refuses this request")
+    kind, remedy = _QUOTA if quota else _REMEDIES.get(status, refused)
+    remedy = f"it is now at {target}: give that address" if target else remedy
+    return Answer(failure=call_failure(kind, f"{told}: {remedy}"[:500], raw))
+
+
+def server_message(body: str) -> str:
+    """Return the message in the body of an error, on one line and shortened; "" for a page."""
+    value: Any = body
+    with suppress(ValueError, RecursionError):
+        value = json.loads(body)
+    for name in ("error", "detail", "message", "msg"):  # {"error": {"message": …}} and others
+        value = value[0] if isinstance(value, list) and value else value
+        value = value.get(name) or value if isinstance(value, dict) else value
+    text = value if isinstance(value, str) else json.dumps(value)
+    text = "" if text.lstrip().startswith("<") else one_line(text)
+    return text if len(text) <= WORDS else f"{text[:WORDS]}…"
+
+
+def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) -> Answer:
     """Read the body of a chat completion with exactly one finished text message."""
     try:
         value = json.loads(body)
         choice = value["choices"][0]
-        text, finish = choice["message"]["content"], choice.get("finish_reason")
-        if not isinstance(text, str | None):
-            raise TypeError
+        text, finish = sent_to.scrub(_content(choice["message"])), choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         message = "the body is not a chat completion with a text"
-        return Answer(failure=call_failure("broken", message, raw), again="retry")
+        return Answer(failure=call_failure("broken", message, raw), again="reask")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(type(count) is int and count >= 0 for count in tokens):  # missing or wrong
-        tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
+    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in tokens):
+        tokens = [estimate_tokens(prompt.text), estimate_tokens(text)]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
-        message = "the reply was cut off at max_new_tokens: allow more"
-        return Answer(failure=call_failure("truncated", message, text or ""), cost=cost)
-    if not text or not text.strip():
+        failure = call_failure("truncated", f"the reply was cut off: {MORE_TOKENS}", text)
+        return Answer(failure=failure, cost=cost)
+    if not text.strip():
         failure = call_failure("empty", "the message is empty", raw)
-        return Answer(failure=failure, again="retry", cost=cost)
+        return Answer(failure=failure, again="reask", cost=cost)
     return Answer(text, cost=cost)
+
+
+def _content(message: JsonMapping) -> str:
+    """Return the text of a message; without a content, the text that the server calls its thoughts.
+
+    A server that does not find the end of the thoughts puts the whole reply there.
+    """
+    for name in ("content", "reasoning_content", "reasoning"):
+        text = message.get(name) or ""
+        if isinstance(text, list):
+            text = "".join(part["text"] for part in text if part["type"] == "text")
+        if text.strip():
+            return str(text)
+    return ""
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
@@ -122,11 +160,12 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
     return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
 
 
-def unreachable(url: str, error: Exception) -> Answer:
+def unreachable(server: Address, error: Exception) -> Answer:
     """Return the outcome of a request whose connection failed."""
     import aiohttp
 
-    reason = str(error) or type(error).__name__
+    # a malformed response is part of the error's text
+    url, reason = server.shown, one_line(server.scrub(str(error))) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError):
         message = (
             f"no TLS connection to {url} ({reason[:200]}): write http:// if the server has no TLS;"

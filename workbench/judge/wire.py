@@ -33,13 +33,22 @@ LABELS = {
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
+MORE_TOKENS = "allow it more tokens with --judge-tokens N (max_new_tokens in Python)"
 
 Form = Literal["json", "line"]
 Kind = TypeVar("Kind")
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
 _LINE = re.compile(r"([A-Z]+):[ \t]*([^\r\n]*)", re.I)
-_THINK = re.compile(r"<(/?)think>")
+# tags of thoughts: <think>, [THINK], ◁think▷, <seed:think>, …
+_TAG = r"[<\[◁]{slash}(?:\w{{1,20}}:)?{name}[>\]▷]"
+_NAME = "(think|thinking|thought|reasoning)"
+_THOUGHTS = re.compile(_TAG.format(slash="", name=_NAME), re.I)
+# gpt-oss: thoughts in one channel, the reply in another; a server may have removed the marks
+_CHANNEL = re.compile(r"(?:<\|start\|>assistant)?(?:<\|channel\|>|analysis)")
+_FINAL = re.compile(
+    r"(?:^|<\|channel\|>|assistant)final *(?:<\|constrain\|>)?(?:json)?(?:<\|message\|>)?"
+)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -69,8 +78,9 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         * "expand": the text of the answer
         * other tasks: a label
 
-    The reply may begin with a reasoning judge's thoughts in <think>…</think>. White space and one
-    code fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
+    The reply may begin with a reasoning judge's thoughts in <think>…</think>, in [THINK]…[/THINK]
+    and similar tags, without the opening tag, or in a channel of gpt-oss. White space and one code
+    fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
     task, in any case. Kinds of failure:
 
     * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
@@ -146,23 +156,35 @@ def _key(task: str) -> str:
     return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
 
 
+def one_line(text: str) -> str:
+    """Return a server's text for a message: on one line, without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def _without_thoughts(text: str) -> str:
     """Return the text after the thoughts at the beginning of a reply.
 
-    Thoughts may quote whole <think> blocks, so as many tags are closed as were opened. A single
-    quoted </think> ends the thoughts early, and the rest is then refused as extra text.
+    Thoughts may quote whole blocks of thoughts, so as many tags are closed as were opened. A single
+    quoted closing tag ends the thoughts early, and the rest is then refused as extra text. The
+    opening tag is missing if the server's chat template ends with it.
     """
-    if not text.startswith("<think>"):
-        return text
+    if _CHANNEL.match(text):
+        if final := _FINAL.search(text):
+            return re.sub(r"<\|(?:return|end)\|>$", "", text[final.end() :]).strip()
+        raise _Unreadable("extra_text", f"the reply has only thoughts: {MORE_TOKENS}")
+    opened = _THOUGHTS.match(text)
+    tags = re.compile(_TAG.format(slash="(/?)", name=opened[1] if opened else _NAME), re.I)
+    if not opened:
+        found = list(tags.finditer(text))
+        # a reply that begins with its object may quote a tag
+        alone = len(found) == 1 and found[0][1] and not text.startswith(("{", "```"))
+        return text[found[0].end() :].strip() if alone else text
     depth = 0
-    for tag in _THINK.finditer(text):
+    for tag in tags.finditer(text):
         depth += -1 if tag[1] else 1
         if not depth:
             return text[tag.end() :].strip()
-    raise _Unreadable(
-        "extra_text",
-        "the reply begins with <think> and has no </think>: allow it more tokens",
-    )
+    raise _Unreadable("extra_text", f"the reply has no end of {opened[0]}: {MORE_TOKENS}")
 
 
 def _from_json(text: str) -> object:
