@@ -11,9 +11,6 @@ from workbench.cli.frame import (
     ABSENT,
     Engine,
     Json,
-    Judge,
-    JudgeCache,
-    JudgeModel,
     Policy,
     SearchMode,
     Threads,
@@ -24,10 +21,11 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
+from workbench.cli.judge_options import judge_options
 from workbench.experiments.answering import answer as answer_question
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import LLMJudge
 
 
 @app.command(
@@ -36,6 +34,7 @@ from workbench.verdicts.llm_judge import llm_judge
         ' Voku Kebas?"'
     )
 )
+@judge_options(store=False)
 def answer(
     question: Annotated[str, typer.Argument(help="The question.")],
     policy: Policy = None,
@@ -57,9 +56,7 @@ def answer(
         ),
     ] = None,
     mode: SearchMode = None,
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     threads: Threads = DEFAULT_THREADS,
     engine: Engine = "hf",
     as_json: Json = False,
@@ -69,9 +66,8 @@ def answer(
     The judge labels how well the passages support each sentence.
     """
     with stdout_kept_clean():
-        checks = llm_judge(judge, judge_model, None, judge_cache)
         result = answer_question(
-            question, policy, store, judge=checks, k=k, mode=mode, threads=threads, engine=engine
+            question, policy, store, judge=judge, k=k, mode=mode, threads=threads, engine=engine
         ).to_row()
     code = show(result, as_json, _print)
     for sentence in result["sentences"]:

@@ -10,7 +10,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -139,31 +138,6 @@ Overrides = Annotated[
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing."),
-]
-Judge = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help=(
-            "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
-            " for api.openai.com, OPENAI_API_KEY."
-        ),
-    ),
-]
-JudgeModel = Annotated[str | None, typer.Option(metavar="NAME", help="The endpoint's model.")]
-StoreName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Index (`workbench index build`) with evidence for rows without passages.",
-    ),
-]
-JudgeCache = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Cache of the judge's replies; default: a file next to the command's output.",
-    ),
 ]
 
 
