@@ -72,7 +72,7 @@ def answer(
     code = show(result, as_json, _print)
     for sentence in result["sentences"]:
         if sentence["error"]:
-            complain(printable(f"not judged: {sentence['text'][:80]}: {sentence['error']}"))
+            complain(f"not judged: {sentence['text'][:80]}: {sentence['error']}")
     return code
 
 
@@ -87,7 +87,7 @@ def _print(result: JsonMapping) -> None:
         print(*(printable(f"  {point}") for point in result["outline"]), "", sep="\n")
     if result["sentences"]:
         print_table(
-            printable(f"support, judged by {result['judge'] or ABSENT}"),
+            f"support, judged by {result['judge'] or ABSENT}",
             ("", "p", "sources", "sentence"),
             [_support(sentence, numbers) for sentence in result["sentences"]],
         )
@@ -97,8 +97,7 @@ def _print(result: JsonMapping) -> None:
         print(printable(f"note: {note}"))
     if result["passages"]:
         rows = [
-            (numbers[p["id"]], printable(p["title"]), _line(p["text"]), printable(p["id"]))
-            for p in result["passages"]
+            (numbers[p["id"]], p["title"], _line(p["text"]), p["id"]) for p in result["passages"]
         ]
         print_table("sources", ("", "title", "text", "id"), rows)
 
@@ -111,4 +110,4 @@ def _support(sentence: JsonMapping, numbers: Mapping[str, str]) -> tuple[str, ..
 
 
 def _line(text: str) -> str:
-    return " ".join(printable(text).split())
+    return " ".join(text.split())

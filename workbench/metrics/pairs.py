@@ -145,7 +145,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
             if isinstance(verdict, Failure):
                 kind = f"{verdict.stage}: {verdict.kind}"
                 failures[kind] += 1
-                reasons.setdefault(kind, verdict.message)
+                reasons.setdefault(kind, f"question '{pair.key[0]}': {verdict.message}")
             else:
                 values.append(VALUES[verdict])
         if len(values) == 2:
