@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote, unquote
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,7 +103,55 @@ def score(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tu
     return int(str(stopped.value.code or 0)), "".join((said.out, said.err, *kept))
 
 
+def spellings(key: str) -> list[str]:
+    """The key as a server may repeat it: escaped for JSON, a URL or a page, or in base64."""
+    escaped = "".join(f"\\u{ord(c):04x}" for c in key)
+    quoted = "".join(f"%{ord(c):02X}" for c in key)
+    pages = ("".join(f"&#{ord(c)};" for c in key), "".join(f"&#x{ord(c):x};" for c in key))
+    coded = [base64.b64encode(text.encode()).decode() for text in (key, f"me:{key}", f":{key}")]
+    plain = [key, key.upper(), key.replace("-", "%2d"), key.replace("0", "\\u0030")]
+    return [*plain, escaped, escaped.replace("u", "\\\\u"), quoted, quote(quoted), *pages, *coded]
+
+
+@pytest.mark.parametrize("echo", spellings(KEY), ids=range(13))
+def test_a_key_that_a_server_repeats_is_masked(echo: str) -> None:
+    content = {"message": {"content": f"It is {echo}."}, "finish_reason": "stop"}
+    for answer in (
+        web.Response(
+            status=308, headers={"Location": f"https://{echo}.example/v1/{echo}?k={echo}"}
+        ),
+        web.Response(status=400, text=f'{{"error": {{"message": "no {echo}"}}}}'),
+        web.Response(status=503, text=f"{'x' * 190}{echo}"),
+        web.json_response({"choices": [content]}),
+    ):
+        with JudgeServer(reply=lambda *_: answer) as server:  # noqa: B023 - called in this round
+            (reply,) = endpoint(server.url, "m", key=KEY, retries=0, reasks=0)([PROMPT])
+        assert reply.error and "[secret]" in reply.error.message + reply.error.raw
+        for text in (reply.error.message, reply.error.raw, unquote(reply.error.message)):
+            assert not any(one in text for one in (echo, KEY, echo.lower()))
+
+
+def test_a_malformed_response_shows_no_key() -> None:
+    def answer() -> None:
+        connection, _ = listener.accept()
+        connection.recv(9999)
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{KEY}\x1b[2J\r\n\r\n".encode())
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        (reply,) = endpoint(url, "m", key=KEY, retries=0)([PROMPT])
+    assert reply.error and KEY not in repr(reply) and "\x1b" not in reply.error.message
+
+
 ADDRESSES = {  # what is given: where it is asked
+    "https://h.example/openai/x?api-version=1": (
+        "https://h.example/openai/x/chat/completions?api-version=1"
+    ),
+    "http://localhost/v1/chat/completions?key=hush&a": (
+        "http://localhost/v1/chat/completions?key=hush&a"
+    ),
     "http://127.0.0.1:8000": "http://127.0.0.1:8000/v1/chat/completions",
     "https://judge.example/v1/": "https://judge.example/v1/chat/completions",
     "http://[::1]:8000/v1": "http://[::1]:8000/v1/chat/completions",
@@ -115,6 +166,7 @@ def test_an_address_keeps_no_login(given_url: str, asked: str) -> None:
     found = address(given_url)
     assert (
         found.url == asked
+        and "hush" not in repr(found) + found.scrub("HUSH")
         and bool(found.headers) == ("ada" in given_url)
         and "ada" not in repr(found)
     )
@@ -165,6 +217,7 @@ def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
     for url, key in (
         (f"http://{host}", KEY),
         (f"http://ada:{PASSWORD}@{host}", None),
+        (f"http://{host}/v1?token={PASSWORD}", None),
         (f"HTTP://ada@{host}/v1", None),
     ):
         with pytest.raises(WorkbenchError, match=r"unencrypted.*https") as raised:
@@ -207,7 +260,7 @@ def test_a_key_in_the_place_of_its_name_is_not_repeated(
     code, told = score(tmp_path / "b", capsys, "--judge", "http://gpu-node:8000")
     assert code == 2 and KEY not in told and "WORKBENCH_JUDGE_KEY" in told
     code, told = score(tmp_path / "c", capsys, "--judge", "ada:pa55-w0rd@127.0.0.1:8000")
-    assert code == 2 and PASSWORD not in told and "http address" in told
+    assert code == 2 and PASSWORD not in told and "http://" in told
 
 
 @pytest.mark.slow

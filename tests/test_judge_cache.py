@@ -80,7 +80,6 @@ def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
             {},
             {"model": "other"},
             {"temperature": 0.5},
-            {"max_new_tokens": 9},
             {"seed": 1},
             {"extra": {"top_p": 0.9}},
         ]
@@ -91,6 +90,9 @@ def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
             assert server.requests == 3 * count
         (prompt,) = prompts(1)
         endpoint(server.url, "m", cache=file)([Prompt("outcome", prompt.text)])
+        assert server.requests == 3 * count + 1
+        # a finished reply does not depend on the maximum length
+        endpoint(server.url, "m", cache=file, max_new_tokens=9000)(prompts(3))
         assert server.requests == 3 * count + 1
 
 

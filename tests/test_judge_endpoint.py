@@ -203,6 +203,78 @@ def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"error": {"message": "no\\n such\\u001b[2J\\u202e"}}', "(no such [2J)"),
+        ('[{"error": {"message": "no such"}}]', "(no such)"),
+        ('{"error": "no such"}', "(no such)"),
+        ('{"message": "no such"}', "(no such)"),
+        ('{"detail": [{"msg": "no such"}]}', "(no such)"),
+        ("no such", "(no such)"),
+        ('{"code": 3}', '({"code": 3})'),
+        ('{"error": null}', '({"error": null})'),
+        ("<html>no such", "answered 422: "),
+        ("", "answered 422: "),
+        ("[" * 100_000, "[…)"),
+        ("word " * 1000, "…)"),
+    ],
+    ids=range(12),
+)
+def test_the_servers_own_message_is_told(body: str, words: str) -> None:
+    reply, _ = ask_one(web.Response(status=422, text=body))
+    message = failure(reply).message
+    assert words in message and len(message) < 300 and message.isprintable()
+
+
+def test_a_model_that_refuses_the_usual_parameters_is_asked_in_its_own() -> None:
+    def reply(task: str, found: Sequence[Element]) -> str | web.Response:
+        for name, words in (
+            ("max_tokens", "'max_tokens' is not supported, use 'max_completion_tokens'"),
+            ("temperature", "'temperature' does not support 0"),
+        ):
+            if name in server.bodies[-1]:
+                return web.json_response({"error": {"message": words}}, status=400)
+        return by_checksum(task, found)
+
+    with JudgeServer(reply=reply, keep_bodies=True) as server:
+        judge = fast(server, max_new_tokens=99, concurrency=4)
+        with pytest.warns(UserWarning, match="refuses temperature 0"):
+            assert all(one.error is None for one in judge([verify(n) for n in range(20)]))
+        assert server.requests == judge.totals.calls <= 20 + 2 * 4
+        sent = {name: value for name, value in server.bodies[-1].items() if name != "messages"}
+        assert sent == {"model": "scripted", "max_completion_tokens": 99}
+        # a chosen temperature is not left out
+        (other,) = fast(server, temperature=0.5)([verify(0)])
+        assert failure(other).kind == "refused" and "'temperature'" in failure(other).message
+
+
+EXHAUSTED = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "most"),
+    [
+        (completion(None), "empty", 20),
+        (completion([]), "empty", 20),
+        (completion(5), "broken", 20),
+        (web.Response(text="<html>"), "broken", 20),
+        (completion("{", finish="length"), "truncated", 8 + 3 + 8),
+        (web.json_response(EXHAUSTED, status=429), "quota", 8),
+        (web.Response(text="Insufficient Balance", status=402), "quota", 8),
+        (web.Response(text="Your credit balance is too low", status=403), "quota", 8),
+    ],
+    ids=range(8),
+)
+def test_a_server_without_a_reply_is_soon_given_up(
+    answer: web.Response, kind: str, most: int
+) -> None:
+    with JudgeServer(reply=lambda *_: _copy(answer)) as server:
+        replies = fast(server, concurrency=8)([verify(n) for n in range(200)])
+    assert {failure(reply).kind for reply in replies} == {kind} and server.requests <= most
+    assert "not sent" in failure(replies[-1]).message
+
+
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_what_may_pass_is_repeated(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
@@ -244,13 +316,14 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "requests"),
     [
-        (web.Response(text="<html>"), "broken", 3),
-        (web.Response(text="[" * 200_000), "broken", 3),
+        (web.Response(text="<html>"), "broken", 2),
+        (web.Response(text="[" * 200_000), "broken", 2),
         (web.Response(body=b" " * (LARGEST + 10)), "broken", 2),
-        (web.json_response({"choices": []}), "broken", 3),
-        (web.json_response(["correct"]), "broken", 3),
-        (completion([{"type": "text", "text": '{"label": "correct"}'}]), "broken", 3),
-        (completion(None), "empty", 3),
+        (web.json_response({"choices": []}), "broken", 2),
+        (web.json_response(["correct"]), "broken", 2),
+        (completion([{"type": "image_url", "image_url": "x"}]), "empty", 2),
+        (completion({"label": "correct"}), "broken", 2),
+        (completion(None), "empty", 2),
         (completion('{"label": "correct"}', finish="length"), "truncated", 1),
         (completion("correct " * 200_000), "too_long", 2),
         ("INCORRECT - a wrong date", "not_json", 2),
@@ -267,6 +340,30 @@ def test_bodies_and_replies_without_a_verdict(
         and server.requests == requests
         and len(failure(reply).raw) <= 2000
     )
+
+
+REPLY = '{"label": "correct"}'
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": [{"type": "text", "text": REPLY}]},
+        {"content": [{"type": "thinking", "thinking": [REPLY]}, {"type": "text", "text": REPLY}]},
+        {"content": None, "reasoning_content": REPLY},
+        {"content": "", "reasoning_content": f"It is so.</think>{REPLY}"},
+        {"content": "\n", "reasoning": REPLY},
+        {"reasoning_content": REPLY},
+        {"content": REPLY, "reasoning_content": '{"label": "wrong"}'},
+    ],
+    ids=range(7),
+)
+def test_the_reply_is_found_in_a_message_of_any_server(message: dict[str, Any]) -> None:
+    choice = {"message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 10**400, "completion_tokens": 3}
+    reply, server = ask_one(web.json_response({"choices": [choice], "usage": usage}))
+    assert read("verify", reply.text or "") == "correct" and server.requests == 1
+    assert reply.cost.tokens_in == -(-len(verify(0).text) // 4)  # estimated
 
 
 def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
@@ -400,8 +497,10 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
 @pytest.mark.parametrize(
     ("url", "options", "message"),
     [
-        ("localhost:8000", {}, "address"),
-        ("http://host/v1?key=1", {}, "address"),
+        ("localhost:8000", {}, "'localhost:8000': .*http://"),
+        ("api.openai.com/v1?a=b", {}, "'api.openai.com/v1': .*http://"),
+        ("http://host/v1?key=1234", {}, "unencrypted"),
+        ("https://host/v1?a=b@c", {}, "address"),
         ("http://h", {"model": ""}, "model"),
         ("http://h", {"concurrency": 0}, "concurrency"),
         ("http://h", {"timeout": 0}, "timeout"),

@@ -50,7 +50,11 @@ def index(folder: Path, text: str) -> str:
         ({"store": "wiki"}, "--store is about a judge at a URL"),
         ({"cache": "file"}, "--judge-cache is about a judge at a URL"),
         ({"url": NOWHERE}, "needs the name of a model there: --judge-model NAME"),
-        ({"url": "world", "model": "m"}, "no judge 'world': write the http address"),
+        ({"url": "world", "model": "m"}, "no judge 'world': write its address with http://"),
+        ({"tokens": 9}, "--judge-tokens is about a judge at a URL"),
+        ({"options": ["a=1"]}, "--judge-option is about a judge at a URL"),
+        ({"url": NOWHERE, "model": "m", "options": ["a"]}, "--judge-option a: write KEY=VALUE"),
+        ({"url": NOWHERE, "model": "m", "options": ["model=n"]}, "--judge-option model=n: write"),
         (
             {"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"},
             "would go unencrypted to 'http://…@gpu-node'",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
@@ -216,6 +217,34 @@ def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
         for number, row in enumerate(read(out)):
             cited = [stored[row["verdicts"][0]["evidence"][place]["passage"]] for place in range(3)]
             assert cited[0] == f"Fact {number} of part 0 is known.{ending}" and len(set(cited)) == 3
+
+
+def test_options_of_a_judge_and_its_failures_on_the_command_line(tmp_path: Path, cli: Any) -> None:
+    def refuse(task: str, found: Any) -> web.Response:
+        return web.json_response({"error": {"message": "no\x1b[2J\x9b such effort"}}, status=400)
+
+    rows = [{**row, "id": f"user/{n}"} for n, row in enumerate(responses(2))]
+    files = ("--in", write(tmp_path / "in.jsonl", rows), "--out", tmp_path / "o" / "f.jsonl")
+    command = ("score", *files, "--method", "truthrl", "--max-failed", "1", "--judge")
+    options = ("--judge-option", "reasoning_effort=low", "--judge-option", 'stop=["x"]')
+    chosen = ("--judge-option", "temperature=null", "--judge-tokens", "77")
+    with JudgeServer(reply=refuse, keep_bodies=True) as server:
+        for names in (("--model", "--cache"), ("--judge-model", "--judge-cache")):
+            given = (names[0], "m", names[1], tmp_path / "c.sqlite")
+            code, out, err = cli(*command, server.url, *given, *options, *chosen)
+            assert code == 3 and "row 'user/0': the server answered 400 (no [2J such effort)" in err
+            assert "\x1b" not in out + err and "\x9b" not in out + err
+        expected = {"reasoning_effort": "low", "stop": ["x"], "max_tokens": 77, "model": "m"}
+        assert [{**body, "messages": 0} for body in server.bodies] == [
+            expected | {"messages": 0}
+        ] * server.requests
+
+
+def test_a_judge_without_contents_ends_a_scoring_after_few_calls(tmp_path: Path) -> None:
+    empty = {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}
+    with JudgeServer(reply=lambda *_: web.json_response(empty)) as server:
+        summary = score_file(options(tmp_path, server, responses(300), method="rlfh"))
+        assert summary["status"] == "too_many_failures" and server.requests <= 2 * 64
 
 
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:

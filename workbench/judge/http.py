@@ -72,7 +72,7 @@ async def read_response(
     raw = sent_to.scrub(body[:8000].decode("utf-8", "replace"))
     if status >= 300:
         # redirects are not followed, because the other server would get the key
-        target = sent_to.scrub(redacted(response.headers.get("Location", "")))
+        target = redacted(sent_to.scrub(response.headers.get("Location", "")))
         return _refusal(status, raw, target, retry_after(response.headers.get("Retry-After")))
     if size > LARGEST:
         message = f"the body has more than {LARGEST:,} bytes"
