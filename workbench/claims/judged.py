@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from workbench.claims.statements import makes_claims
 from workbench.credit.attribute import THRESHOLD, find_sentence, locate
-from workbench.judge import read, render
+from workbench.judge import read_reply, render
 from workbench.text.sections import Section, section_at, sections
 from workbench.text.sentences import Span, sentences
 from workbench.types import (
@@ -23,8 +23,6 @@ from workbench.types import (
     Response,
     Verdict,
 )
-
-RAW = 2000  # characters of a reply that are stored with its failure
 
 
 def judged(judge: Judge) -> Extract:
@@ -77,19 +75,11 @@ def _prompt(task: str, response: Response) -> Prompt:
 
 
 def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
-    if reply.error is not None:
-        return Claims(spans, error=_bounded(reply.error), cost=reply.cost)
-    answer = read(task, reply.text or "")
-    if isinstance(answer, Failure):
-        return Claims(spans, error=_bounded(answer), cost=reply.cost)
-    claims, verdicts = _attach(response, spans, answer["sentences"], rated=task == "single_pass")
+    value = read_reply(task, reply)
+    if isinstance(value, Failure):
+        return Claims(spans, error=value, cost=reply.cost)
+    claims, verdicts = _attach(response, spans, value["sentences"], rated=task == "single_pass")
     return Claims(spans, claims, verdicts, cost=reply.cost)
-
-
-def _bounded(failure: Failure) -> Failure:
-    if len(failure.raw) <= RAW:
-        return failure
-    return replace(failure, raw=f"{failure.raw[:RAW]}… ({len(failure.raw)} characters)")
 
 
 def _attach(
@@ -110,15 +100,11 @@ def _attach(
             number = len(claims) + len(drafts)
             drafts.append(Claim(number, item["text"] if rated else item))
             if rated:
-                verdicts.append(_verdict(number, item))
+                label, rating = item["label"], item["informativeness"]
+                target = f"claim:{number}"
+                verdicts.append(Verdict(target, "fact", label, None, rating, by="judge"))
         claims += _placed(text, spans, parts, stating, drafts)
     return tuple(claims), tuple(verdicts)
-
-
-def _verdict(claim: int, item: JsonMapping) -> Verdict:
-    return Verdict(
-        f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge"
-    )
 
 
 def _covered(

@@ -5,15 +5,26 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from workbench.judge.endpoint import TOKENS
-from workbench.verdicts.llm_judge import LLMJudge, llm_judge
+from workbench.verdicts.llm_judge import llm_judge
 
 Command = Callable[..., int]
+JudgeURL = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help=(
+            "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
+            " for api.openai.com, OPENAI_API_KEY."
+        ),
+    ),
+]
 JudgeModel = Annotated[
     str | None, typer.Option("--judge-model", metavar="NAME", help="The endpoint's model.")
 ]
@@ -53,24 +64,15 @@ JudgeTokens = Annotated[
 ]
 
 
-def _judge(
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help=(
-                "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY"
-                " or, for api.openai.com, OPENAI_API_KEY."
-            ),
-        ),
-    ] = None,
-    judge_model: JudgeModel = None,
-    store: StoreName = None,
-    judge_cache: JudgeCache = None,
-    judge_option: JudgeOption = None,
-    judge_tokens: JudgeTokens = None,
-) -> LLMJudge | None:
-    return llm_judge(judge, judge_model, store, judge_cache, judge_option, judge_tokens)
+# in the order of the arguments of `llm_judge`
+OPTIONS: dict[str, Any] = {
+    "judge": JudgeURL,
+    "judge_model": JudgeModel,
+    "store": StoreName,
+    "judge_cache": JudgeCache,
+    "judge_option": JudgeOption,
+    "judge_tokens": JudgeTokens,
+}
 
 
 def judge_options(store: bool = True) -> Callable[[Command], Command]:
@@ -79,19 +81,21 @@ def judge_options(store: bool = True) -> Callable[[Command], Command]:
     Args:
         store: with `--store`, for commands whose questions may have no passages.
     """
-    options = dict(inspect.signature(_judge, eval_str=True).parameters)
-    if not store:
-        del options["store"]
+    names = [name for name in OPTIONS if store or name != "store"]
+    options = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=OPTIONS[name])
+        for name in names
+    ]
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def run(**values: Any) -> int:
-            given = {name: values.pop(name) for name in options}
-            return command(judge=_judge(**given), **values)
+            given = [values.pop(name) if name in names else None for name in OPTIONS]
+            return command(judge=llm_judge(*given), **values)
 
-        parameters: list[inspect.Parameter] = []
+        parameters: list[Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
-            parameters += options.values() if parameter.name == "judge" else [parameter]
+            parameters += options if parameter.name == "judge" else [parameter]
         # typer reads the options from the signature
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run

@@ -135,10 +135,10 @@ def _header(scope: Scope, name: bytes) -> list[str]:
 
 async def _refuse(send: Send, status: int, words: str) -> None:
     body = f"{words}\n".encode()
-    headers = {
-        b"content-type": b"text/plain; charset=utf-8",
-        b"content-length": b"%d" % len(body),
-        b"connection": b"close",
-    }
-    await send({"type": "http.response.start", "status": status, "headers": list(headers.items())})
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

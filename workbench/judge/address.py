@@ -6,11 +6,11 @@ A secret is sent only over https or to this machine. It is never part of a messa
 from __future__ import annotations
 
 import base64
+import html
 import ipaddress
 import os
 import re
 from dataclasses import dataclass, field
-from functools import cache
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from workbench.types import WorkbenchError
@@ -19,6 +19,7 @@ KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endp
 HOSTS = {"OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")}
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
 _SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
+_UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
 
 
 @dataclass(frozen=True)
@@ -34,39 +35,15 @@ class Address:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def scrub(self, text: str) -> str:
-        """Mask the secrets that a server repeats, also in escapes and in base64."""
-        secrets = tuple(secret for secret in self.secrets if len(secret) >= SHORTEST)
-        if not secrets:
-            return text
-        forms, pattern = _spellings(secrets)
-        # the pattern is slow, and almost no reply contains an escape or a secret
-        lower = text.lower()
-        found = any(form in lower for form in ("\\", "%", "&#", *forms))
-        return pattern.sub("[secret]", text) if found else text
-
-
-@cache
-def _spellings(secrets: tuple[str, ...]) -> tuple[list[str], re.Pattern[str]]:
-    """Return the secrets as they are and in base64, in lower case, and a pattern of their spellings
-    with JSON, percent or HTML escapes.
-    """
-
-    def in_base64(secret: bytes, before: int) -> str:
-        """Encode the secret after `before` other characters, without what depends on those."""
-        code = base64.b64encode(b" " * before + secret).decode()
-        return code[-(-before * 4 // 3) : (before + len(secret)) * 4 // 3]
-
-    def spelling(character: str) -> str:
-        code, plain = ord(character), re.escape(character)
-        units = re.findall("....", character.encode("utf-16-be", "surrogatepass").hex())
-        in_json = "".join(rf"\\{{1,4}}u{unit}" for unit in units)
-        octets = character.encode("utf-8", "surrogatepass")
-        in_url = "".join(f"%(?:25)*{octet:02x}" for octet in octets)
-        return rf"(?:\\{{0,4}}{plain}|{in_json}|{in_url}|&#(?:0*{code}|x0*{code:x});)"
-
-    forms = [*secrets, *(in_base64(s.encode(), before) for s in secrets for before in range(3))]
-    pattern = "|".join("".join(map(spelling, form)) for form in forms)
-    return [form.lower() for form in forms], re.compile(pattern, re.I)
+        """Mask the secrets in a server's text; withhold a text with one in escapes."""
+        for secret in self.secrets:
+            text = text.replace(secret, "[secret]")
+        plain = text
+        for _ in range(3):  # JSON in JSON, a quoted address in an address
+            escaped = _UNICODE.sub(lambda match: chr(int(match[1], 16)), plain)
+            plain = html.unescape(unquote(escaped.replace("\\", "")))
+        repeated = any(secret.lower() in plain.lower() for secret in self.secrets)
+        return "[secret]" if repeated else text
 
 
 def address(url: str, key: str | None = None) -> Address:
@@ -111,7 +88,8 @@ def address(url: str, key: str | None = None) -> Address:
         )
     path = (parts.path.rstrip("/") or "/v1").removesuffix("/chat/completions")
     shown = f"{parts.scheme}://{host.lower()}{path}/chat/completions"
-    return Address(f"{shown}?{parts.query}" if parts.query else shown, shown, headers, (*secrets,))
+    url = f"{shown}?{parts.query}" if parts.query else shown
+    return Address(url, shown, headers, tuple(s for s in secrets if len(s) >= SHORTEST))
 
 
 def redacted(url: str) -> str:

@@ -7,11 +7,11 @@ import json
 import random
 import time
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from workbench.judge.address import Address, address
 from workbench.judge.batch import Arrived, BatchJudge, Totals, call_failure
@@ -28,11 +28,6 @@ TOKENS = 2048  # of a reply
 EARLY = 2  # retries until a server has responded once: before, it is probably not running
 JITTER = random.Random()  # not the global generator, which training seeds
 STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
-# kinds of failure that the server may cause and not the prompt
-SERVER_KINDS = (
-    *("timeout", "connection", "server", "rate_limit", "auth", "not_found", "quota"),
-    *("broken", "empty", "truncated"),
-)
 FIXED = ("messages", "model", "stream", "n")  # fields of a request that options may not change
 
 
@@ -59,11 +54,10 @@ class Limits:
     longest_wait: float = 60.0
 
     def __post_init__(self) -> None:
-        for name, least in (("concurrency", 1), ("retries", 0), ("reasks", 0)):
-            if (value := getattr(self, name)) < least:
-                raise WorkbenchError(f"{name} must be at least {least} (got {value})")
-        if self.timeout <= 0:
-            raise WorkbenchError(f"timeout must be above 0 seconds (got {self.timeout})")
+        if self.concurrency < 1 or self.timeout <= 0:
+            raise WorkbenchError(
+                f"concurrency and timeout must be above 0 (got {self.concurrency}, {self.timeout})"
+            )
 
 
 def endpoint(
@@ -169,7 +163,6 @@ class _Client:
 
     Attributes:
         reached: the server has responded at least once.
-        missing: the server did not accept connections when the last batch was given up.
     """
 
     address: Address
@@ -178,13 +171,10 @@ class _Client:
     limits: Limits
     form: Form
     reached: bool = False
-    missing: bool = False
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
         """Send prompts and call `arrived` for each reply."""
-        # may raise a WorkbenchError, so before the first request
-        prepared = [in_form(prompt, self.form) for prompt in prompts]
-        run_in_thread(lambda: _Batch(self, prompts, prepared, arrived).run())
+        run_in_thread(_Batch(self, prompts, arrived).run)
 
     def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
         """Change the requests if the model refuses a parameter of `sent`; return whether it does.
@@ -207,22 +197,20 @@ class _Client:
             return False
         return True
 
-    def allowed(self, answer: Answer, retried: int, reasked: int) -> bool:
-        """Return whether a prompt may be sent again after this answer."""
-        if answer.again == "reask":
-            return reasked < self.limits.reasks
-        limit = self.limits.retries
-        if answer.absent and not self.reached:
-            limit = 0 if self.missing else min(EARLY, limit)
-        return answer.again == "retry" and retried < limit
+    def pause(self, answer: Answer, tries: Mapping[str | None, int]) -> float | None:
+        """Return the seconds before a prompt is sent again; None if it is not.
 
-    def pause(self, answer: Answer, retried: int) -> float:
-        """Return the seconds before a retry: Retry-After, or exponential backoff with jitter."""
+        They are those of Retry-After, or exponential backoff with jitter.
+        """
+        limits, tried = self.limits, tries[answer.again]
+        most = {"retry": limits.retries, "reask": limits.reasks}.get(answer.again or "", 0)
+        if tried >= (min(EARLY, most) if answer.absent and not self.reached else most):
+            return None
         jitter = JITTER.random()  # spreads the retries of concurrent requests
-        wait = self.limits.backoff * 2**retried * (0.5 + jitter / 2)
+        wait = limits.backoff * 2**tried * (0.5 + jitter / 2)
         if answer.wait is not None:
             wait = answer.wait * (1 + 0.1 * jitter)
-        return 0.0 if answer.again == "reask" else min(wait, self.limits.longest_wait)
+        return 0.0 if answer.again == "reask" else min(wait, limits.longest_wait)
 
 
 @dataclass
@@ -237,7 +225,6 @@ class _Batch:
 
     client: _Client
     prompts: Sequence[Prompt]
-    prepared: Sequence[Prompt]
     arrived: Arrived
     answered: bool = False
     strikes: int = 0
@@ -252,7 +239,8 @@ class _Batch:
 
         async def work() -> None:
             for index in waiting:
-                self.arrived(index, await self._ask(index))
+                stop = self.arrived(index, await self._ask(index))
+                self.given_up = self.given_up or stop
 
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=limits.concurrency),
@@ -265,12 +253,10 @@ class _Batch:
 
     async def _ask(self, index: int) -> Reply:
         """Send one prompt until it has a reply or no retry is left."""
-        client, cost, retried, reasked = self.client, Cost(), 0, 0
-        while True:
-            # checked before each attempt, because other requests may have failed meanwhile
-            if failure := self.given_up or self._unstored():
-                return Reply(None, failure, cost)
-            client.totals.add(calls=1, retries=cost.calls > 0)
+        client, cost, tries = self.client, Cost(), Counter[str | None]()
+        # checked before each attempt, because other requests may have failed meanwhile
+        while not self.given_up:
+            client.totals.add(calls=1)
             sent = client.body
             answer = await self._send(index, sent)
             cost += answer.cost
@@ -278,30 +264,22 @@ class _Batch:
                 return Reply(answer.text, cost=cost)
             if client.adapt(sent, answer.failure):
                 continue
-            if not client.allowed(answer, retried, reasked):
+            wait = client.pause(answer, tries)
+            if wait is None:
                 self._strike(answer, answer.failure)
                 return Reply(None, answer.failure, cost)
-            again = answer.again == "reask"
-            await asyncio.sleep(client.pause(answer, retried))
-            reasked, retried = reasked + again, retried + (not again)
-
-    def _unstored(self) -> Failure | None:
-        """Return the reason to stop sending after a reply could not be stored."""
-        if file := self.client.totals.unstored:
-            return call_failure(
-                "cache",
-                f"not sent, because its reply could not be stored in '{file}': free some space, or"
-                " name another file",
-            )
-        return None
+            tries[answer.again] += 1
+            await asyncio.sleep(wait)
+        return Reply(None, self.given_up, cost)
 
     async def _send(self, index: int, fields: JsonMapping) -> Answer:
         """Send one request, count it, and parse its reply."""
         import aiohttp
 
-        client, prompt, server = self.client, self.prepared[index], self.client.address
-        body = {**fields, "messages": [{"role": "user", "content": prompt.text}]}
-        headers = {"Content-Type": "application/json", "X-Workbench-Task": quote(prompt.task)}
+        client, prompt, server = self.client, self.prompts[index], self.client.address
+        text = in_form(prompt, client.form).text
+        body = {**fields, "messages": [{"role": "user", "content": text}]}
+        headers = {"Content-Type": "application/json", "X-Workbench-Task": prompt.task}
         start = time.perf_counter()
         try:
             async with self.session.post(
@@ -321,17 +299,16 @@ class _Batch:
         if answer.text is None:
             return replace(answer, cost=cost)
         self.answered, self.strikes = True, 0
-        text = checked_reply(self.prompts[index], answer.text, client.form)
+        text = checked_reply(prompt, answer.text, client.form)
         if isinstance(text, Failure):
             return replace(answer, text=None, failure=text, again="reask", cost=cost)
         return replace(answer, text=text, cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
         """Count a prompt that the server failed; give up the batch if the server is at fault."""
-        if failure.kind not in SERVER_KINDS:
+        if failure.stage == "parse" or failure.kind == "refused":  # because of the prompt
             return
         self.strikes += 1
-        self.client.missing = answer.absent
         # before a reply, one refusal is enough: of the key, the address or the server itself
         never = answer.absent and not self.client.reached
         refused = answer.again is None and failure.kind != "truncated"

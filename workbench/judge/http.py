@@ -4,6 +4,7 @@ retry.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from contextlib import suppress
@@ -58,25 +59,26 @@ class Answer:
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
 
 
+def _failed(kind: str, message: str, raw: str = "", **about: Any) -> Answer:
+    return Answer(failure=call_failure(kind, message, raw), **about)
+
+
 async def read_response(
     response: aiohttp.ClientResponse, prompt: Prompt, sent_to: Address
 ) -> Answer:
     """Read an aiohttp response; secrets that it repeats are masked."""
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > LARGEST:
-            break
-    body, status = b"".join(pieces), response.status
+    try:
+        body, status = await response.content.readexactly(LARGEST), response.status
+    except asyncio.IncompleteReadError as whole:
+        body, status = whole.partial, response.status
     raw = sent_to.scrub(body[:8000].decode("utf-8", "replace"))
     if status >= 300:
         # redirects are not followed, because the other server would get the key
         target = redacted(sent_to.scrub(response.headers.get("Location", "")))
         return _refusal(status, raw, target, retry_after(response.headers.get("Retry-After")))
-    if size > LARGEST:
-        message = f"the body has more than {LARGEST:,} bytes"
-        return Answer(failure=call_failure("broken", message, raw), again="reask")
+    if len(body) == LARGEST:
+        message = f"the body has {LARGEST:,} bytes or more"
+        return _failed("broken", message, raw, again="reask")
     return _read_completion(body, raw, prompt, sent_to)
 
 
@@ -87,11 +89,11 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
     quota = status in (403, 429) and _NO_QUOTA.search(raw)
     if not quota and (status in RETRIED or status >= 500):
         kind = "rate_limit" if status == 429 else "server"
-        return Answer(failure=call_failure(kind, told, raw), again="retry", wait=wait)
+        return _failed(kind, told, raw, again="retry", wait=wait)
     refused = ("refused", "it refuses this request")
     kind, remedy = _QUOTA if quota else _REMEDIES.get(status, refused)
     remedy = f"it is now at {target}: give that address" if target else remedy
-    return Answer(failure=call_failure(kind, f"{told}: {remedy}"[:500], raw))
+    return _failed(kind, f"{told}: {remedy}"[:500], raw)
 
 
 def server_message(body: str) -> str:
@@ -115,7 +117,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
         text, finish = sent_to.scrub(_content(choice["message"])), choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         message = "the body is not a chat completion with a text"
-        return Answer(failure=call_failure("broken", message, raw), again="reask")
+        return _failed("broken", message, raw, again="reask")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
@@ -123,11 +125,9 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text)]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
-        failure = call_failure("truncated", f"the reply was cut off: {MORE_TOKENS}", text)
-        return Answer(failure=failure, cost=cost)
+        return _failed("truncated", f"the reply was cut off: {MORE_TOKENS}", text, cost=cost)
     if not text.strip():
-        failure = call_failure("empty", "the message is empty", raw)
-        return Answer(failure=failure, again="reask", cost=cost)
+        return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
     return Answer(text, cost=cost)
 
 
@@ -171,13 +171,11 @@ def unreachable(server: Address, error: Exception) -> Answer:
             f"no TLS connection to {url} ({reason[:200]}): write http:// if the server has no TLS;"
             " if its certificate is not trusted, name the signer's file in SSL_CERT_FILE"
         )
-        return Answer(failure=call_failure("connection", message))
+        return _failed("connection", message)
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not accept connections", True
     problem = "no connection to" if absent else "lost the connection to"
     message = f"{problem} {url} ({reason})"[:340]
-    failure = call_failure(
-        "connection", f"{message}: is the server running there, and is https:// or http:// right?"
-    )
-    return Answer(failure=failure, again="retry", absent=absent)
+    message += ": is the server running there, and is https:// or http:// right?"
+    return _failed("connection", message, again="retry", absent=absent)

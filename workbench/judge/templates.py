@@ -65,21 +65,11 @@ class Element:
     children: tuple[Element, ...] = ()
 
 
-def render(
-    task: str,
-    *,
-    question: str | None = None,
-    response: str | None = None,
-    responses: Sequence[str] | None = None,
-    passages: Sequence[Passage | str] | None = None,
-    claims: Sequence[str] | None = None,
-    items: Sequence[str] | None = None,
-    answers: Sequence[str] | None = None,
-    outline: str | None = None,
-) -> Prompt:
+def render(task: str, **inputs: Any) -> Prompt:
     """Return the prompt of one task from the template `prompts/<task>.md`.
 
-    `TASKS` lists the arguments of each task. Each text gets its own element: `<question>`,
+    `TASKS` lists the arguments of each task, texts or (the plurals) lists of texts; None leaves one
+    out. Each text gets its own element: `<question>`,
     `<response>` (two for "prefer"), `<materials>` with one `<passage>` each and an optional
     `<title>`, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, so `elements`
     returns exactly what was passed. A text cannot contain a heading or invisible characters.
@@ -88,16 +78,6 @@ def render(
         WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number
             of texts.
     """
-    inputs = {
-        "question": question,
-        "response": response,
-        "responses": responses,
-        "passages": passages,
-        "claims": claims,
-        "items": items,
-        "answers": answers,
-        "outline": outline,
-    }
     texts = {name: value for name, value in inputs.items() if value is not None}
     _check(task, set(texts))
     names = [name.rstrip("?") for name in TASKS[task] if name.rstrip("?") in texts]

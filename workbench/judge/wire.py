@@ -18,6 +18,7 @@ from workbench.types import (
     JsonMapping,
     JsonObject,
     Prompt,
+    Reply,
     WorkbenchError,
 )
 
@@ -108,17 +109,16 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
 
 
 def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
-    """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it.
-
-    For a task that is not in `TASKS`, any text that is not empty is accepted.
-    """
-    if prompt.task not in TASKS:
-        empty = Failure("parse", "empty", f"{prompt.task}: the reply is empty")
-        return text if text.strip() else empty
+    """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it."""
     value = read(prompt.task, text, count(prompt), form)
     if isinstance(value, Failure):
         return value
     return text if form == "json" else json.dumps({_key(prompt.task): value})
+
+
+def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
+    """Return the value of a judge's reply (see `read`), or its failure."""
+    return reply.error or read(task, reply.text or "", count)
 
 
 def in_form(prompt: Prompt, form: Form) -> Prompt:
@@ -127,7 +127,7 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
     Raises:
         WorkbenchError: the task's reply does not fit on a line.
     """
-    if form == "json" or prompt.task not in TASKS:
+    if form == "json":
         return prompt
     key, listed = _key(prompt.task), ""
     value = "a whole number from 1 to 5"
@@ -173,18 +173,17 @@ def _without_thoughts(text: str) -> str:
             return re.sub(r"<\|(?:return|end)\|>$", "", text[final.end() :]).strip()
         raise _Unreadable("extra_text", f"the reply has only thoughts: {MORE_TOKENS}")
     opened = _THOUGHTS.match(text)
-    tags = re.compile(_TAG.format(slash="(/?)", name=opened[1] if opened else _NAME), re.I)
-    if not opened:
-        found = list(tags.finditer(text))
-        # a reply that begins with its object may quote a tag
-        alone = len(found) == 1 and found[0][1] and not text.startswith(("{", "```"))
-        return text[found[0].end() :].strip() if alone else text
-    depth = 0
-    for tag in tags.finditer(text):
+    pattern = _TAG.format(slash="(/?)", name=opened[1] if opened else _NAME)
+    tags = list(re.finditer(pattern, text, re.I))
+    # a reply that begins with its object may quote a tag
+    if not opened and ([bool(tag[1]) for tag in tags] != [True] or text.startswith(("{", "```"))):
+        return text
+    depth = 0 if opened else 1
+    for tag in tags:
         depth += -1 if tag[1] else 1
         if not depth:
             return text[tag.end() :].strip()
-    raise _Unreadable("extra_text", f"the reply has no end of {opened[0]}: {MORE_TOKENS}")
+    raise _Unreadable("extra_text", f"the reply has no end of its thoughts: {MORE_TOKENS}")
 
 
 def _from_json(text: str) -> object:

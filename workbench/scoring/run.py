@@ -230,7 +230,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
         settings |= {"verifier": options.verifier} if options.verifier else {}
         settings |= {"outcomes": "in doubt"} if options.in_doubt else {}
         # without the maximum length, which a repeated command may raise
-        chosen = request_fields(options.judge_option)
+        chosen = sorted(options.judge_option)
         settings |= {"judge_options": chosen} if chosen else {}
         settings["passages"] = None
         if options.passages:
