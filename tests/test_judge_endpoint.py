@@ -114,7 +114,7 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
 
 def test_what_is_sent() -> None:
     with JudgeServer(keep_bodies=True, key="secret") as server:
-        judge = fast(server, key="secret", seed=7, max_new_tokens=99, extra={"top_p": 0.5})
+        judge = fast(server, key="secret", max_new_tokens=99, extra={"top_p": 0.5, "seed": 7})
         prompts = mixed(1)
         judge(prompts)
         expected = {

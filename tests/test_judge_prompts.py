@@ -200,7 +200,7 @@ def test_optional_elements_may_be_left_out() -> None:
     ("task", "given_", "message"),
     [
         ("judge", {}, "no judge task"),
-        ("verify", {"question": "q", "claims": ["c"]}, "needs passages"),
+        ("verify", {"question": "q", "claims": ["c"]}, "takes question, passages"),
         ("extract", {"question": "q", "response": "r", "items": ["i"]}, "not items"),
         ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "takes 1"),
         ("prefer", {"question": "q", "responses": ["r"]}, "takes 2"),

@@ -16,7 +16,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from workbench.types import WorkbenchError
 
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
-HOSTS = {"OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")}
+# the hosts to which OPENAI_API_KEY is sent
+OPENAI = ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
 _SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
 _UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
@@ -123,8 +124,9 @@ def key_of(url: str, variable: str | None = None) -> str | None:
     parts, names = _parts(url), [KEY]
     if parts and "@" in parts.netloc:
         return None
-    if parts and parts.scheme == "https" and parts.port in (None, 443):
-        names += [name for name, hosts in HOSTS.items() if parts.hostname in hosts]
+    https = parts and parts.scheme == "https" and parts.port in (None, 443)
+    if https and parts.hostname in OPENAI:
+        names.append("OPENAI_API_KEY")
     return next((key for name in names if (key := os.environ.get(name))), None)
 
 

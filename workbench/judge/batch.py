@@ -32,10 +32,6 @@ class Totals:
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
 
-    @property
-    def tokens(self) -> int:
-        return self.tokens_in + self.tokens_out
-
     def add(self, **amounts: int) -> None:
         with self.lock:
             for name, amount in amounts.items():
@@ -120,8 +116,8 @@ class BatchJudge:
         def arrived(index: int, reply: Reply) -> Failure | None:
             prompt = unanswered[index]
             key, text = keys.get(prompt), None if reply.error else reply.text
-            if cache and key and text and not cache.put(key, self.name, prompt.task, text):
-                message = f"not sent, because its reply could not be stored in '{cache.file}'"
+            if cache and key and text and (why := cache.put(key, self.name, prompt.task, text)):
+                message = f"not sent, because replies are not stored in '{cache.file}' ({why})"
                 remedy = "free some space, or name another file"
                 self._unstored = call_failure("cache", f"{message}: {remedy}")
             futures[prompt].set_result(reply)

@@ -7,7 +7,6 @@ import json
 import os
 import sqlite3
 import threading
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +33,6 @@ class Cache:
         self._lock = threading.Lock()
         # by process: after a fork, the parent's connection must not be used or closed
         self._opened: dict[int, sqlite3.Connection] = {}
-        self._warned = False
         self.get([])  # raises if the file exists and is not a cache
 
     @staticmethod
@@ -56,24 +54,18 @@ class Cache:
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
 
-    def put(self, key: bytes, model: str, task: str, text: str) -> bool:
-        """Store one reply. The first failure, such as a full disk, is a warning.
-
-        Returns:
-            False if the file cannot store other replies either.
-        """
+    def put(self, key: bytes, model: str, task: str, text: str) -> str | None:
+        """Store one reply; return the reason if the file cannot store it or others."""
         with self._lock:
             try:
                 self._connection().execute(
                     "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (key, model, task, text)
                 )
-            except (WorkbenchError, sqlite3.Error, UnicodeError) as error:
-                if not self._warned:
-                    message = f"replies are not stored in '{self.file}': {error}"
-                    warnings.warn(message, RuntimeWarning, stacklevel=2)
-                self._warned = True
-                return isinstance(error, UnicodeError)  # this text alone cannot be stored
-            return True
+            except (WorkbenchError, sqlite3.Error) as error:
+                return str(error)
+            except UnicodeError:  # this text alone cannot be stored
+                pass
+            return None
 
     def close(self) -> None:
         with self._lock:

@@ -66,7 +66,6 @@ def endpoint(
     *,
     temperature: float = 0.0,
     max_new_tokens: int | None = None,
-    seed: int | None = None,
     extra: JsonMapping | None = None,
     key: str | None = None,
     form: Form = "json",
@@ -122,7 +121,7 @@ def endpoint(
             "an endpoint needs the name of a model: the server's /v1/models lists them"
         )
     extra = extra or {}
-    sampling = {"temperature": temperature, "max_tokens": TOKENS, "seed": seed, **extra}
+    sampling = {"temperature": temperature, "max_tokens": TOKENS, **extra}
     sampling = {name: value for name, value in sampling.items() if value is not None}
     body = {"model": model, **sampling}
     if "max_completion_tokens" in extra:

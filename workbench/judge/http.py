@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -30,6 +29,10 @@ WORDS = 200  # characters of a server's own message that are shown
 # text of a refusal that no retry changes; a limit per minute is called "quota", too
 _NO_QUOTA = re.compile(
     r"insufficient[ _](?:quota|balance|credit|funds)|billing_|credit balance", re.I
+)
+# as in {"error": {"message": "…"}} or {"detail": [{"msg": "…"}]}
+_MESSAGE = re.compile(
+    r'"(?:error|message|detail|msg)"\s*:\s*("(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))+")'
 )
 _QUOTA = ("quota", "add credit there, or name another key (--api-key-env NAME)")
 _REMEDIES = {
@@ -90,23 +93,17 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
     if not quota and (status in RETRIED or status >= 500):
         kind = "rate_limit" if status == 429 else "server"
         return _failed(kind, told, raw, again="retry", wait=wait)
-    refused = ("refused", "it refuses this request")
-    kind, remedy = _QUOTA if quota else _REMEDIES.get(status, refused)
+    kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
+    kind, remedy = _QUOTA if quota else (kind, remedy)
     remedy = f"it is now at {target}: give that address" if target else remedy
     return _failed(kind, f"{told}: {remedy}"[:500], raw)
 
 
 def server_message(body: str) -> str:
     """Return the message in the body of an error, on one line and shortened; "" for a page."""
-    value: Any = body
-    with suppress(ValueError, RecursionError):
-        value = json.loads(body)
-    for name in ("error", "detail", "message", "msg"):  # {"error": {"message": …}} and others
-        value = value[0] if isinstance(value, list) and value else value
-        value = value.get(name) or value if isinstance(value, dict) else value
-    text = value if isinstance(value, str) else json.dumps(value)
-    text = "" if text.lstrip().startswith("<") else one_line(text)
-    return text if len(text) <= WORDS else f"{text[:WORDS]}…"
+    found = _MESSAGE.search(body)
+    text = one_line(json.loads(found[1], strict=False) if found else body)
+    return "" if text.startswith("<") else text[:WORDS] + "…" * (len(text) > WORDS)
 
 
 def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) -> Answer:

@@ -138,11 +138,9 @@ def _check(task: str, names: set[str]) -> None:
         raise WorkbenchError(f"no judge task '{task}': there are {', '.join(TASKS)}")
     allowed = {name.rstrip("?") for name in TASKS[task]}
     needed = {name for name in TASKS[task] if not name.endswith("?")}
-    if missing := sorted(needed - names):
-        raise WorkbenchError(f"a prompt for '{task}' needs {', '.join(missing)}")
-    if extra := sorted(names - allowed):
+    if not needed <= names <= allowed:
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}"
+            f"a prompt for '{task}' takes {', '.join(TASKS[task])}, not {', '.join(sorted(names))}"
         )
 
 

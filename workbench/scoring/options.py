@@ -125,10 +125,6 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
         f"no file '{passages}': name a JSONL or Parquet file of passages with --passages FILE",
     )
     yield (
-        options.engine not in ("local", "ray"),
-        f"no engine '{options.engine}': write local or ray",
-    )
-    yield (
         options.engine != "ray" and (options.actors, options.address) != (None, None),
         "--actors and --address are options of Ray: add --engine ray, or leave them out",
     )

@@ -280,7 +280,7 @@ def progress_bar() -> Iterator[Watch]:
         counts = f"{tally.failed} failed"
         if totals:
             counts += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
-            counts += f" {totals.tokens / 1000:,.0f}k tokens"
+            counts += f" {(totals.tokens_in + totals.tokens_out) / 1000:,.0f}k tokens"
         if not display.tasks:  # not earlier: an error would leave an empty line
             display.add_task("rows", total=total, counts=counts)
             display.start()

@@ -10,7 +10,7 @@ from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, key_of, redacted
 from workbench.judge.endpoint import request_fields
 from workbench.retrieval import open_index
-from workbench.types import Checks, JsonObject, WorkbenchError
+from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
 from workbench.verdicts.checks import judge_checks
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
@@ -31,7 +31,7 @@ class LLMJudge:
         model: name of the model there.
         store: name or folder of the index that finds passages for questions without passages.
         cache: file of replies, by model and prompt but not by address.
-        options: "KEY=VALUE", fields of each request (`request_fields`).
+        options: fields of each request; None removes one.
         tokens: maximum length of a reply.
     """
 
@@ -39,7 +39,7 @@ class LLMJudge:
     model: str
     store: str | None = None
     cache: Path | None = None
-    options: tuple[str, ...] = ()
+    options: JsonMapping = field(default_factory=dict)
     tokens: int | None = None
 
     def identity(self) -> JsonObject:
@@ -49,7 +49,7 @@ class LLMJudge:
             WorkbenchError: the index does not exist or is not finished.
         """
         identity = {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
-        return {**identity, "options": request_fields(self.options)} if self.options else identity
+        return {**identity, "options": self.options} if self.options else identity
 
     @property
     def ask(self) -> BatchJudge:
@@ -58,7 +58,7 @@ class LLMJudge:
             self.url,
             self.model,
             key=key_of(self.url),
-            extra=request_fields(self.options),
+            extra=self.options,
             max_new_tokens=self.tokens,
             cache=self.cache,
             cache_address=ANYWHERE,
@@ -118,8 +118,8 @@ def llm_judge(
         raise WorkbenchError(
             f"--judge {redacted(url)} needs the name of a model there: --judge-model NAME"
         )
-    request_fields(options or ())
-    return LLMJudge(url, model, store, Path(cache) if cache else None, tuple(options or ()), tokens)
+    fields = request_fields(options or ())
+    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens)
 
 
 def _contents(store: str | None) -> JsonObject | None:
