@@ -121,6 +121,8 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
     (tmp_path / "other").mkdir()
     assert identity(store=index(tmp_path / "other", "Ada lives in Oslo."))["judge"] != known
     assert identity(model="n")["judge"] == {**plain["judge"], "model": "n"}
+    assert identity(options={"a": 1})["judge"] == {**plain["judge"], "options": {"a": 1}}
+    assert identity(tokens=9) == plain
     with pytest.raises(WorkbenchError, match="no index in"):
         identity(store=str(tmp_path / "nothing"))
 

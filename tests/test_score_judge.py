@@ -123,27 +123,6 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
     assert stored["p2"]["text"][slice(*best["span"])] == "Fact 2 of part 0 is known."
 
 
-@pytest.mark.slow
-def test_a_long_file_of_passages_is_searched(tmp_path: Path) -> None:
-    rows = [
-        {key: value for key, value in row.items() if key != "passages"}
-        for row in responses(2, thinking=False)
-    ]
-    texts = [{"title": f"T{n}", "text": f"Fact {n} of part 0 is known."} for n in range(600)]
-    with JudgeServer(reply=reply) as server:
-        chosen = options(
-            tmp_path,
-            server,
-            rows,
-            method="rlfh",
-            passages=write(tmp_path / "passages.jsonl", texts),
-        )
-        assert score_file(chosen)["failed"] == 0
-    stored = {row["id"]: row["text"] for row in read(tmp_path / "out" / "passages.jsonl")}
-    first = read(chosen.out)[1]["verdicts"][0]["evidence"][0]
-    assert stored[first["passage"]] == "Fact 1 of part 0 is known."
-
-
 def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
     tmp_path: Path,
 ) -> None:
@@ -219,30 +198,27 @@ def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
             assert cited[0] == f"Fact {number} of part 0 is known.{ending}" and len(set(cited)) == 3
 
 
-def test_options_of_a_judge_and_its_failures_on_the_command_line(tmp_path: Path, cli: Any) -> None:
-    def refuse(task: str, found: Any) -> web.Response:
-        return web.json_response({"error": {"message": "no\x1b[2J\x9b such effort"}}, status=400)
-
+@pytest.mark.parametrize("names", [("--model", "--cache"), ("--judge-model", "--judge-cache")])
+def test_options_of_a_judge_and_its_failures_on_the_command_line(
+    tmp_path: Path, cli: Any, names: tuple[str, str]
+) -> None:
+    text = '{"error": "no\\u001b[2J\\u009b such effort"}'
     rows = [{**row, "id": f"user/{n}"} for n, row in enumerate(responses(2))]
     files = ("--in", write(tmp_path / "in.jsonl", rows), "--out", tmp_path / "o" / "f.jsonl")
-    command = ("score", *files, "--method", "truthrl", "--max-failed", "1", "--judge")
-    options = ("--judge-option", "reasoning_effort=low", "--judge-option", 'stop=["x"]')
-    chosen = ("--judge-option", "temperature=null", "--judge-tokens", "77")
-    with JudgeServer(reply=refuse, keep_bodies=True) as server:
-        for names in (("--model", "--cache"), ("--judge-model", "--judge-cache")):
-            given = (names[0], "m", names[1], tmp_path / "c.sqlite")
-            code, out, err = cli(*command, server.url, *given, *options, *chosen)
-            assert code == 3 and "row 'user/0': the server answered 400 (no [2J such effort)" in err
-            assert "\x1b" not in out + err and "\x9b" not in out + err
-        expected = {"reasoning_effort": "low", "stop": ["x"], "max_tokens": 77, "model": "m"}
-        assert [{**body, "messages": 0} for body in server.bodies] == [
-            expected | {"messages": 0}
-        ] * server.requests
+    fields = ("reasoning_effort=low", 'stop=["x"]', "temperature=null")
+    options = [part for field in fields for part in ("--judge-option", field)]
+    with JudgeServer(lambda *_: web.Response(status=400, text=text), keep_bodies=True) as server:
+        given = ("--judge", server.url, names[0], "m", names[1], tmp_path / "c", *options)
+        code, out, err = cli("score", *files, *given, "--judge-tokens", "77")
+        sent = {name: value for name, value in server.bodies[0].items() if name != "messages"}
+    assert sent == {"reasoning_effort": "low", "stop": ["x"], "max_tokens": 77, "model": "m"}
+    assert code == 4 and "row 'user/0': the server answered 400 (no [2J such effort)" in err
+    assert not set("\x1b\x9b") & set(out + err)
 
 
 def test_a_judge_without_contents_ends_a_scoring_after_few_calls(tmp_path: Path) -> None:
-    empty = {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}
-    with JudgeServer(reply=lambda *_: web.json_response(empty)) as server:
+    empty = '{"choices": [{"message": {"content": null}}]}'
+    with JudgeServer(reply=lambda *_: web.Response(text=empty)) as server:
         summary = score_file(options(tmp_path, server, responses(300), method="rlfh"))
         assert summary["status"] == "too_many_failures" and server.requests <= 2 * 64
 
