@@ -18,7 +18,6 @@ from workbench.types import (
     Failure,
     JsonMapping,
     Judge,
-    Prompt,
     Reply,
     Response,
     Verdict,
@@ -56,7 +55,10 @@ def _extractor(judge: Judge, task: str) -> Extract:
             for n, response in enumerate(responses)
             if any(makes_claims(response.text[a:b]) for a, b in spans[n])
         ]
-        prompts = [_prompt(task, responses[n]) for n in indices]
+        prompts = []
+        for question, text in ((responses[n].question, responses[n].text) for n in indices):
+            passages = (question.passages or None) if task == "single_pass" else None
+            prompts.append(render(task, question=question.text, response=text, passages=passages))
         replies = judge(prompts) if prompts else []
         assert len(replies) == len(prompts), (len(replies), len(prompts))
         extractions = [Claims(span) for span in spans]
@@ -65,13 +67,6 @@ def _extractor(judge: Judge, task: str) -> Extract:
         return extractions
 
     return extract
-
-
-def _prompt(task: str, response: Response) -> Prompt:
-    passages = response.question.passages if task == "single_pass" else ()
-    return render(
-        task, question=response.question.text, response=response.text, passages=passages or None
-    )
 
 
 def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:

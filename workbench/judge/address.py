@@ -32,8 +32,8 @@ class Address:
 
     url: str = field(repr=False)
     shown: str
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    headers: dict[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
 
     def scrub(self, text: str) -> str:
         """Mask the secrets in a server's text; withhold a text with one in escapes."""

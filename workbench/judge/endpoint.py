@@ -8,7 +8,8 @@ import random
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from workbench.judge.batch import Arrived, BatchJudge, Totals, call_failure
 from workbench.judge.cache import Cache
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, checked_reply, in_form
-from workbench.judge.workers import run_in_thread, run_workers
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Reply, WorkbenchError
 
 if TYPE_CHECKING:
@@ -29,35 +29,6 @@ EARLY = 2  # retries until a server has responded once: before, it is probably n
 JITTER = random.Random()  # not the global generator, which training seeds
 STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
 FIXED = ("messages", "model", "stream", "n")  # fields of a request that options may not change
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How hard a server is tried.
-
-    Attributes:
-        concurrency: requests in flight, including those that wait for a retry.
-        timeout: seconds for one request.
-        retries: how often a prompt is sent again after status 408, 409, 429 or 5xx, a timeout or a
-            lost connection. At most 2 until the server has responded once.
-        reasks: how often a prompt is sent again after an unreadable or empty reply.
-        backoff: seconds before the first retry; doubled for each further one, with jitter. A
-            Retry-After header replaces it.
-        longest_wait: maximum seconds before a retry.
-    """
-
-    concurrency: int = 64
-    timeout: float = 60.0
-    retries: int = 5
-    reasks: int = 1
-    backoff: float = 0.5
-    longest_wait: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.concurrency < 1 or self.timeout <= 0:
-            raise WorkbenchError(
-                f"concurrency and timeout must be above 0 (got {self.concurrency}, {self.timeout})"
-            )
 
 
 def endpoint(
@@ -93,7 +64,16 @@ def endpoint(
             part of it: a finished reply does not depend on it.
         cache_address: replaces the server's address in the cache's keys, for a server that may
             move.
-        limits: the fields of `Limits`.
+        limits: how hard the server is tried.
+
+            * `concurrency` (64): requests in flight, including those that wait for a retry
+            * `timeout` (60): seconds for one request
+            * `retries` (5): how often a prompt is sent again after status 408, 409, 429 or 5xx, a
+              timeout or a lost connection; at most 2 until the server has responded once
+            * `reasks` (1): how often a prompt is sent again after an unreadable or empty reply
+            * `backoff` (0.5): seconds before the first retry, doubled for each further one, with
+              jitter; a Retry-After header replaces it
+            * `longest_wait` (60): maximum seconds before a retry
 
     A failure of stage "parse" is an unreadable reply. A failure of stage "judge" has one of these
     kinds:
@@ -129,7 +109,7 @@ def endpoint(
     elif max_new_tokens is not None:
         body["max_tokens"] = max_new_tokens
     totals, server = Totals(), address(url, key)
-    client = _Client(server, body, totals, Limits(**limits), form)
+    client = _Client(server, body, totals, form, **limits)
     sampling |= {"form": form, "endpoint": cache_address or server.url}
     return BatchJudge(model, client.send, sampling, totals, Cache(cache) if cache else None)
 
@@ -167,13 +147,24 @@ class _Client:
     address: Address
     body: JsonMapping
     totals: Totals
-    limits: Limits
     form: Form
+    concurrency: int = 64
+    timeout: float = 60.0
+    retries: int = 5
+    reasks: int = 1
+    backoff: float = 0.5
+    longest_wait: float = 60.0
     reached: bool = False
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.timeout <= 0:
+            raise WorkbenchError(
+                f"concurrency and timeout must be above 0 (got {self.concurrency}, {self.timeout})"
+            )
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
         """Send prompts and call `arrived` for each reply."""
-        run_in_thread(_Batch(self, prompts, arrived).run)
+        _run_in_thread(_Batch(self, prompts, arrived).run())
 
     def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
         """Change the requests if the model refuses a parameter of `sent`; return whether it does.
@@ -201,15 +192,15 @@ class _Client:
 
         They are those of Retry-After, or exponential backoff with jitter.
         """
-        limits, tried = self.limits, tries[answer.again]
-        most = {"retry": limits.retries, "reask": limits.reasks}.get(answer.again or "", 0)
+        tried = tries[answer.again]
+        most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)
         if tried >= (min(EARLY, most) if answer.absent and not self.reached else most):
             return None
         jitter = JITTER.random()  # spreads the retries of concurrent requests
-        wait = limits.backoff * 2**tried * (0.5 + jitter / 2)
+        wait = self.backoff * 2**tried * (0.5 + jitter / 2)
         if answer.wait is not None:
             wait = answer.wait * (1 + 0.1 * jitter)
-        return 0.0 if answer.again == "reask" else min(wait, limits.longest_wait)
+        return 0.0 if answer.again == "reask" else min(wait, self.longest_wait)
 
 
 @dataclass
@@ -233,22 +224,26 @@ class _Batch:
     async def run(self) -> None:
         import aiohttp
 
-        client, limits = self.client, self.client.limits
-        waiting = iter(range(len(self.prompts)))
+        client, waiting = self.client, iter(range(len(self.prompts)))
 
         async def work() -> None:
             for index in waiting:
                 stop = self.arrived(index, await self._ask(index))
                 self.given_up = self.given_up or stop
 
-        async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=limits.concurrency),
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=client.concurrency),
             timeout=aiohttp.ClientTimeout(
-                total=limits.timeout, sock_connect=min(limits.timeout, CONNECTING)
+                total=client.timeout, sock_connect=min(client.timeout, CONNECTING)
             ),
             headers=client.address.headers,
-        ) as self.session:
-            await run_workers(work, min(limits.concurrency, len(self.prompts)))
+        )
+        try:
+            async with session as self.session, asyncio.TaskGroup() as group:
+                for _ in range(min(client.concurrency, len(self.prompts))):
+                    group.create_task(work())
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def _ask(self, index: int) -> Reply:
         """Send one prompt until it has a reply or no retry is left."""
@@ -289,7 +284,7 @@ class _Batch:
         except aiohttp.ClientError as error:
             answer = unreachable(server, error)
         except TimeoutError:
-            failure = call_failure("timeout", f"no reply within {client.limits.timeout:g} s")
+            failure = call_failure("timeout", f"no reply within {client.timeout:g} s")
             answer = Answer(failure=failure, again="retry")
         except (OSError, ValueError) as error:
             answer = unreachable(server, error)
@@ -314,6 +309,25 @@ class _Batch:
         final = failure.kind == "quota" or ((refused or never) and not self.answered)
         # after a reply, one short outage may fail all requests in flight; a long reply may be cut
         patient = self.answered or failure.kind == "truncated"
-        if final or self.strikes >= STRIKES + patient * self.client.limits.concurrency:
+        if final or self.strikes >= STRIKES + patient * self.client.concurrency:
             message = f"not sent, because the server failed repeatedly ({failure.message})"
             self.given_up = replace(failure, message=message, raw="")
+
+
+def _run_in_thread(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end in a thread of its own: the caller may be in an event loop.
+
+    An interrupt of the caller cancels the coroutine and waits until its connections are closed.
+    """
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(main)
+    try:
+        with ThreadPoolExecutor(1, "workbench-judge") as pool:
+            running = pool.submit(loop.run_until_complete, task)
+            try:
+                running.result()
+            except BaseException:
+                loop.call_soon_threadsafe(task.cancel)
+                raise
+    finally:
+        loop.close()
