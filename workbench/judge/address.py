@@ -122,10 +122,9 @@ def key_of(url: str, variable: str | None = None) -> str | None:
             " key)"
         )
     parts, names = _parts(url), [KEY]
-    if parts and "@" in parts.netloc:
+    if not parts or "@" in parts.netloc:
         return None
-    https = parts and parts.scheme == "https" and parts.port in (None, 443)
-    if https and parts.hostname in OPENAI:
+    if parts.scheme == "https" and parts.port in (None, 443) and parts.hostname in OPENAI:
         names.append("OPENAI_API_KEY")
     return next((key for name in names if (key := os.environ.get(name))), None)
 

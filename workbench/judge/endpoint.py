@@ -271,8 +271,8 @@ class _Batch:
         import aiohttp
 
         client, prompt, server = self.client, self.prompts[index], self.client.address
-        text = in_form(prompt, client.form).text
-        body = {**fields, "messages": [{"role": "user", "content": text}]}
+        message = {"role": "user", "content": in_form(prompt, client.form).text}
+        body = {**fields, "messages": [message]}
         headers = {"Content-Type": "application/json", "X-Workbench-Task": prompt.task}
         start = time.perf_counter()
         try:

@@ -119,13 +119,6 @@ def count(prompt: Prompt) -> int | None:
     return prompt.text.count(tag) if tag else None
 
 
-def with_reply(prompt: Prompt, instruction: str) -> Prompt:
-    """Return the prompt with another description of the reply."""
-    # the last heading: the data before it cannot contain one, because headings are escaped
-    head, heading, _ = prompt.text.rpartition(REPLY)
-    return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
-
-
 def fingerprint() -> str:
     """Return a digest of all templates, which are part of a judge's identity."""
     return hashlib.sha256(

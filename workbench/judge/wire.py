@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Literal, NoReturn, TypeVar
 
-from workbench.judge.templates import TASKS, count, with_reply
+from workbench.judge.templates import REPLY, TASKS, count
 from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
 from workbench.types import (
     CLAIM_LABELS,
@@ -135,10 +135,12 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
         value = f"one of {', '.join(LABELS[prompt.task])}"
     if key != "label":
         listed = f" for each of them in their order, {count(prompt)} in all, with commas between"
-    return with_reply(
-        prompt,
-        f"One line and nothing else: the word {key.upper()}, a colon, and {value}{listed}:\n\n"
-        f"{key.upper()}: …{', …' if listed else ''}",
+    # the last heading: the data before it cannot contain one, because headings are escaped
+    head = prompt.text.rpartition(REPLY)[0]
+    return Prompt(
+        prompt.task,
+        f"{head}{REPLY}\nOne line and nothing else: the word {key.upper()}, a colon, and"
+        f" {value}{listed}:\n\n{key.upper()}: …{', …' if listed else ''}\n",
     )
 
 

@@ -63,25 +63,11 @@ def score(
         WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
             the method. A judge that fails is a failure on its row, not an error.
     """
-    has_server = isinstance(judge, str) and judge not in ("local", "world")
-    of_server = {
-        "judge_model": judge_model,
-        "store": store,
-        "judge_option": judge_option,
-        "judge_tokens": judge_tokens,
-    }
-    if not has_server and (given := [name for name, value in of_server.items() if value]):
-        raise WorkbenchError(f"{given[0]} needs a judge at a URL: set judge, or leave it out")
     if about and not isinstance(response, str):
         raise WorkbenchError(f"{next(iter(about))} belongs to the Response's question: set it")
-    if isinstance(judge, Checks):
-        checks = judge
-    elif judge in ("local", "world"):
-        checks = _checks(judge)
-    else:
-        server = llm_judge(judge, judge_model, store, None, judge_option, judge_tokens)
-        assert server is not None
-        checks = server.checks()
+    url = judge if isinstance(judge, str) and judge not in ("local", "world") else None
+    server = llm_judge(url, judge_model, store, None, judge_option, judge_tokens)
+    checks = server.checks() if server else judge if isinstance(judge, Checks) else _checks(judge)
     responses = _responses(response, question, about)
     if checks.recognise:
         recognise = checks.recognise

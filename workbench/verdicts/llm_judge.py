@@ -83,7 +83,7 @@ class LLMJudge:
         Raises:
             WorkbenchError: there is no server, it refuses, or its reply is unreadable.
         """
-        [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])  # type: ignore[arg-type]
+        [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])
         if reply.error:
             raise WorkbenchError(
                 f"the judge {self.model} at {redacted(self.url)} gives no verdict"
