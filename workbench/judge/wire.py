@@ -267,13 +267,19 @@ def _planned(value: JsonMapping) -> JsonObject:
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
-    planned = tuple(Point(point["text"], point["passage"]) for point in points)
-    _check_formed(Outline(value["structure"], planned, "…"))  # the answer follows later
-    return {**value, "points": points}
+    value = {**value, "points": points}
+    _check_formed(planned_outline(value))
+    return value
+
+
+def planned_outline(value: JsonMapping) -> Outline:
+    """Return the outline of a reply; its answer is a placeholder."""
+    points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
+    return Outline(value["structure"], points, "…")
 
 
 def _answer(value: object, task: str, passages: int | None) -> str:
-    text = _text(value, task, passages).strip()
+    text = _text(value).strip()
     _check_formed(Outline(STRUCTURES[0], (Point("…"),), text))
     for number in citations(text):
         _passage(number, task, passages)
@@ -299,7 +305,7 @@ def _passage(value: object, task: str, passages: int | None) -> int:
     return number
 
 
-def _label(value: object, task: str, _: int | None) -> str:
+def _label(value: object, task: str, *_: Any) -> str:
     text = _typed(value, str, "a label, which is a string,")
     if (label := text.lower()) not in LABELS[task]:
         raise _Unreadable(
@@ -308,7 +314,7 @@ def _label(value: object, task: str, _: int | None) -> str:
     return label
 
 
-def _rating(value: object, task: str, _: int | None) -> int:
+def _rating(value: object, *_: Any) -> int:
     rating = _typed(value, int, "a rating, which is a whole number,")
     if rating not in RATINGS:
         raise _Unreadable(
@@ -317,7 +323,7 @@ def _rating(value: object, task: str, _: int | None) -> int:
     return rating
 
 
-def _text(value: object, task: str, _: int | None) -> str:
+def _text(value: object, *_: Any) -> str:
     text = _typed(value, str, "a text")
     if _SURROGATE.search(text):
         raise _Unreadable("characters", "a text has half a surrogate pair, which is not valid")
