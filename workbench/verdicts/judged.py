@@ -38,7 +38,9 @@ from workbench.verdicts.outcome import by_rule, committed_answer, without_compar
 K = TypeVar("K")
 
 
-def facts(judge: Judge, search: Search | None = None, k: int = 5) -> Verify:
+def facts(
+    judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
+) -> Verify:
     """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
 
     Each claim is verified against its passages in its own call. One more call per response rates
@@ -76,7 +78,7 @@ def facts(judge: Judge, search: Search | None = None, k: int = 5) -> Verify:
                     prompts[number, claim.id] = render(
                         "verify", question=question, claims=[claim.text], passages=own
                     )
-            if texts:
+            if informativeness and texts:
                 prompts[number, None] = render(
                     "inform", question=question, response=response.text, claims=texts
                 )
@@ -101,7 +103,7 @@ def facts(judge: Judge, search: Search | None = None, k: int = 5) -> Verify:
         def checked(number: int) -> Checked:
             claims = rows[number]
             verdicts = [fact(number, claim) for claim in claims]
-            if claims:
+            if informativeness and claims:
                 ratings = read_reply("inform", replies[number, None], len(claims))
                 # a failed rating has its own verdict, so that the labels stay usable
                 if isinstance(ratings, Failure):
