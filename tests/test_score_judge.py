@@ -275,3 +275,9 @@ def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
     assert (
         second["rewards"]["rlfh"]["value"] is None and third["rewards"]["rlfh"]["value"] is not None
     )
+
+
+def test_no_control_character_of_an_error_reaches_the_terminal(cli: Any) -> None:
+    for name in ("\x1b[2J", "\x9b2J", "\u202e"):
+        code, out, err = cli("evaluate", f"no-such-{name}-model", "--split", "test")
+        assert code == 2 and "no-such-" in err and name[0] not in out + err
