@@ -220,7 +220,7 @@ def test_a_judge_without_contents_ends_a_scoring_after_few_calls(tmp_path: Path)
     empty = '{"choices": [{"message": {"content": null}}]}'
     with JudgeServer(reply=lambda *_: web.Response(text=empty)) as server:
         summary = score_file(options(tmp_path, server, responses(300), method="rlfh"))
-        assert summary["status"] == "too_many_failures" and server.requests <= 2 * 64
+        assert summary["status"] == "too_many_failures" and server.requests <= 150
 
 
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:

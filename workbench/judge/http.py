@@ -88,15 +88,15 @@ async def read_response(
 def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
     """Return the outcome for an error status, with the server's own message."""
     words = server_message(raw)
-    told = f"the server answered {status}{words and f' ({words})'}"
+    problem = f"the server answered {status}{words and f' ({words})'}"
     quota = status in (403, 429) and _NO_QUOTA.search(raw)
     if not quota and (status in RETRIED or status >= 500):
         kind = "rate_limit" if status == 429 else "server"
-        return _failed(kind, told, raw, again="retry", wait=wait)
+        return _failed(kind, problem, raw, again="retry", wait=wait)
     kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
     kind, remedy = _QUOTA if quota else (kind, remedy)
     remedy = f"it is now at {target}: give that address" if target else remedy
-    return _failed(kind, f"{told}: {remedy}"[:500], raw)
+    return _failed(kind, f"{problem}: {remedy}"[:500], raw)
 
 
 def server_message(body: str) -> str:
