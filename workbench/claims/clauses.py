@@ -19,6 +19,7 @@ from workbench.claims.guard import breaks, has_verb, undivided
 from workbench.claims.leads import is_world
 from workbench.claims.places import LAND, WHOLE_LAND, places_of
 from workbench.claims.reader import Reader
+from workbench.text.markup import plain
 
 
 def clauses(sentence: str) -> list[str]:
@@ -44,8 +45,12 @@ def clauses(sentence: str) -> list[str]:
 
 
 def _clean(sentence: str) -> str:
-    """Remove citations, markup and punctuation around a sentence, and unify its commas."""
-    text = re.sub(r"\[\d+\]|[*_`#]+", "", sentence)
+    """Remove markup and punctuation around a sentence, and unify its commas and emphasis."""
+    text = re.sub(
+        r"\b[A-Z]{2,}\b",  # "was NOT born"
+        lambda word: word[0].lower() if word[0].lower() in _EMPHASISED else word[0],
+        plain(sentence),
+    )
     text = re.sub(rf"(?<!\()\b(born|died) (?={MONTH} \d)", r"\1 on ", text)
     # "and, in 1984, he won"
     text = re.sub(
@@ -54,6 +59,9 @@ def _clean(sentence: str) -> str:
     # the comma in a quotation belongs to the sentence: “Rain,” → “Rain”,
     text = re.sub(r"([,.])([\"”])(?=[\s,.]|$)", r"\2\1", text)
     return re.sub(r"\s+", " ", text).strip(" .!;:,-–—•")
+
+
+_EMPHASISED = AUXILIARIES | {"not", "never"}
 
 
 def _finish(claim: str) -> str:
