@@ -44,8 +44,8 @@ class Part:
 
 
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
-_RELATIVES = frozenset("who which where when whose".split())
-_BOUND = frozenset("who which where".split())
+_RELATIVES = frozenset("who which where when".split())
+_BOUND = frozenset("who which".split())
 _SAYING = re.compile(  # reported speech and thought stay with their speaker
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
     r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
@@ -148,10 +148,7 @@ def _has_object(words: list[str], i: int) -> bool:
     It is not in the list "agility, dribbling skills, and pace".
     """
     after, separators = words[i], (",", "and", "or")
-    function_words = DETERMINERS | PREPOSITIONS | ADVERBS
-    bare = after.isalpha() and after.islower() and after not in function_words
-    listed = bare and word_at(words, i + 1) in separators
-    return after not in separators and not listed
+    return after not in separators and word_at(words, i + 1) not in separators
 
 
 def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
@@ -180,7 +177,7 @@ def _further(
         if past(words[i - 1]):
             return None  # "for both acting and writing"
         # "the joy of splashing and playing"
-        return ("ing", length) if words[i - 2] not in PREPOSITIONS else None
+        return ("ing", length)
     if is_verb(words, first):
         if words[at] == ";" or _is_of_which(words[start:i]) or not _is_free(words, i, first, start):
             return None
@@ -208,8 +205,7 @@ def _is_free(words: list[str], i: int, first: int, start: int) -> bool:
         return False
     if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
         return False
-    infinitive = any(word == "to" and after.islower() for word, after in pairwise(scope))
-    return not (infinitive and words[first] in _UNINFLECTED)
+    return words[first] not in _UNINFLECTED
 
 
 _UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".split())

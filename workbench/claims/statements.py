@@ -46,13 +46,20 @@ _ORDER = re.compile(  # a request to the reader, with its verb first
     r"|watch|write)(?: also)?:? (?!(?:of|was|is|were|are|has|had|and|that)\b)(?-i:[a-z\d\"“(\[])",
     re.I,
 )
-_PERSON = r"(?:(?:human|living|real|certain|mortal) ?)*(?:person|being|human|individual|someone|something|thing|entity|name)"
+_KIND = (
+    r"(?:(?:human|living|real|certain|mortal) ?)*(?:person|people|human|being|individual|someone"
+    r"|something|thing|entity|name)s?"
+)
+_LINK = (
+    r"(?:is|was|are|were|means|equals)(?: (?:located |situated )?(?:in|at|inside|part of|called"
+    r"|named|known as))?(?: the| an?)?"
+)
 _TRIVIAL = re.compile(  # true of any subject
-    rf"(?i:.{{1,80}}? (?:is|was|are|were|has been) (?:an? |the )?(?:{_PERSON}|people|humans|persons)\W*$)"
-    r"|(?:He|She|It|They|[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,5}) (?:has |had |really |once )*"
+    rf".{{1,80}}? (?:is|was|are|were|has been) (?:an? |the )?{_KIND}\W*$"
+    r"|(?:he|she|it|they|(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,5})) (?:has |had |really )*"
     r"(?:existed|exists|exist|lived)\W*$"
-    r"|(?i:(?:the |an? )?(?P<same>\w.{0,80}?) (?:is|was|are|were|means|equals)(?: (?:located |situated )?(?:in|at|inside"
-    r"|part of|called|named|known as))?(?: the| an?)? (?P=same)\W*$)"
+    rf"|(?:the |an? )?(?P<same>\w.{{0,80}}?) {_LINK} (?P=same)\W*$",
+    re.I,
 )
 
 # an answer, but not a statement
