@@ -161,14 +161,15 @@ def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
 
 
 def _with_sentence(response: Response, extraction: Claims) -> Claims:
-    """Make a text without sentences ("!!!") one sentence, so that its row counts as read.
+    """Make a text without words ("1921", "!!!") one sentence, so that its row counts as read.
 
-    If the text has sentences, but the extractor returned none, the extraction failed.
+    If the text has words, but the extractor returned no sentences, the extraction failed.
     """
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():
         return extraction
-    if found := sentences(text, response.prefill):
+    found = [text[slice(*span)] for span in sentences(text, response.prefill)]
+    if any(any(map(str.isalpha, one)) for one in found):
         message = f"the extractor returned no sentences for a text with {len(found)}: return them"
         return replace(extraction, error=Failure("extract", "no_sentences", message))
     return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))

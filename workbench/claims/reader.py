@@ -108,10 +108,19 @@ class Reader:
             yield from self._about(who(self.subject, previous, part.link), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
+        elif part.kind == "where":
+            yield from self._where(part, text, words[0] in PRONOUNS, previous)
         else:
-            subject = self.subject
-            yield from self._clause(text, "" if part.kind == "where" else lead)
-            self.subject = subject if part.kind == "where" else self.subject
+            yield from self._clause(text, lead)
+
+    def _where(self, part: Part, text: str, own: bool, previous: str) -> Iterator[str]:
+        """Yield the claims of a clause of place or time, which stands alone after a person."""
+        subject = self.subject
+        if own and _is_somebody(subject):
+            yield from self._clause(text, "")
+            self.subject = subject
+        else:
+            yield f"{self._whole(previous)}{part.link} {text}"
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """Yield the claims of an "-ing" part.
