@@ -22,6 +22,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from workbench.claims.clauses import LONGEST, clauses
 from workbench.claims.english import first_verb, words_of
@@ -48,49 +49,71 @@ _STATED = re.compile(r"\||[A-Z][\w ]*: \S")  # a row of a table, or a field
 
 
 def _extract(response: Response) -> Claims:
-    text, spans = response.text, sentences(response.text, response.prefill)
-    parts = sections(text, response.prefill)
+    spans = sentences(response.text, response.prefill)
+    numbers, pieces = _pieces(response.text, spans)
+    drafts = [claim for unit in _units(response, pieces) for claim in _claims(unit)]
+    drafts = [replace(draft, id=n) for n, draft in enumerate(drafts)]
+    claims = resolve(locate(response.text, pieces, drafts), response)
+    return Claims(
+        spans, tuple(replace(claim, sentence=numbers[claim.sentence or 0]) for claim in claims)
+    )
+
+
+class _Unit(NamedTuple):
+    """A sentence, or a line that its heading, list or table makes a statement."""
+
+    start: int
+    text: str
+    pieces: dict[int, str]  # by index
+    section: str
+    stated: list[str] | None  # the statements of a line; None for prose
+
+
+def _units(response: Response, pieces: Sequence[Span]) -> Iterator[_Unit]:
+    """Yield what is read, in order."""
+    text, parts = response.text, sections(response.text, response.prefill)
     layout = Layout("" if is_unclear(response) else topic_of(response))
-    numbers, pieces = _pieces(text, spans)
-    drafts: list[Claim] = []
-    line = before = 0  # the start of the current line and the end of the previous sentence
+    line = before = 0  # the start of the current line and the end of the previous unit
     for first, last in _joined(text, pieces):
         start, end = pieces[first][0], pieces[last][1]
         if start < before:
             continue  # the rest of a table row
         section, begin, _ = parts[bisect_right(parts, start, key=lambda part: part[1]) - 1]
         line = max(line, text.rfind("\n", before, start) + 1, begin)
-        stated = None
-        if line >= before:
-            end = _line_end(text, start) if text[start] == "|" else end
+        end = _line_end(text, start) if text[start] == "|" else end
+        opens, stated = line >= before, None
+        if opens or text[end - 1] == ":":  # "… He won:" introduces a list
             following = _line_end(text, end) + 1
-            stated = layout.read(text[line:end], text[following : _line_end(text, following)])
-        before, sentence = end, text[start:end]
-        whole = start, start + len(strip_end(sentence))
+            stated = layout.read(
+                text[line if opens else start : end],
+                text[following : _line_end(text, following)],
+            )
         inside = {number: text[slice(*pieces[number])] for number in range(first, last + 1)}
-        claims = [
-            Claim(0, claim, section, max(inside, key=lambda n: coverage(claim, inside[n])))
-            for one in ([sentence] if stated is None else stated)
-            if makes_claims(sentence) and makes_claims(one)
-            for claim in clauses(one)
-            if not says_nothing(claim)
-        ]
-        drafts += sorted(
-            (
-                replace(claim, span=whole, end=whole[1], coverage=1.0)
-                # to locate a claim as long as its sentence would take quadratic time
-                if (len(claims) == 1 and len(sentence) > LONGEST)
-                or (stated and coverage(claim.text, sentence) < THRESHOLD)
-                else claim
-                for claim in claims
-            ),
-            key=lambda claim: claim.sentence or 0,
-        )
-    placed = locate(text, pieces, [replace(draft, id=n) for n, draft in enumerate(drafts)])
-    resolved = resolve(placed, response)
-    return Claims(
-        spans, tuple(replace(claim, sentence=numbers[claim.sentence or 0]) for claim in resolved)
-    )
+        yield _Unit(start, text[start:end], inside, section, stated)
+        before = end
+
+
+def _claims(unit: _Unit) -> list[Claim]:
+    """Return the claims of a unit, with a span only if `locate` cannot find it."""
+    stated = [unit.text] if unit.stated is None else unit.stated
+    texts = [
+        claim
+        for one in stated
+        if makes_claims(unit.text) and makes_claims(one)
+        for claim in clauses(one)
+        if not says_nothing(claim)
+    ]
+    end = unit.start + len(strip_end(unit.text))
+    # to locate a claim as long as its sentence would take quadratic time
+    whole = len(texts) == 1 and len(unit.text) > LONGEST
+    claims = []
+    for text in texts:
+        number = max(unit.pieces, key=lambda n: coverage(text, unit.pieces[n]))
+        claim = Claim(0, text, unit.section, number)
+        if whole or (unit.stated and coverage(text, unit.text) < THRESHOLD):
+            claim = replace(claim, span=(unit.start, end), end=end, coverage=1.0)
+        claims.append(claim)
+    return sorted(claims, key=lambda claim: claim.sentence or 0)
 
 
 def _line_end(text: str, start: int) -> int:
