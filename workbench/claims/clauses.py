@@ -129,7 +129,8 @@ _SHORT = 6  # words; a longer introduction is dropped
 _LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
-    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
+    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually|contrary to [^,]{3,40})[,;:–—]+"
+    r"|(?:please )?(?:note|remember|recall|keep in mind|be aware|it is worth noting) that"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other"
     r" hand),|(?:however|additionally"
     r"|furthermore|moreover|overall|also|instead(?!"

@@ -55,7 +55,7 @@ class Layout:
             line: with its heading or list marks.
             following: the next line.
         """
-        if line.lstrip().startswith("|"):
+        if line.lstrip().startswith("|") or " | " in line:
             return self._row(line, following)
         self.columns = None
         item = _ITEM.match(line)
@@ -78,7 +78,7 @@ class Layout:
         if is_name(heading) and _SECTIONS.isdisjoint(heading.casefold().split()):
             self.subject, self.label = heading, ""
         else:
-            self.label = heading
+            self.label = "" if heading.casefold() in _LABELS else heading
 
     def _item(self, text: str, verb: int) -> list[str] | None:
         """Return the sentences of a list item, which may lack its subject or its verb."""
@@ -87,6 +87,8 @@ class Layout:
         if first_verb(words := words_of(self.label)):
             link = "" if words[-1] in VERBS else ":"
             return [f"{self.label}{link} {text}"]
+        if self.subject and re.match(r"an? ", text, re.I):
+            return [f"{self.subject} is {_lower(text)}"]
         if self.label and self.subject:
             return [f"{self.subject}'s {_lower(self.label)} include {text}"]
         return [] if is_name(text.rstrip(".")) else None
@@ -109,7 +111,7 @@ class Layout:
             said = self._predicate(value, verb) or clause or [f"{subject}: {value}"]
             return [f"{one.rstrip('. ')} in {field}" for one in said]
         if clause or _is_label(field):
-            return [value]  # "Early life: She was born in Osk"
+            return [] if is_name(value.rstrip(".")) else [value]  # "Life: She was born in Osk"
         if not subject:
             return None
         if first in _DATED and name == first:
@@ -126,7 +128,9 @@ class Layout:
         if _RULER.fullmatch(line):
             return []
         if self.columns is None:
-            self.columns = values if _RULER.fullmatch(following) else []
+            # "Born | Osk" is no head
+            head = _RULER.fullmatch(following) and _lower(first) not in _DATED
+            self.columns = values if head else []
             if self.columns:
                 return []
         if not self.columns and len(values) > 1:

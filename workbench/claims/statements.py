@@ -39,7 +39,9 @@ _COURTESY = re.compile(  # remarks on the answer
     re.I,
 )
 _ORDER = re.compile(  # a request to the reader, with its verb first
-    r"^(?:for (?:more|further|details|additional|reference)[^,]*, |please |do not |don't |always )?"
+    r"^for (?:more|further|details|additional|reference)[^,]*, (?:check|consult|read|refer|see"
+    r"|visit)\b"
+    r"|^(?:please |do not |don't |always )?"
     r"(?:accept|assume|award|check|click|compare|consider|consult|disregard|follow|give|go to"
     r"|grade|ignore|imagine|keep in|label|look|make|mark|note|notice|pay|rate|read|refer|remember"
     r"|remove|report|return|score|search|see|skip|take|think|treat|trust|try|use|verify|view|visit"
@@ -48,7 +50,7 @@ _ORDER = re.compile(  # a request to the reader, with its verb first
 )
 _KIND = (
     r"(?:(?:human|living|real|certain|mortal) ?)*(?:person|people|human|being|individual|someone"
-    r"|something|thing|entity|name)s?"
+    r"|something|thing|entity|name|place)s?"
 )
 _LINK = (
     r"(?:is|was|are|were|means|equals)(?: (?:located |situated )?(?:in|at|inside|part of|called"
