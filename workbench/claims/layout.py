@@ -31,7 +31,8 @@ _DAY = re.compile(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
 def is_name(text: str) -> bool:
     """Whether a text has only capitalised words and no verb: a name or a title."""
     words = re.findall(r"[\w'’.&-]+", text)
-    if len(words) > 8 or any(word.lower() in VERBS | {"born"} for word in words):
+    # in lower case, so that "Ana Bo Was Born In Osk" has a verb
+    if len(words) > 8 or first_verb(words_of(text.lower())):
         return False
     own = [word for word in words if word not in _PARTICLES]
     return bool(own) and all(word[0].isupper() or word[0].isdigit() for word in own)
@@ -95,8 +96,8 @@ class Layout:
 
     def _predicate(self, text: str, verb: int) -> list[str] | None:
         """Return the sentence of "Born in Osk" and "Won a prize"; None for another text."""
-        first, *before = words_of(text)[: max(verb, 1)]
-        word = first.lower()
+        word, *before = words_of(text)[: max(verb, 1)] or [""]
+        word = word.lower()
         starts = word in VERBS | _PASSIVE or (word.endswith("ed") and len(word) > 4)
         if not starts or not self.subject or is_name(" ".join(before)):  # "Led Zeppelin is"
             return None
@@ -140,6 +141,8 @@ class Layout:
         subject, when = (self.subject, f" in {first}") if dated else (first, "")
         said: list[str] = []
         for column, value in zip(columns, values, strict=False):
+            if not value or not first:
+                continue
             if column.casefold() in _COLUMNS | {""}:
                 subject, column, when = self.subject, first, ""
             said += self._field(subject, column, value, when) or [f"{column}: {value}"]

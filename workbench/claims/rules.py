@@ -3,12 +3,13 @@
 A sentence is split into clauses with a subject and one finite predicate each. Clauses are split
 into conjoined predicates, relative clauses, appositions, list items, examples and dated facts. Some
 implied claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a film". A subject pronoun
-is replaced by its referent (`workbench.claims.pronouns`).
+is replaced by its referent (`workbench.claims.pronouns`). List items, fields and table rows get
+the subject that their heading, the title or the question names (`workbench.claims.layout`).
 
 A part becomes a separate claim only if the form shows what belongs to it; otherwise the sentence
 stays whole. Denied, restricted, counted, conditional and quoted statements are not split.
-`workbench.claims.guard` checks the results: if a claim lacks a subject or a verb, or lost a denial,
-the sentence stays whole.
+`workbench.claims.guard` checks the results: if a claim lacks a subject or lost a denial, the
+sentence stays whole.
 
 Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
 and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
