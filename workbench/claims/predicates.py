@@ -30,7 +30,7 @@ from workbench.claims.leads import all_led, is_free, led
 from workbench.claims.lists import alternatives, items, listed
 from workbench.claims.parts import speaks
 from workbench.claims.places import people_of
-from workbench.claims.shorter import head, spread
+from workbench.claims.shorter import spread
 
 
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
@@ -280,7 +280,5 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
         yield from pieces[1:]
         return
     core, phrases = (rest, []) if last in JUDGED else adjuncts(last, rest)
-    if first := head(rest):
-        yield first
     for piece in spread(last, rest, core, phrases, lead):
         yield from listed(piece, people=last in _MEETING and not phrases)

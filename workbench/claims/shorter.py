@@ -58,23 +58,3 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
     once = verb in _EVENTS and len(dates) == 1 and place
     pieces.append(f"{core} {dates[0]}".strip() if once else whole)
     return list(dict.fromkeys(pieces))
-
-
-_DONE = r"built|made|set|written|held|sung|led|run"
-_OF_OTHERS = (
-    r"known|won|separate|different|distinct|similar|free|apart|independent|close|famous"
-    r"|responsible|native|typical"
-)
-_HEAD = re.compile(
-    r"((?:as )?(?:an?|several|numerous|many|various) (?:(?!of\b)[a-z-]+ ){0,3}?"
-    rf"(?!of\b|\w+(?:ly|ed)\b|lot|number|few|little|(?:{_DONE}|{_OF_OTHERS})\b)[a-z-]+)"
-    rf" (?:(?:[a-z]+ed|{_DONE}) )?"
-    r"(?:for|in|on|at|from|with|by|about|against|during|throughout|under)"
-    r" (?:(?:the|an?|his|her|its|their)\b|[A-Z\d])"
-)
-
-
-def head(phrase: str) -> str:
-    """Return the first noun phrase ("a column for the Lume" → "a column"), or ""."""
-    match = _HEAD.match(phrase)
-    return match[1] if match else ""
