@@ -118,7 +118,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
         return ("who", 1) if word == "who" else ("where", 1) if named else None
     if comma and word in VERBS and is_verb(words, at) and _is_free(words, i, at, start):
         return ("same", 1) if "or" not in words[at:] else None
-    if comma and past(word) and _has_object(words, at + 1) and not _is_listed(words[start:i]):
+    if comma and past(word) and _has_object(words, at + 1):
         return "ing", 1
     return None
 
@@ -130,16 +130,6 @@ def _is_definite(part: list[str]) -> bool:
 
 
 _DEFINITE = frozenset("the those these all any every each other".split())
-_SUBORDINATE = frozenset("when while because that which who where as once after before".split())
-
-
-def _is_listed(part: list[str]) -> bool:
-    """Whether an "-ing" word after `part` continues a list or belongs to a subordinate clause."""
-    if any(map(past, part[1:])):
-        return True
-    links = _SUBORDINATE | {"and", "but"}
-    start = next((i for i, word in enumerate(part) if i and word in links), len(part))
-    return any(is_verb(part, i) for i in range(start + 1, len(part)))
 
 
 def _has_object(words: list[str], i: int) -> bool:
