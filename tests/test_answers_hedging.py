@@ -57,6 +57,14 @@ Soviel ich weiß, war er Däne.
 Si je me souviens bien, c'est Lyon.
 Sauf erreur, c'est Lyon.
 It appears that he was Danish.
+He will win the prize.
+He won't win it.
+She could have won.
+He must have left.
+He would not have stayed.
+They are going to win.
+The bridge is expected to open.
+It is projected to grow.
 """.strip().splitlines()
 
 PLAIN = """
@@ -77,6 +85,12 @@ He believed in ghosts.
 It was thought through.
 Toma was born in Vetra.
 In the end it was Paris.
+Will Smith won.
+He left a will in 1950.
+He did it of his own free will.
+She could speak five languages.
+He would later become king.
+She is going to school.
 这是不可能的。
 可能性很小是一本书。
 Es war das Wohl des Volkes.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from workbench.claims import rules
 from workbench.claims.clauses import clauses
 from workbench.claims.pronouns import resolve
+from workbench.credit.attribute import is_placed
 from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 
@@ -120,12 +121,21 @@ def test_a_sign_within_a_title_ends_no_sentence(text: str, expected: list[tuple[
     assert found.sentences == sentences(text)
 
 
-def test_code_headings_and_plans_are_not_taken_apart() -> None:
-    text = (
-        "[Outline] He won. [Answer]\n```\nHe ran. He won.\n```\n## Career\n| year | prize |\nHe"
-        " lost."
-    )
+def test_plans_and_headings_make_no_claims() -> None:
+    text = "[Outline] He won. [Answer]\n## Career\n| year | prize |\n|---|---|\nHe lost."
     assert [c.text for c in extract(text).claims] == ["Toma Ardel lost."]
+
+
+@pytest.mark.parametrize(("title", "text", "expected"), table("forms"))
+def test_forms_of_text(title: str, text: str, expected: str) -> None:
+    text = text.replace("\\n", "\n")
+    found = extract(text, title)
+    assert [claim.text for claim in found.claims] == list(filter(None, expected.split(" | ")))
+    assert found.sentences == sentences(text)
+    for claim in found.claims:
+        begin, end = found.sentences[claim.sentence or 0]
+        assert claim.span and begin <= claim.span[0] < claim.span[1] and is_placed(claim)
+        assert claim.span[1] <= max(end, text.find("\n", begin)) or text[begin] == "|"
 
 
 @settings(max_examples=100)

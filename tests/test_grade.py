@@ -59,14 +59,15 @@ def test_the_batch_is_verified_in_one_call_and_a_lost_row_is_noticed() -> None:
 
 
 def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
-    """Extraction that finds no sentence in some text leaves one all the same; without extraction
-    no claims are paid.
-    """
+    """An extractor without sentences leaves one if the text has no words, and else failed."""
     from workbench.methods import method_configs, reward_fns
 
     pay = reward_fns(method_configs(("rlfh", "truthrl")))
     responses = [Response("a", CITY, " ?! "), Response("b", CITY, " ")]
-    read, blank = grade([outcome()], pay, lambda batch: [Claims()] * len(batch))(responses)
+    extract = grade([outcome()], pay, lambda batch: [Claims()] * len(batch))
+    [lost] = extract([Response("c", CITY, "Paris is big.")])
+    assert lost.error and lost.error.stage == "extract" and lost.rewards["rlfh"].value is None
+    read, blank = extract(responses)
     assert (read.sentences, blank.sentences) == (((1, 3),), ())
     assert read.rewards["rlfh"].value is not None and blank.rewards["rlfh"].value is not None
     unread, blank = grade([outcome()], pay)(responses)

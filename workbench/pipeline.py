@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from workbench.credit.attribute import assign_token_rewards
+from workbench.text.sentences import sentences
 from workbench.types import (
     OF_CLAIMS,
     Checked,
@@ -160,13 +161,17 @@ def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
 
 
 def _with_sentence(response: Response, extraction: Claims) -> Claims:
-    """Make the whole response one sentence if no sentence was found.
+    """Make a text without words ("1921", "!!!") one sentence, so that its row counts as read.
 
-    So a row without sentences is a row that was not read for claims.
+    If the text has words, but the extractor returned no sentences, the extraction failed.
     """
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():
         return extraction
+    found = [text[slice(*span)] for span in sentences(text, response.prefill)]
+    if any(any(map(str.isalpha, one)) for one in found):
+        message = f"the extractor returned no sentences for a text with {len(found)}: return them"
+        return replace(extraction, error=Failure("extract", "no_sentences", message))
     return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 
 

@@ -8,7 +8,6 @@ from workbench.claims.english import (
     ADJUNCTS,
     ADVERBS,
     DATE,
-    DETERMINERS,
     PREPOSITIONS,
     past,
     tokens_of,
@@ -63,8 +62,6 @@ _DWELLING = re.compile(
     r"(?:focus|continu|concentrat|cent(?:er|re)|contribut|consist|emphasi|specialis|specializ|remain|help|includ|lived"
     r"|lives|based|came|went|got|fell)\w*"
 )
-# "rose to fame": "to" is not followed by a verb
-_AIMS = frozenset("fame prominence power stardom critical commercial number".split())
 _PARTICIPLES = frozenset(
     "set won held made written built sold known called taught given taken led found born sung drawn"
     " worn shot run".split()
@@ -119,8 +116,6 @@ def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
     if i and (words[i - 1].endswith("ly") or words[i - 1] in _HOLDING):
         return False
     after = words[i + 1]
-    if words[i] == "by" and i and words[i - 1] in '"”':
-        return False  # the author of a quoted title
     return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
 
 
@@ -132,12 +127,10 @@ def _stop(words: list[str]) -> int:
             word in _STOPS
             or word in _SPANNING
             or (word == "," and after in ("a", "an", "the"))
-            or (i and word not in ("during", "including") and past(word))
+            or (i and past(word))
         ):
             return i
-        infinitive = (
-            after.islower() and after not in DETERMINERS | _AIMS and not after.endswith("s")
-        )
+        infinitive = after.islower() and (not after.endswith("s"))
         if word == "to" and infinitive:
             return i
         participle = word in _PARTICIPLES or (word.endswith("ed") and word.islower())

@@ -20,11 +20,6 @@ _RELATION = re.compile(
     r"|uncle|aunt|friend|guardian|student|pupil|assistant|partner|rival|ally|colleague|mentor|descendant|fan|follower|lover"
     r"|heir)s? (?:of|to) (.+)$"
 )
-_ABOUT = re.compile(
-    r"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+"
-    rf" ){{0,4}}?{NAME})$"
-)
-_INDEFINITE = re.compile(r"\b(?:(?:any|some|every)(?:one|body)|those|people|others|all)$")
 _PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
 _LONGEST = 12  # words of a phrase
 _OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole statement
@@ -40,11 +35,6 @@ def who(subject: str, previous: str, link: str) -> str:
     After a copula this is the sentence's subject, unless another person was named last.
     """
     text = _without_dates(previous)
-    if _INDEFINITE.search(text):
-        return ""
-    if about := _ABOUT.search(" ".join(text.split(" ")[-_LONGEST:])):
-        named = re.search(NAME + "$", about[1])
-        return named[0] if named else ""
     if not is_copular(previous):
         phrase = _phrase(previous)
         defines = not link.startswith(",") and not phrase[:1].isupper()  # "the man who fell"
@@ -69,8 +59,6 @@ def _is_person(phrase: str, text: str) -> bool:
 
     A name after a preposition of place is not one.
     """
-    if re.fullmatch(NAME, phrase):
-        return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(phrase)}$", text)
     head = _HEAD.split(phrase)[0]
     return bool(AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
 

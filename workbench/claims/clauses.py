@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 
+from workbench.claims.antecedents import NAME
 from workbench.claims.english import (
-    ADVERBS,
     AUXILIARIES,
     DATE,
     MONTH,
-    PRONOUNS,
     TOKEN,
     first_verb,
     is_verb,
 )
 from workbench.claims.examples import works
-from workbench.claims.guard import breaks, has_verb, undivided
+from workbench.claims.guard import breaks, undivided
 from workbench.claims.leads import is_world
 from workbench.claims.places import LAND, WHOLE_LAND, places_of
 from workbench.claims.reader import Reader
+from workbench.text.markup import plain
 
 
 def clauses(sentence: str) -> list[str]:
@@ -36,7 +36,7 @@ def clauses(sentence: str) -> list[str]:
     split = [*Reader().read(text, lead), *birth]
     # "in the film" must not be lost: the claims may hold only there
     lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in split)
-    if lost or (any(breaks(claim, text) for claim in split) and has_verb(text)):
+    if lost or any(breaks(claim, text) for claim in split):
         split = [whole, *birth]
     drafts = [claim for draft in split for claim in (draft, *places_of(draft))]
     claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *about_works, *dates])
@@ -44,9 +44,16 @@ def clauses(sentence: str) -> list[str]:
 
 
 def _clean(sentence: str) -> str:
-    """Remove citations, markup and punctuation around a sentence, and unify its commas."""
-    text = re.sub(r"\[\d+\]|[*_`#]+", "", sentence)
+    """Remove markup and punctuation around a sentence, and unify its commas and emphasis."""
+    text = re.sub(
+        r"\b[A-Z]{2,}\b",  # "was NOT born"
+        lambda word: word[0].lower() if word[0].lower() in _EMPHASISED else word[0],
+        plain(sentence),
+    )
     text = re.sub(rf"(?<!\()\b(born|died) (?={MONTH} \d)", r"\1 on ", text)
+    # "It was in 1911 that she won", "It was Bo who won"
+    text = _CLEFT.sub(lambda cleft: f"{cleft[2]} {cleft[1]}", text)
+    text = _CLEFT_NAME.sub(r"\1 ", text)
     # "and, in 1984, he won"
     text = re.sub(
         r"\b(and|but), (?=(?:in|on|at|during|after|before|from|by) [^,]+, )", r"\1 ", text
@@ -54,6 +61,13 @@ def _clean(sentence: str) -> str:
     # the comma in a quotation belongs to the sentence: “Rain,” → “Rain”,
     text = re.sub(r"([,.])([\"”])(?=[\s,.]|$)", r"\2\1", text)
     return re.sub(r"\s+", " ", text).strip(" .!;:,-–—•")
+
+
+_CLEFT = re.compile(
+    r"^It (?:is|was) ((?:in|on|at|during|from|until|by) [^,]{2,60}?) that (\w[^,;]*?)[ .]*$"
+)
+_CLEFT_NAME = re.compile(rf"^It (?:is|was) ({NAME}) (?:who|that|which) (?=[a-z])")
+_EMPHASISED = AUXILIARIES | {"not", "never"}
 
 
 def _finish(claim: str) -> str:
@@ -74,9 +88,8 @@ def _brackets(text: str) -> tuple[str, list[str]]:
     name, *_ = text.split(" (")
     words = TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
-    complete = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
     dates: list[str] = []
-    if years and complete and not any(is_verb(words, i) for i in range(len(words))):
+    if years and not any(is_verb(words, i) for i in range(len(words))):
         if years[1] or years[3] or years[4]:
             dates.append(f"{name} was {_when('born', years[2])}")
         if years[3]:
@@ -116,7 +129,8 @@ _SHORT = 6  # words; a longer introduction is dropped
 _LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
-    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
+    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually|contrary to [^,]{3,40})[,;:–—]+"
+    r"|(?:please )?(?:note|remember|recall|keep in mind|be aware|it is worth noting) that"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other"
     r" hand),|(?:however|additionally"
     r"|furthermore|moreover|overall|also|instead(?!"
@@ -152,12 +166,6 @@ _CLAUSAL = frozenset(
 _GENERIC = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
 
 
-def _is_finite(text: str) -> bool:
-    """Whether a text has a finite verb or a pronoun."""
-    words = ["", *TOKEN.findall(text)]
-    return any(is_verb(words, i) or words[i] in PRONOUNS for i in range(1, len(words)))
-
-
 def _lead(text: str) -> tuple[str | None, str]:
     """Split a sentence into its introduction ("In 1998,") and the rest.
 
@@ -172,13 +180,6 @@ def _lead(text: str) -> tuple[str | None, str]:
     if intro and words[0].lower() not in _CLAUSAL and first_verb(words):
         return "", text  # "In Osk he met Ana, …"
     rest = text[intro.end() :] if intro else ""
-    verbs = [
-        i
-        for i in range(1, len(words))
-        if is_verb(words, i) and words[i - 1] not in AUXILIARIES | ADVERBS
-    ]
-    if len(verbs) > 1:
-        return None, text  # "When it was built in 1990 the firm used oil, unlike its rivals"
     if rest[:1].islower() and re.match(
         r"(?!(?:an?|the|his|her|its|their|one|many|some|he|she|it|they)\b)[^,]*,", rest
     ):
@@ -187,14 +188,7 @@ def _lead(text: str) -> tuple[str | None, str]:
         return "", text
     if intro[1].lower().startswith(("in addition", "apart", "aside", "besides", "alongside")):
         return "", rest
-    if (
-        _GENERIC.match(intro[1])
-        and len(intro[1].split()) > _SHORT
-        and not re.search(r"\b(?:was|were|had|\w+ed)\b", intro[1])
-    ):
+    if _GENERIC.match(intro[1]) and len(intro[1].split()) > _SHORT:
         return None, text  # "When many people who live there vote, the law may pass"
     longest = _LONG if words[0].lower() in _WITHIN else _SHORT
-    if len(intro[1].split()) > longest:
-        apposed = ", " in rest and not _is_finite(rest.split(", ")[0])
-        return (None, text) if apposed or is_world(intro[1]) else ("", rest)
-    return intro[1], rest
+    return (intro[1] if len(intro[1].split()) <= longest else "", rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from workbench.claims.english import PREPOSITION, PRONOUNS, article
-from workbench.claims.lists import TOGETHER, items, listed
+from workbench.claims.lists import TOGETHER, items
 
 _EXAMPLES = re.compile(r"(?P<comma>,?) (?:including|such as|like|namely) (?=[A-Z\"“\d]|[a-z])")
 COUNTED = re.compile(
@@ -25,12 +25,6 @@ _PLURAL = re.compile(r"(?<!ou)(?<![sui])s$|^(?:people|men|women|children|series)
 _OTHERS = re.compile(
     r",? (?:among (?:many )?others|and (?:many |several )?(?:others|more)|etc\.?)$"
 )
-_OFFICE = {
-    "positions": "the position of ",
-    "posts": "the post of ",
-    "roles": "the role of ",
-    "titles": "the title of ",
-}
 _WORKS = re.compile(
     r"((?:television |tv |radio |video |feature |documentary |stage |musical )?(?:film|movie|show"
     r"|novel|book|album|song|single|game|play|magazine|newspaper|musical))s$",
@@ -56,18 +50,7 @@ def examples(verb: str, rest: str) -> list[str]:
         return []
     start = phrase[0]
     own = items(after, not _TITLED.search(before))
-    each = (
-        own
-        if all(re.match(r"[A-Z\"“\d]|(?:an?|the|his|her|its|their)\b", item) for item in own)
-        else listed(after)
-    )
-    if all(re.match(r"[a-z]", item) for item in own) and not any(
-        re.search(r" (?:of|for|in|on|with|from|to) ", item) for item in own
-    ):
-        each = own  # "politics, human rights and crime"
-    offices = re.search(r"\b(positions|posts|roles|titles)\b", before[start:])
-    office = _OFFICE[offices[1]] if offices else ""
-    return [before, *(f"{before[:start]}{office}{item}" for item in each)]
+    return [before, *(f"{before[:start]}{item}" for item in own)]
 
 
 _TITLED = re.compile(

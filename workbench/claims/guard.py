@@ -11,7 +11,6 @@ from workbench.claims.english import (
     VERBS,
     blank,
     first_verb,
-    is_verb,
     words_of,
 )
 
@@ -54,19 +53,11 @@ def breaks(claim: str, sentence: str) -> bool:
     It has no subject or verb, is unfinished, is a run-on, or lost a denial or doubt.
     """
     words = words_of(claim.strip(" ,;."))
-    if words[0] in VERBS or words[-1] in _UNFINISHED or not has_verb(claim):
+    if words[0] in VERBS or words[-1] in _UNFINISHED:
         return True
     if _ADVERB_LAST.search(claim) or _PLURAL.match(claim) or _is_bare(words):
         return True
     return bool(_RUN_ON.search(blank(claim))) or _loses(words, sentence)
-
-
-def has_verb(text: str) -> bool:
-    """Whether a text may have a verb after its first word."""
-    words = words_of(text)
-    return any(
-        is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i]) for i in range(1, len(words))
-    )
 
 
 # "was, ironically", ", ranging"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from workbench.claims.english import (
     AGENTS,
     DETERMINERS,
     PREPOSITION,
     PREPOSITIONS,
-    PRONOUNS,
     TOKEN,
     article,
     blank,
@@ -31,13 +29,13 @@ _LAST = re.compile(r",? (?:and|as well as) ")
 _OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
 _SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
 _CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
-_ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
 TOGETHER = re.compile(  # words after which a list holds only as a whole
     r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration"
     r"|pair|duo|trio|balance|contrast|comparison|sum|average|cross|hybrid|most|least|both of|either"
     r"|neither|intersection|relationship|marriage|war|interplay|alternat\w+|divided|consists? of"
     r"|composed of|comprised of|made up of)\b"
 )
+_ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
 _PLACES = COUNTRIES | REGIONS | CONTINENTS
 _LONGEST = 7  # words of an item
 
@@ -57,16 +55,13 @@ def items(text: str, people: bool = False) -> list[str]:
     head, joining, tail = masked[: last[-1].start()], last[-1][0], masked[last[-1].end() :]
     if len(last) > 1 and "," not in head + joining:
         return whole  # "health and education to empowerment and equality"
-    # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
-    commas = joining.startswith(",") and ", " in head
-    separator = ", " if commas else f",? {joining.strip(', ')} |, "
-    stripped = (piece.strip(" ,") for piece in [*re.split(separator, head), tail])
+    stripped = (piece.strip(" ,") for piece in [*head.split(", "), tail])
     pieces = _with_nouns(list(filter(None, stripped)))
     if any(_OWNING.match(piece) for piece in pieces[1:]):
         return whole  # "the Ards and Osk Council's system"
     if any(len(piece.split()) > _LONGEST for piece in pieces):
         return whole
-    if (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
+    if (not people and _is_one_name(pieces)) or _is_shared(pieces):
         return whole
     return [unmask(piece) for piece in pieces]
 
@@ -87,15 +82,6 @@ def _with_nouns(pieces: list[str]) -> list[str]:
         else:
             joined.insert(0, piece)
     return joined
-
-
-def _explains(pieces: list[str]) -> bool:
-    """Whether an item is an apposition ("Julia, the daughter of Bo") or a Roman numeral ("VII")."""
-    apposed = any(
-        a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b)
-        for a, b in pairwise(pieces[:-1])
-    )
-    return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
 
 
 # Qualifiers that may apply to all items: "a fake doctor and lawyer".
@@ -156,16 +142,10 @@ def listed(text: str, people: bool = False) -> list[str]:
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
     again = words[last][0] if last is not None else " "
-    if first.split(" ", 1)[0] in PRONOUNS:
-        return [text]  # "as they see the hill and tower"
     if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
         return [text]
     if not _are_closed(first, others, masked, words, last):
         return [text]
-    if _INFINITIVE.search(masked, 0, start) and any(
-        re.match(r"[a-z]+ \S", item) for item in others
-    ):
-        return [text]  # "to know the cost of their plans, find gaps, and mend them"
     outer = masked[: words[last].start()] if last is not None else ""
     return [
         unmask(masked[:start]) + first,
@@ -191,11 +171,7 @@ def _are_closed(
     if _LED.match(others[0]):
         return not any(word[0] in PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)
-    if (
-        re.search(r"[a-z] [A-Z]", end)
-        and re.match(r"(?:the |an? )?[a-z]", first)
-        and not re.search(r"[A-Z]", first)
-    ):
+    if re.search("[a-z] [A-Z]", end) and (not re.search("[A-Z]", first)):
         return False  # "the inventor and manufacturer Bo Ardel"
     if any(_BEHIND.search(item) for item in inner):
         return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
@@ -225,7 +201,6 @@ _COLLECTED = re.compile(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
     rf"(?:(?:[\w'’-]+ ){{0,6}}){PREPOSITION} (?:the |an? )?$"
 )
-_INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|those)\b)[a-z]+ ")
 
 
 def _is_infinitive(words: list[re.Match[str]], last: int | None) -> bool:
@@ -247,6 +222,9 @@ def _like(first: str, item: str, opening: str, outer: str) -> str:
     return opening + (item if _OWN.match(item) else prefix + item)
 
 
+_LED = re.compile(f"{PREPOSITION} ")
+
+
 def _is_headless(first: str, other: str) -> bool:
     """Whether two items may share the second's noun: "edible marine and freshwater fishes"."""
     if not first.islower():
@@ -257,9 +235,6 @@ def _is_headless(first: str, other: str) -> bool:
     )
     adjective = " " in other and _ADJECTIVE.match(first.split()[-1])
     return bool((other_plural and not first_plural and not _SHARED.match(first)) or adjective)
-
-
-_LED = re.compile(f"{PREPOSITION} ")
 
 
 _TITLES = (

@@ -44,7 +44,7 @@ class Part:
 
 
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
-_RELATIVES = frozenset("who which where when whose".split())
+_RELATIVES = frozenset("who which where when".split())
 _BOUND = frozenset("who which where".split())
 _SAYING = re.compile(  # reported speech and thought stay with their speaker
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
@@ -118,7 +118,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
         return ("who", 1) if word == "who" else ("where", 1) if named else None
     if comma and word in VERBS and is_verb(words, at) and _is_free(words, i, at, start):
         return ("same", 1) if "or" not in words[at:] else None
-    if comma and past(word) and _has_object(words, at + 1) and not _is_listed(words[start:i]):
+    if comma and past(word) and _has_object(words, at + 1):
         return "ing", 1
     return None
 
@@ -130,16 +130,6 @@ def _is_definite(part: list[str]) -> bool:
 
 
 _DEFINITE = frozenset("the those these all any every each other".split())
-_SUBORDINATE = frozenset("when while because that which who where as once after before".split())
-
-
-def _is_listed(part: list[str]) -> bool:
-    """Whether an "-ing" word after `part` continues a list or belongs to a subordinate clause."""
-    if any(map(past, part[1:])):
-        return True
-    links = _SUBORDINATE | {"and", "but"}
-    start = next((i for i, word in enumerate(part) if i and word in links), len(part))
-    return any(is_verb(part, i) for i in range(start + 1, len(part)))
 
 
 def _has_object(words: list[str], i: int) -> bool:
@@ -148,10 +138,7 @@ def _has_object(words: list[str], i: int) -> bool:
     It is not in the list "agility, dribbling skills, and pace".
     """
     after, separators = words[i], (",", "and", "or")
-    function_words = DETERMINERS | PREPOSITIONS | ADVERBS
-    bare = after.isalpha() and after.islower() and after not in function_words
-    listed = bare and word_at(words, i + 1) in separators
-    return after not in separators and not listed
+    return after not in separators and word_at(words, i + 1) not in separators
 
 
 def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
@@ -180,7 +167,7 @@ def _further(
         if past(words[i - 1]):
             return None  # "for both acting and writing"
         # "the joy of splashing and playing"
-        return ("ing", length) if words[i - 2] not in PREPOSITIONS else None
+        return ("ing", length)
     if is_verb(words, first):
         if words[at] == ";" or _is_of_which(words[start:i]) or not _is_free(words, i, first, start):
             return None
@@ -208,8 +195,7 @@ def _is_free(words: list[str], i: int, first: int, start: int) -> bool:
         return False
     if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
         return False
-    infinitive = any(word == "to" and after.islower() for word, after in pairwise(scope))
-    return not (infinitive and words[first] in _UNINFLECTED)
+    return words[first] not in _UNINFLECTED
 
 
 _UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".split())

@@ -14,7 +14,6 @@ from workbench.claims.english import (
     COPULAS,
     DETERMINERS,
     JUDGED,
-    MODALS,
     MONTH,
     NOUNS,
     NUMBERS,
@@ -31,7 +30,7 @@ from workbench.claims.leads import all_led, is_free, led
 from workbench.claims.lists import alternatives, items, listed
 from workbench.claims.parts import speaks
 from workbench.claims.places import people_of
-from workbench.claims.shorter import head, spread
+from workbench.claims.shorter import spread
 
 
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
@@ -162,8 +161,6 @@ def _continues(words: list[str], i: int) -> bool:
     word, before = words[i], words[i - 1]
     if word in ADVERBS | AUXILIARIES or is_verb(words, i):
         return True
-    if before in MODALS | {"did", "does", "do"}:
-        return True
     if before in _HELPING and word.endswith(_PARTICIPLES):
         return True
     if word in ("since", "be", "been"):
@@ -176,7 +173,7 @@ def _continues(words: list[str], i: int) -> bool:
 _PARTICIPLES = ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
 
 
-_HELPING = AUXILIARIES | ADVERBS | {"be", "been", "being"}
+_HELPING = AUXILIARIES | ADVERBS
 _PARTICIPLE = re.compile(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
 
 
@@ -216,11 +213,7 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     elif plain:
         yield from _plain(subject, copula, what)
     elif what:
-        where = _PREPOSITION.match(what)  # "is in Oslo since May": "is since May" is not a claim
-        yield from (
-            f"{subject} {copula} {piece}"
-            for piece in (listed(what) if where else _objects(copula, [], what))
-        )
+        yield from (f"{subject} {copula} {piece}" for piece in listed(what))
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
@@ -272,7 +265,6 @@ def _being(subject: str, copula: str, what: str) -> Iterator[str]:
 _JOINING = re.compile(
     r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$"
 )
-_MOSTLY = re.compile(r"^(?:\w+ )?(?:mostly|mainly|chiefly|largely|primarily|especially)\b")
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
 
 
@@ -280,18 +272,13 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
     joins = any(map(_JOINING.match, group.split()))  # "blended jazz and rock"
-    if joins or _MOSTLY.search(f"{last} {rest}") or alternatives(rest):
+    if joins or alternatives(rest):
         yield f"{rest} {lead}".strip()
         return
     if pieces := examples(last, rest):
         yield from _objects(group, verb, pieces[0], lead)
         yield from pieces[1:]
         return
-    if re.search(r"\b(?:including|namely)\b", rest):
-        yield f"{rest} {lead}".strip()
-        return
     core, phrases = (rest, []) if last in JUDGED else adjuncts(last, rest)
-    if first := head(rest):
-        yield first
     for piece in spread(last, rest, core, phrases, lead):
         yield from listed(piece, people=last in _MEETING and not phrases)

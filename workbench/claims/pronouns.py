@@ -14,11 +14,16 @@ from workbench.types import Claim, Response
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
 _EXPLETIVE = re.compile(  # "it" without a referent
     r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is"
-    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)"
+    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:take|(?:is|was) up to)"
+    r"|^It (?:rain|snow|hail)(?:s|ed)?\b"
+    r"|^It (?:seem|appear|happen|turn|follow)(?:s|ed)? (?:out )?(?:that|as|to)\b"
+    r"|^It(?:, [^,]*,)? (?:is|was|has been|gets?|got) (?:(?:\w+ly|very|so|too|quite|still) )*"
+    r"(?:cold|hot|warm|dark|late|early|sunny|windy|rainy|raining|snowing|midnight|noon|time|spring"
+    r"|summer|autumn|winter|\d+ (?:km|kilomet|mile|minute|hour|day|year)\w* (?:to|from|since)\b)"
     r"|^It(?:, [^,]*,)? (?:is|was|has been|can be|may be) (?:\w+ly |also |often |not |now "
     r"|well )*(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear"
-    r"|important|worth|true|common|difficult|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how"
-    r"|whether|when)\b"
+    r"|important|worth|true|false|common|difficult|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to"
+    r"|how|whether|when)\b"
 )
 _SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
 _NO_SUBJECT = frozenset(
@@ -51,10 +56,6 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
     r"The (?:(?:\w+ )?(?:result|reason|answer|following|passages?|context|text|fact|idea|way|one)"
     r"|main|primary|first|second|third|last|next|other|same|\w+(?:an|ese|ish))"
 )
-_OF_THINGS = re.compile(
-    r"\b(?:(?:is|was) (?:an?|the|one of)|opened|built|was"
-    r" founded|released|published|located|lies|stands)\b"
-)
 
 
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
@@ -71,8 +72,6 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
         named = mentioned.name(claim)
         if claim.sentence != sentence and not _PRONOUN.match(claim.text):
             mentioned.observe(claim.text)
-        elif claim.sentence != sentence:
-            mentioned.turned = mentioned.turned and claim.text == named.text
         sentence = claim.sentence
         resolved.append(named)
     return resolved
@@ -165,7 +164,7 @@ class _Mentioned:
             in_question = words.issuperset(subject.lower().split()[1:])
             return subject if in_question or not self.topic_seen else ""
         if not self.topic:
-            return subject if _OF_THINGS.search(claim) else self.question_thing
+            return subject
         shared = set(self.topic.lower().split()) & set(re.findall(r"\w+", claim.lower()))
         return self.question_thing if shared else ""
 

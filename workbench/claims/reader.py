@@ -35,7 +35,7 @@ _PARTICIPLE = re.compile(
 _DONE_TO = (  # participles that need no object before a preposition
     r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
-_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|last_predicate"
+_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 
 
 _INSIDE = re.compile(
@@ -54,8 +54,6 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self.last_predicate = ""  # the last part with a finite verb
-        self.related = False  # whether the previous part is a relative clause
         self.subject = ""  # the subject of the sentence
         self.latest = ""  # the subject of the last relative clause; "" if it is ambiguous
         self.whole = ""  # the last claim that keeps an ambiguous clause with the words before it
@@ -72,11 +70,7 @@ class Reader:
             and (inserted["link"] or _PARTICIPLE.match(inserted["clause"]))
         ):
             name, link, clause = inserted["name"], inserted["link"].strip(), inserted["clause"]
-            yield from (
-                [f"{name}'s {clause}"]
-                if link == "whose"
-                else predicate(name, clause if link else f"was {clause}")
-            )
+            yield from predicate(name, clause if link else f"was {clause}")
             text = f"{name} {text[inserted.end() :]}"
             unsplit = f"{lead}, {text}" if lead else text
         pieces = parts(text)
@@ -94,13 +88,7 @@ class Reader:
             under = number == 0 or (
                 part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
             )
-            if part.kind in ("who", "which") and self.related and not self.latest:
-                # the antecedent of a second relative clause is ambiguous
-                yield text
-                return
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which")
-            self.last_predicate = part.text if part.kind != "ing" else self.last_predicate
             own = part.kind != "ing" or self.whole.endswith(part.text.strip(" ,;"))
             previous = part.text if own else f"{self.subject} {part.text}"
 
@@ -117,14 +105,22 @@ class Reader:
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
-            about = "" if words[0] in PREPOSITIONS else who(self.subject, previous, part.link)
-            yield from self._about(about, text, previous, part)
+            yield from self._about(who(self.subject, previous, part.link), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where":
-            yield from self._where(text, words, previous, part.link)
+            yield from self._where(part, text, words[0] in PRONOUNS, previous)
         else:
             yield from self._clause(text, lead)
+
+    def _where(self, part: Part, text: str, own: bool, previous: str) -> Iterator[str]:
+        """Yield the claims of a clause of place or time, which stands alone after a person."""
+        subject = self.subject
+        if own and _is_somebody(subject):
+            yield from self._clause(text, "")
+            self.subject = subject
+        else:
+            yield f"{self._whole(previous)}{part.link} {text}"
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """Yield the claims of an "-ing" part.
@@ -133,7 +129,7 @@ class Reader:
         longest").
         """
         # "is a member, joining in 1990"
-        present = re.search(r"\b(?:is|are|am)\b", self.last_predicate)
+        present = re.search(r"\b(?:is|are|am)\b", previous)
         if present or _follows(self.subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
@@ -147,9 +143,8 @@ class Reader:
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")
             return
-        lead, text = _intro(text)
         text = _with_auxiliary(text, TOKEN.findall(text), previous)
-        yield from predicate(self.latest if kind == "more" else self.subject, text, under or lead)
+        yield from predicate(self.latest if kind == "more" else self.subject, text, under)
 
     def _about(self, subject: str, text: str, previous: str, part: Part) -> Iterator[str]:
         """Yield the claims of a relative clause.
@@ -175,32 +170,8 @@ class Reader:
         named = re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
         return previous if named else f"{self.subject} {previous}"
 
-    def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
-        """Yield the claims of a clause of place or time.
-
-        A clause with another subject keeps the place.
-        """
-        subject, own = self.subject, words[0] in PRONOUNS
-        named = _is_somebody(subject)
-        when = link.endswith("when") and (not named or not own or words[1:2] == ["was"])
-        if when or (own and not named):
-            yield f"{self._whole(previous)}{link} {text}"
-            return
-        place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
-        claims = list(self._clause(text, ""))
-        self.subject = subject
-        if place and not own:
-            claims[0] = f"{claims[0]} {place[0]}"
-        elif not own:
-            claims = [f"{self._whole(previous)}{link} {text}"]
-        if link.endswith("whose"):
-            claims = [f"{self._whole(previous)}, whose {text}"]
-        yield from claims
-
     def _clause(self, text: str, lead: str) -> Iterator[str]:
         """Yield the claims of a part with its own subject, which becomes the sentence's subject."""
-        if not lead:
-            lead, text = _intro(text)
         unsplit = f"{lead}, {text}" if lead else text
         tokens = tokens_of(text)
         words = [token[0] for token in tokens]
@@ -231,9 +202,6 @@ class Reader:
         yield from predicate(self.subject, text[start:], lead)
 
 
-_CLAUSE_START = re.compile(
-    r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
-)
 _SUBORDINATE = re.compile(
     r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
 )
@@ -243,6 +211,9 @@ _COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # not the colon of a title
 _APPOSED = re.compile(
     r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
     r" |[A-Z])[^,]+$"
+)
+_CLAUSE_START = re.compile(
+    r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
 )
 _NEW_SUBJECT = re.compile(
     r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
@@ -329,17 +300,6 @@ def _in_past(text: str, words: list[str]) -> str:
     first = next((i for i, word in enumerate(words) if past(word)), 0)
     token = list(TOKEN.finditer(text))[first]
     return f"{text[: token.start()]}{past(token[0])}{text[token.end() :]}"
-
-
-def _intro(text: str) -> tuple[str, str]:
-    """Split off the introduction of a later clause, as in "during his career, he threw …"."""
-    intro = re.match(
-        r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)",
-        text,
-    )
-    # "and in 1904 he won"
-    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)
-    return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 
 def _with_auxiliary(text: str, words: list[str], previous: str) -> str:

@@ -3,12 +3,13 @@
 A sentence is split into clauses with a subject and one finite predicate each. Clauses are split
 into conjoined predicates, relative clauses, appositions, list items, examples and dated facts. Some
 implied claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a film". A subject pronoun
-is replaced by its referent (`workbench.claims.pronouns`).
+is replaced by its referent (`workbench.claims.pronouns`). List items, fields and table rows get
+the subject that their heading, the title or the question names (`workbench.claims.layout`).
 
 A part becomes a separate claim only if the form shows what belongs to it; otherwise the sentence
 stays whole. Denied, restricted, counted, conditional and quoted statements are not split.
-`workbench.claims.guard` checks the results: if a claim lacks a subject or a verb, or lost a denial,
-the sentence stays whole.
+`workbench.claims.guard` checks the results: if a claim lacks a subject or lost a denial, the
+sentence stays whole.
 
 Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
 and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
@@ -19,14 +20,20 @@ follow from its text.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from workbench.claims.clauses import LONGEST, clauses
+from workbench.claims.english import first_verb, words_of
+from workbench.claims.layout import Layout
 from workbench.claims.pronouns import resolve
-from workbench.claims.statements import makes_claims, vouches
-from workbench.credit.attribute import coverage, locate, strip_end
-from workbench.text import section_at, sections, sentences
+from workbench.claims.statements import makes_claims, says_nothing
+from workbench.claims.topic import is_unclear, topic_of
+from workbench.credit.attribute import THRESHOLD, coverage, locate, strip_end
+from workbench.text import sections, sentences
+from workbench.text.sentences import Span
 from workbench.types import Claim, Claims, Extract, Response
 
 
@@ -35,39 +42,106 @@ def rules() -> Extract:
     return lambda responses: [_extract(response) for response in responses]
 
 
-_NOT_PROSE = re.compile(r"\s*(?:#+ |\||```|~~~)")  # a heading, a row of a table, code
 _GLOSS = re.compile(r"\([^()\n]{1,200}\)\s+[a-z]")  # as in "Clear Days! (2001) is a film"
 _MOST = 4  # pieces that form one sentence at most, even in an unclosed quotation
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
+_CODE = re.compile(r"[{}=<>\\|$;]|\w[(\[]")  # signs in a code block that prose does not have
+_STATED = re.compile(r"\||[A-Z][\w ]*: \S")  # a row of a table, or a field
 
 
 def _extract(response: Response) -> Claims:
-    text, spans = response.text, sentences(response.text, response.prefill)
-    parts = sections(text, response.prefill)
-    drafts: list[Claim] = []
-    line = before = 0  # the starts of the current line and of the previous sentence
-    for first, last in _joined(text, spans):
-        start, end = spans[first][0], spans[last][1]
-        sentence = text[start:end]
-        line, before = max(line, text.rfind("\n", before, start) + 1), start
-        if not makes_claims(sentence) or _NOT_PROSE.match(text, line):
-            continue
-        section = section_at(parts, start) or "body"
-        pieces = {number: text[slice(*spans[number])] for number in range(first, last + 1)}
-        claims = [
-            Claim(0, claim, section, max(pieces, key=lambda n: coverage(claim, pieces[n])))
-            for claim in clauses(sentence)
-            if not vouches(claim)
-        ]
-        # the claim is the whole sentence: locating it would take quadratic time
-        if len(claims) == 1 and len(sentence) > LONGEST:
-            stop = start + len(strip_end(sentence))
-            claims = [replace(claims[0], span=(start, stop), end=stop, coverage=1.0)]
-        drafts += sorted(claims, key=lambda claim: claim.sentence or 0)
-    placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
-    return Claims(spans, tuple(resolve(placed, response)))
+    spans = sentences(response.text, response.prefill)
+    numbers, pieces = _pieces(response.text, spans)
+    drafts = [claim for unit in _units(response, pieces) for claim in _claims(unit)]
+    drafts = [replace(draft, id=n) for n, draft in enumerate(drafts)]
+    claims = resolve(locate(response.text, pieces, drafts), response)
+    return Claims(
+        spans, tuple(replace(claim, sentence=numbers[claim.sentence or 0]) for claim in claims)
+    )
 
 
-def _joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+class _Unit(NamedTuple):
+    """A sentence, or a line that its heading, list or table makes a statement."""
+
+    start: int
+    text: str
+    pieces: dict[int, str]  # by index
+    section: str
+    stated: list[str] | None  # the statements of a line; None for prose
+
+
+def _units(response: Response, pieces: Sequence[Span]) -> Iterator[_Unit]:
+    """Yield what is read, in order."""
+    text, parts = response.text, sections(response.text, response.prefill)
+    layout = Layout("" if is_unclear(response) else topic_of(response))
+    line = before = 0  # the start of the current line and the end of the previous unit
+    for first, last in _joined(text, pieces):
+        start, end = pieces[first][0], pieces[last][1]
+        if start < before:
+            continue  # the rest of a table row
+        section, begin, _ = parts[bisect_right(parts, start, key=lambda part: part[1]) - 1]
+        line = max(line, text.rfind("\n", before, start) + 1, begin)
+        end = _line_end(text, start) if text[start] == "|" else end
+        opens, stated = line >= before, None
+        if opens or text[end - 1] == ":":  # "… He won:" introduces a list
+            following = _line_end(text, end) + 1
+            stated = layout.read(
+                text[line if opens else start : end],
+                text[following : _line_end(text, following)],
+            )
+        inside = {number: text[slice(*pieces[number])] for number in range(first, last + 1)}
+        yield _Unit(start, text[start:end], inside, section, stated)
+        before = end
+
+
+def _claims(unit: _Unit) -> list[Claim]:
+    """Return the claims of a unit, with a span only if `locate` cannot find it."""
+    stated = [unit.text] if unit.stated is None else unit.stated
+    texts = [
+        claim
+        for one in stated
+        if makes_claims(unit.text) and makes_claims(one)
+        for claim in clauses(one)
+        if not says_nothing(claim)
+    ]
+    end = unit.start + len(strip_end(unit.text))
+    # to locate a claim as long as its sentence would take quadratic time
+    whole = len(texts) == 1 and len(unit.text) > LONGEST
+    claims = []
+    for text in texts:
+        number = max(unit.pieces, key=lambda n: coverage(text, unit.pieces[n]))
+        claim = Claim(0, text, unit.section, number)
+        if whole or (unit.stated and coverage(text, unit.text) < THRESHOLD):
+            claim = replace(claim, span=(unit.start, end), end=end, coverage=1.0)
+        claims.append(claim)
+    return sorted(claims, key=lambda claim: claim.sentence or 0)
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _pieces(text: str, spans: Sequence[Span]) -> tuple[list[int], list[Span]]:
+    """Return what is read: the sentences with their numbers, and the statements in code blocks."""
+    numbers, pieces = list[int](), list[Span]()
+    for number, (start, end) in enumerate(spans):
+        inside = [(start, end)]
+        if _FENCE.match(text, start):
+            begin = _line_end(text, start)
+            lines = [(begin + a, begin + b) for a, b in sentences(text[begin:end])]
+            inside = [line for line in lines if _is_prose(text[slice(*line)])]
+        numbers += [number] * len(inside)
+        pieces += inside
+    return numbers, pieces
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line of a code block states something."""
+    return bool(_STATED.match(line) or (not _CODE.search(line) and first_verb(words_of(line))))
+
+
+def _joined(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
     """Yield the indices of the first and the last piece of each sentence.
 
     A "!" or "?" inside a quotation ends a piece but not the sentence.

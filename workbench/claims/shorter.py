@@ -1,7 +1,7 @@
 """Shorten a predicate: keep only its first phrases, or drop its date.
 
 The attachment of chained phrases is often ambiguous, so a phrase is used only together with all
-phrases between it and the verb. The core with one date is safe.
+phrases between it and the verb.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
     """Return the texts that can follow a verb.
 
-    These are the whole, the first phrases, and the core with and without its date.
+    These are the core, the first phrases, and the whole, which binds its values to each other ("the
+    prize in Physics in 1911"). Of an event that happens once, the date may replace the place.
 
     Args:
         rest: the whole text after the verb.
@@ -53,38 +54,7 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
         pieces.append(f"{core} {phrases[0]}".strip())
     if len(dates) == 1 and others:
         pieces.append(" ".join([core, *others]).strip())
-    pieces.append(
-        f"{core} {dates[0]}".strip() if len(dates) == 1 and _is_free(verb, core, others) else whole
-    )
+    place = all(re.match(r"(?:by|into|from|to|in|on|at) ", one) for one in others)
+    once = verb in _EVENTS and len(dates) == 1 and place
+    pieces.append(f"{core} {dates[0]}".strip() if once else whole)
     return list(dict.fromkeys(pieces))
-
-
-def _is_free(verb: str, core: str, others: list[str]) -> bool:
-    """Whether the date belongs to the core, so that the phrases between may be dropped."""
-    if not (core or verb in _EVENTS):
-        return False
-    if re.fullmatch("the [a-z ]+", core):
-        return False  # "the title role in Rain in 1937"
-    own = re.match(r"(?:his|her|its|their) ", core)  # "his career as an actor in 1990"
-    after = "by|into|from|to|" if verb in _EVENTS else "as|with|" if own else ""
-    return all(re.match(rf"(?:{after}in|at|on) ", one) for one in others)
-
-
-_DONE = r"built|made|set|written|held|sung|led|run"
-_OF_OTHERS = (
-    r"known|won|separate|different|distinct|similar|free|apart|independent|close|famous"
-    r"|responsible|native|typical"
-)
-_HEAD = re.compile(
-    r"((?:as )?(?:an?|several|numerous|many|various) (?:(?!of\b)[a-z-]+ ){0,3}?"
-    rf"(?!of\b|\w+(?:ly|ed)\b|lot|number|few|little|(?:{_DONE}|{_OF_OTHERS})\b)[a-z-]+)"
-    rf" (?:(?:[a-z]+ed|{_DONE}) )?"
-    r"(?:for|in|on|at|from|with|by|about|against|during|throughout|under)"
-    r" (?:(?:the|an?|his|her|its|their)\b|[A-Z\d])"
-)
-
-
-def head(phrase: str) -> str:
-    """Return the first noun phrase ("a column for the Lume" → "a column"), or ""."""
-    match = _HEAD.match(phrase)
-    return match[1] if match else ""

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from workbench.claims.english import DATA
+from workbench.claims.english import COPULAS, DATA, first_verb, words_of
 from workbench.text import is_abstention, is_invalid
+from workbench.text.markup import plain
 
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
 _OPINION = re.compile(  # a judgement of taste or a recommendation of the speaker
@@ -37,6 +38,31 @@ _COURTESY = re.compile(  # remarks on the answer
     r"|so,? let)\b",
     re.I,
 )
+_ORDER = re.compile(  # a request to the reader, with its verb first
+    r"^for (?:more|further|details|additional|reference)[^,]*, (?:check|consult|read|refer|see"
+    r"|visit)\b"
+    r"|^(?:please |do not |don't |always )?"
+    r"(?:accept|assume|award|check|click|compare|consider|consult|disregard|follow|give|go to"
+    r"|grade|ignore|imagine|keep in|label|look|make|mark|note|notice|pay|rate|read|refer|remember"
+    r"|remove|report|return|score|search|see|skip|take|think|treat|trust|try|use|verify|view|visit"
+    r"|watch|write)(?: also)?:? (?!(?:of|was|is|were|are|has|had|and|that)\b)(?-i:[a-z\d\"“(\[])",
+    re.I,
+)
+_KIND = (
+    r"(?:(?:human|living|real|certain|mortal) ?)*(?:person|people|human|being|individual|someone"
+    r"|something|thing|entity|name|place)s?"
+)
+_LINK = (
+    r"(?:is|was|are|were|means|equals)(?: (?:located |situated )?(?:in|at|inside|part of|called"
+    r"|named|known as))?(?: the| an?)?"
+)
+_TRIVIAL = re.compile(  # true of any subject
+    rf".{{1,80}}? (?:is|was|are|were|has been) (?:an? |the )?{_KIND}\W*$"
+    r"|(?:he|she|it|they|(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,5})) (?:has |had |really )*"
+    r"(?:existed|exists|exist|lived)\W*$"
+    rf"|(?:the |an? )?(?P<same>\w.{{0,80}}?) {_LINK} (?P=same)\W*$",
+    re.I,
+)
 
 # an answer, but not a statement
 _BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)
@@ -58,9 +84,6 @@ _AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sour
     r"\b\d{1,3}(?:\.\d+)?\s*(?:%|per ?cent\b)|\b(\d{1,2})\s*/\s*\1\b"
     r"|\b\d{1,3}\s+(?=(?:independent|reliable|different|trusted|sources|experts|scholars|reviewers|times)\b)"
 )
-_FORMATTING = re.compile(
-    r"</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|h\d)\s*/?>|:[a-z_]+:"
-)
 
 
 @lru_cache(4096)
@@ -73,7 +96,7 @@ def vouches(sentence: str) -> bool:
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
-    text = _FORMATTING.sub(" ", text)
+    text = plain(text)
     text = re.sub(
         r"\b(?:[a-z][ ._-]){3,}[a-z]\b", lambda spaced: re.sub("[^a-z]", "", spaced[0]), text
     )
@@ -95,11 +118,28 @@ def makes_claims(sentence: str) -> bool:
     think he was born in Bonn" is a (hedged) claim. Opinions and courtesies are recognised by
     their usual words in English and a few in other languages *(ours)*.
     """
-    plain = sentence.replace("’", "'").strip(" *_>\"'“”")
-    if not any(map(str.isalpha, plain)) or _QUESTION.search(plain):
+    text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
+    if not any(map(str.isalpha, text)) or _QUESTION.search(text):
         return False
-    if _BARE.match(plain.strip(" .!,")) or _COURTESY.match(plain):
+    if _BARE.match(text.strip(" .!,")) or _COURTESY.match(text) or _is_order(text):
         return False
-    if _OPINION.search(plain) or _TASTE.match(plain):
+    if _OPINION.search(text) or _TASTE.match(text):
         return False
-    return not (is_abstention(sentence) or is_invalid(sentence) or vouches(sentence))
+    return not (is_abstention(text) or is_invalid(text) or vouches(sentence))
+
+
+_UNFINISHED = COPULAS | {"include", "includes", "included"}
+
+
+def _is_order(text: str) -> bool:
+    return bool(_ORDER.match(text)) and not first_verb(words_of(text))
+
+
+def says_nothing(claim: str) -> bool:
+    """Whether a claim holds for any subject, is cut off, or only asserts its own truth.
+
+    "He was a person", "Osk exists", "Osk is in Osk", "The formula is".
+    """
+    words = words_of(claim.strip(" .\\"))
+    cut_off = words[-1:] and words[-1] in _UNFINISHED and first_verb(words) == len(words) - 1
+    return bool(cut_off or _TRIVIAL.match(claim) or vouches(claim))

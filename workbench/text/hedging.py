@@ -1,8 +1,9 @@
 """Detect hedged sentences, whose claims get hedged labels (RLFH, arXiv 2406.12221, table 9).
 
 A hedge is the author's own doubt about the statement: "he may have won", "I think",
-"reportedly". The following are not hedges: names, months and nouns with the same spelling ("May
-1912", "might and magic"), quotations, and the beliefs of other people ("She thinks that…").
+"reportedly". So are a prediction and what did not happen: "he will win", "he could have won". The
+following are not hedges: names, months and nouns with the same spelling ("May 1912", "might and
+magic"), quotations, and the beliefs of other people ("She thinks that…").
 
 Limits: a permission ("you may enter") counts as a hedge, and so does a reported possibility ("He
 said he might run"). The lists of cues are ours; "l2" is the closed world's invented language.
@@ -29,7 +30,8 @@ CUES: dict[str, str] = {
         "|i am unsure|it is (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely"
         "|probable|unlikely)|it's (?:unclear|possible|uncertain|believed|thought|said|likely"
         "|probable|unlikely)|(?:is|are|was|were) (?:\\w+ )?(?:believed|thought|said|reported"
-        "|rumou?red|alleged|presumed|assumed) to|it (?:seems|appears)(?=,| (?:that|as|likely"
+        "|rumou?red|alleged|presumed|assumed|expected|predicted|projected|slated) to"
+        "|it (?:seems|appears)(?=,| (?:that|as|likely"
         "|to (?:be|have)|he|she|they|there|it)\\b)|(?:seems?|seemed|appears?|appeared) to (?:be"
         "|have)|there is a chance|some (?:say|sources|believe)|according to some|sources (?:say"
         "|suggest)|may or may not|could be|could have been"
@@ -58,11 +60,14 @@ CUES: dict[str, str] = {
     ),
     "l2": "forse|pove",
 }
-# "may be", "might have won", "may well not know"; but not "with might and main" or "5 may"
+# "may be", "might have won", "will win", "could have won"; not "with might and main" or "5 may"
 _MODAL = re.compile(
     r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d"
-    r" )(?<!military )(?<!\bin )"
-    r"\b(?:may|might)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)(?=,? [^\W\d_A-Z])"
+    r" )(?<!military )(?<!\bin )(?<!\ba )(?<!\blast )(?<!\bfree )(?<!\bgood )(?<!\bat )"
+    r"\b(?:(?:may|might|will|shall)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)"
+    r"(?=,? [^\W\d_A-Z])"
+    r"|won['’]t\b|(?:could|would|should|must)(?:n['’]t| not)?(?: \w+ly| also| then)? have [a-z]"
+    r"|going to (?:be|become|do|get|have|make|open|play|start|take|win)\b)"
 )
 _SPACED = re.compile(
     "|".join(rf"(?<![\w'-])(?:{cues})(?![\w'-])" for lang, cues in CUES.items() if lang != "zh"),

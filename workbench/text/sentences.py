@@ -19,6 +19,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
+from workbench.text.markup import CITATION, EMOJI
 from workbench.text.sections import sections
 
 Span = tuple[int, int]
@@ -33,7 +34,8 @@ _CODE = re.compile(r"`[^`\n]+`")
 _STRONG = "。！？；｡．।॥؟۔"  # these always end a sentence
 _CLOSERS = "\"'”’»›)\\]}*_`」』）】》〉"
 _END = re.compile(
-    rf"(?:[{_STRONG}]+|(?P<weak>[.!?…]+))(?:\[\d{{1,3}}\])*(?P<closed>[{_CLOSERS}]*)(?:\[\d{{1,3}}\])*(?P<space>\s+|$)?"
+    rf"(?:[{_STRONG}]+|(?P<weak>[.!?…]+))(?:{CITATION}|{EMOJI})*(?P<closed>[{_CLOSERS}]*)"
+    rf"(?:{CITATION}|{EMOJI})*(?P<space>\s+|$)?"
 )
 _WORD_BEFORE = re.compile(r"(?<![=/&?#@:])[\w.&’'-]*$")
 _ACRONYM = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?:\.[A-Z])?")

@@ -1,0 +1,158 @@
+"""Read headings, list items, fields and table rows: lines whose subject is in another line."""
+
+from __future__ import annotations
+
+import re
+
+from workbench.claims.english import DATA, PREPOSITIONS, VERBS, first_verb, words_of
+from workbench.text.markup import plain
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(DATA["layout"][name].split())
+
+
+_SECTIONS = _words("sections")  # words of headings that name no subject
+_LABELS = _words("labels")  # fields that say nothing about the subject: "Answer: …"
+_COLUMNS = _words("columns")  # heads of columns that name no field: "Detail"
+_PASSIVE = _words("passive")  # participles that begin an item without "was": "Born in Osk"
+_DATED = _words("dated")  # participles that are fields with a time or place: "Founded: 1950"
+_PARTICLES = PREPOSITIONS | _words("particles")
+
+_ITEM = re.compile(r"\s*(?:(?:[-*+•‣◦▪–—·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+|\d{1,2}\.(?=[A-Z]))")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s|(?:\*\*|__)[^*\n]+(?:\*\*|__)[:.]?\s*$)")
+_FIELD = re.compile(
+    r"(\d{4}s?|[^\W\d_a-z][\w'’/ -]{0,40}?)(?: \([^()]*\))?(?P<sign>:| [–—-])\s+(\S.*)", re.S
+)
+_RULER = re.compile(r"[\s|:-]*-[\s|:-]*")  # the line below the head of a table
+_DAY = re.compile(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text has only capitalised words and no verb: a name or a title."""
+    words = re.findall(r"[\w'’.&-]+", text)
+    # in lower case, so that "Ana Bo Was Born In Osk" has a verb
+    if len(words) > 8 or first_verb(words_of(text.lower())):
+        return False
+    own = [word for word in words if word not in _PARTICLES]
+    return bool(own) and all(word[0].isupper() or word[0].isdigit() for word in own)
+
+
+class Layout:
+    """Keeps the subject, the label and the table head that apply to the current line.
+
+    A heading that is a name gives the subject of the lines below it. Another heading, or a
+    sentence that ends in a colon, is the label of the bare items below it.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self.subject, self.label = topic, ""
+        self.columns: list[str] | None = None  # the head of the current table; [] without one
+
+    def read(self, line: str, following: str) -> list[str] | None:
+        """Return the sentences that a line states; None if the line is prose.
+
+        Args:
+            line: with its heading or list marks.
+            following: the next line.
+        """
+        if line.lstrip().startswith("|") or " | " in line:
+            return self._row(line, following)
+        self.columns = None
+        item = _ITEM.match(line)
+        text = plain(line[item.end() :] if item else line).strip()
+        verb = first_verb(words_of(text))
+        field = _FIELD.fullmatch(text)
+        # not "Dune: Part Two is a film" outside a list
+        if field and (item or (field["sign"] == ":" and (not verb or _is_label(field[1])))):
+            return self._field(self.subject, field[1], field[3])
+        bare = is_name(text.rstrip(".:"))
+        if not verb and not item and (_HEADING.match(line) or text.endswith(":") or bare):
+            self._head(text.strip(" .:"))
+            return []
+        if text.endswith(":"):
+            self.label = re.sub(r"(?:,? as follows|(?: these| the following)?):$", "", text)
+            return None
+        return self._item(text, verb) if item else None
+
+    def _head(self, heading: str) -> None:
+        if is_name(heading) and _SECTIONS.isdisjoint(heading.casefold().split()):
+            self.subject, self.label = heading, ""
+        else:
+            self.label = "" if heading.casefold() in _LABELS else heading
+
+    def _item(self, text: str, verb: int) -> list[str] | None:
+        """Return the sentences of a list item, which may lack its subject or its verb."""
+        if (predicate := self._predicate(text, verb)) or verb:
+            return predicate
+        if first_verb(words := words_of(self.label)):
+            link = "" if words[-1] in VERBS else ":"
+            return [f"{self.label}{link} {text}"]
+        if self.subject and re.match(r"an? ", text, re.I):
+            return [f"{self.subject} is {_lower(text)}"]
+        if self.label and self.subject:
+            return [f"{self.subject}'s {_lower(self.label)} include {text}"]
+        return [] if is_name(text.rstrip(".")) else None
+
+    def _predicate(self, text: str, verb: int) -> list[str] | None:
+        """Return the sentence of "Born in Osk" and "Won a prize"; None for another text."""
+        word, *before = words_of(text)[: max(verb, 1)] or [""]
+        word = word.lower()
+        starts = word in VERBS | _PASSIVE or (word.endswith("ed") and len(word) > 4)
+        if not starts or not self.subject or is_name(" ".join(before)):  # "Led Zeppelin is"
+            return None
+        return [f"{self.subject} {'was ' if word in _PASSIVE else ''}{_lower(text)}"]
+
+    def _field(self, subject: str, field: str, value: str, when: str = "") -> list[str] | None:
+        """Return the sentences of "Birthplace: Osk", such as "Ana Bo's birthplace is Osk"."""
+        words, name = words_of(value), _lower(field)
+        verb, first = first_verb(words), name.split()[0]
+        clause = [value] if verb and (words[0][0].isupper() or words[0] == "the") else None
+        if field[0].isdigit():  # "1950: Won the prize"
+            said = self._predicate(value, verb) or clause or [f"{subject}: {value}"]
+            return [f"{one.rstrip('. ')} in {field}" for one in said]
+        if clause or _is_label(field):
+            return [] if is_name(value.rstrip(".")) else [value]  # "Life: She was born in Osk"
+        if not subject:
+            return None
+        if first in _DATED and name == first:
+            link = "on " if _DAY.match(value) else "" if value[:1].islower() else "in "
+            return [f"{subject} {'' if first == 'died' else 'was '}{name} {link}{value}{when}"]
+        if first in _DATED | _PASSIVE:
+            return [f"{subject} was {name} {value}{when}"]  # "Known for: painting"
+        are = "are" if re.search(r"[^su]s$", name) else "is"
+        return [f"{subject}'s {name} {are} {value}{when}"]
+
+    def _row(self, line: str, following: str) -> list[str]:
+        """Return the sentences of a table row: one for each cell after the first."""
+        first, *values = (plain(cell).strip() for cell in line.strip().strip("|").split("|"))
+        if _RULER.fullmatch(line):
+            return []
+        if self.columns is None:
+            # "Born | Osk" is no head
+            head = _RULER.fullmatch(following) and _lower(first) not in _DATED
+            self.columns = values if head else []
+            if self.columns:
+                return []
+        if not self.columns and len(values) > 1:
+            return [f"{first}: {', '.join(values)}"]
+        columns = self.columns or [""]
+        dated = first[:1].isdigit() and self.subject
+        subject, when = (self.subject, f" in {first}") if dated else (first, "")
+        said: list[str] = []
+        for column, value in zip(columns, values, strict=False):
+            if not value or not first:
+                continue
+            if column.casefold() in _COLUMNS | {""}:
+                subject, column, when = self.subject, first, ""
+            said += self._field(subject, column, value, when) or [f"{column}: {value}"]
+        return said
+
+
+def _is_label(field: str) -> bool:
+    return field.casefold() in _LABELS or _SECTIONS.issuperset(field.casefold().split())
+
+
+def _lower(text: str) -> str:
+    """Write the first word in lower case, unless it is an abbreviation."""
+    return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
