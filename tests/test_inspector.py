@@ -193,7 +193,7 @@ def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
         told += [
             curve_data(runs, [run]),
             rollouts(runs, run, Query(1, "lowest")),
-            before_after(runs, run),
+            before_after(runs, [run]),
             policy_answers(runs, run),
         ]
         told += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]

@@ -134,7 +134,7 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
         pages += [
             json.loads(curve_data(runs, ["bad", "good"])),
             *run_list(runs),
-            json.loads(before_after(runs, "bad")),
+            json.loads(before_after(runs, ["bad"])),
         ]
         assert all(isinstance(one, dict) for one in pages)
     good = json.loads(rollouts(runs, "good", Query(1, ORDERS[0])))

@@ -136,6 +136,13 @@ def evaluation_grade(checks: Checks) -> Grade:
     )
 
 
+def graded_answers(bench: Bench, policy: str, questions: Sequence[Question]) -> list[Feedback]:
+    """A policy's greedy answers to questions, graded by the bench's checks."""
+    most = bench.longest(questions)
+    answers = generate(bench.load(policy), questions, max_new_tokens=most, greedy=True)
+    return evaluation_grade(bench.checks)(answers)
+
+
 def evaluate(
     policy: Policy,
     questions: Sequence[Question],

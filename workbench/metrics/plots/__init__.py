@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.metrics import RATES
+from workbench.metrics import RATES, hacks
 from workbench.types import JsonMapping
 from workbench.world.facts import TIERS
 
@@ -18,6 +18,9 @@ OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucinatio
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 # when the colours are used up, they repeat with the next symbol
 RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
+PERCENT = ".1~%"  # tick format of shares: 20%, 1.5%
+# columns of training curves that are shares
+SHARES = {*RATES, *hacks.SHARES} - {"sentences_per_fact"}
 
 
 def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
@@ -58,7 +61,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
     figure.update_layout(
         barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers"
     )
-    figure.update_yaxes(range=[0, 1])
+    figure.update_yaxes(range=[0, 1], tickformat=PERCENT)
     return styled(figure, panels=len(tiers) + 1)
 
 
@@ -81,9 +84,9 @@ def stack_outcomes(
             marker_color=colour,
             legendgroup=name,
             showlegend=column == 1,
-            text=[f"{value:.2f}" if value and value >= 0.05 else "" for value in shares[rate]],
+            text=[f"{value:.0%}" if value and value >= 0.05 else "" for value in shares[rate]],
             textposition="inside",
-            hovertemplate=f"{hover}: %{{y:.3f}} {name}<extra></extra>",
+            hovertemplate=f"{hover}: %{{y:.1%}} {name}<extra></extra>",
         )
         figure.add_trace(bar, 1, column)
 
@@ -155,6 +158,9 @@ def over_steps(
                 hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
             )
             figure.add_trace(trace, panel // across + 1, panel % across + 1)
+    for panel, name in enumerate(columns):
+        if name in SHARES:
+            figure.update_yaxes(tickformat=PERCENT, row=panel // across + 1, col=panel % across + 1)
     # only the lowest panels have an axis title
     for panel in range(max(0, len(columns) - across), len(columns)):
         figure.update_xaxes(title_text="step", row=panel // across + 1, col=panel % across + 1)
@@ -184,6 +190,7 @@ def rates_with_intervals(
     figure.update_layout(
         barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate"
     )
+    figure.update_yaxes(tickformat=PERCENT)
     return styled(figure)
 
 
@@ -203,7 +210,7 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         cliponaxis=False,
         marker_size=12,
         marker_color=RUN_COLOURS[0],
-        hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>",
+        hovertemplate="%{text}: %{x} exposures, %{y:.1%} right<extra></extra>",
     )
     figure = Figure(trace)
     figure.update_layout(
@@ -211,7 +218,9 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         xaxis_title="exposures in one pass, both languages",
         yaxis_title="greedy accuracy",
     )
-    figure.update_yaxes(range=[-0.12, 1.12], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    figure.update_yaxes(
+        range=[-0.12, 1.12], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=PERCENT
+    )
     return styled(figure)
 
 
@@ -220,10 +229,11 @@ def _distance(low: float | None, high: float | None) -> float | None:
 
 
 def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
-    """Apply the common style to a figure, sized for a notebook, and return the figure.
+    """Apply the common style to a figure and return the figure.
 
-    At any height, the title is at the top of the whole figure and the legend at the bottom, so
-    that neither overlaps with the panels.
+    Without a width, a figure is as wide as the notebook's cell or the page. At any height, the
+    title is at the top of the whole figure and the legend at the bottom, so that neither overlaps
+    with the panels.
 
     Args:
         figure: the figure to change.
@@ -233,7 +243,6 @@ def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) 
     """
     figure.update_layout(
         template="plotly_white",
-        width=720 if panels == 1 else 960,
         height=190 + 230 * rows if rows > 1 else 430,
         font_size=13,
         title={
