@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from workbench.cli import main
-from workbench.inspector import samples
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
+from workbench.inspector.evaluations import before_after
 from workbench.inspector.examples import worked_example
 from workbench.inspector.inspect_tab import LOCAL, export_page, open_pasted
 from workbench.inspector.listing import Query, disagreement, rollouts
@@ -20,7 +20,7 @@ from workbench.inspector.live import KINDS, answers_of, policies, some_question
 from workbench.inspector.opened import open_feedback, open_row, show, with_rewards
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import before_after, policy_answers
+from workbench.inspector.runs_tab import policy_answers
 from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import bench
@@ -232,8 +232,8 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
 
 
 def test_pasted_answers():
-    world = samples.sample(samples.NAMES[1])[0].response
-    scored = open_pasted(world.question.text, world.text, "", "", "Closed world, without sources")
+    asked, answer = "What does Dramem Torusin do for a living?", "Dramem Torusin is a baker."
+    scored = open_pasted(asked, answer, "", "", "Closed world, without sources")
     assert (
         scored.feedback.rewards["truthrl"].value is not None
         and scored.feedback.rewards["rlfh"].value is not None

@@ -21,9 +21,9 @@ from workbench.metrics.plots import (
     exposure_and_accuracy,
     learning_curves,
     outcomes_by_tier,
+    over_steps,
     rates_with_intervals,
     rlfh,
-    training_dynamics,
 )
 from workbench.types import Feedback, Question, Response, WorkbenchError
 
@@ -80,6 +80,16 @@ def test_curves_follow_the_rows():
     figure = learning_curves({"ternary": rows, "binary": rows[:2]})
     assert len(figure.data) == 8
     assert tuple(figure.data[0].x) == (1, 2, 3) and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)
+
+
+def test_figures_fit_their_cell_and_show_shares_in_percent(reports):
+    figures = drawn(reports)
+    assert {name for name, figure in figures.items() if figure.layout.width is not None} == set()
+    assert all(figure.layout.yaxis.tickformat for figure in (figures["curves"], figures["rates"]))
+    columns = dict.fromkeys(("reward", "accuracy", "kl"), "")
+    training = over_steps({"run": [{"step": 1, "reward": 1.0, "accuracy": 0.5}]}, columns, "")
+    assert len(training.data) == 2  # a column without values is left out
+    assert training.layout.yaxis.tickformat is None and "%" in training.layout.yaxis2.tickformat
 
 
 def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
@@ -172,7 +182,7 @@ def drawn(reports: dict) -> dict[str, Any]:
         "outcomes": outcomes_by_tier(reports),
         "rates": rates_with_intervals(reports),
         "curves": learning_curves(curves),
-        "dynamics": training_dynamics(curves),
+        "dynamics": over_steps(curves, dict.fromkeys(rows[0], "a title"), "Dynamics"),
         **{
             f"{name} {len(some)}": draw(some)
             for name, draw in vars(boundary).items()

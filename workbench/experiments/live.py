@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.experiments.queue.entries import Entry
 from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.methods.bench import Bench
-from workbench.metrics.plots import training_dynamics
+from workbench.metrics.plots import over_steps
 from workbench.runs.folder import finished, in_use, read_json
 from workbench.runs.growing import Growing, add_objects
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
@@ -231,4 +231,4 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
 def curves(rows: Sequence[JsonMapping], label: str) -> Figure:
     """The curves of a run's rows, with at most `POINTS` steps including the last."""
     every = -(-len(rows) // POINTS) or 1
-    return training_dynamics({label: rows[::-1][::every][::-1]}, COLUMNS)
+    return over_steps({label: rows[::-1][::every][::-1]}, COLUMNS, "Training dynamics")

@@ -101,55 +101,37 @@ def learning_curves(
     return over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
 
 
-DYNAMICS = {
-    "reward": "reward",
-    "kl": "KL to the reference",
-    "entropy": "entropy",
-    "length": "length, tokens",
-    "failed": "rows not scored",
-}
-
-
-def training_dynamics(
-    runs: Mapping[str, Sequence[JsonMapping]], columns: Mapping[str, str] = DYNAMICS
-) -> Figure:
-    """Plot training metrics over steps, one panel each; columns without values are left out.
-
-    Args:
-        runs: the rows of each run's metrics.jsonl by label.
-        columns: title by column.
-    """
-    present = [
-        name
-        for name in columns
-        if any(row.get(name) is not None for rows in runs.values() for row in rows)
-    ]
-    return over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
-
-
 def over_steps(
     runs: Mapping[str, Sequence[JsonMapping]], columns: Mapping[str, str], title: str
 ) -> Figure:
     """Plot columns over training steps: a panel for each column, a line for each run.
 
+    Columns without values are left out.
+
     Args:
-        runs: rows with a `step` by label of the run.
+        runs: rows with a `step` by label of the run, as in metrics.jsonl.
         columns: title by column.
         title: the title of the figure.
     """
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
 
+    rows = [row for one in runs.values() for row in one]
+    columns = {
+        name: title
+        for name, title in columns.items()
+        if any(row.get(name) is not None for row in rows)
+    }
     across = 2 if len(columns) in (2, 4) else max(1, min(3, len(columns)))
     down = max(1, -(-len(columns) // across))  # rounded up
     spacing = {"horizontal_spacing": 0.08, "vertical_spacing": 0.16 if down < 3 else 0.1}
     figure = make_subplots(down, across, subplot_titles=list(columns.values()), **spacing)
-    for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
-        steps = [row["step"] for row in rows]
+    for (label, own), colour in zip(runs.items(), RUN_COLOURS, strict=False):
+        steps = [row["step"] for row in own]
         for panel, name in enumerate(columns):
             trace = Scatter(
                 x=steps,
-                y=[row.get(name) for row in rows],
+                y=[row.get(name) for row in own],
                 name=label,
                 mode="lines",
                 line_color=colour,
