@@ -335,20 +335,6 @@ def test_disagreement_is_the_spread_of_ranks():
     assert disagreement(rows) == [1.0, 0.5, None]
 
 
-def test_rollouts_of_a_step_in_order(runs):
-    found = json.loads(rollouts(runs, "a/first", Query(2, "lowest")))
-    # The claim of weight 1.0 is wrong −2, vague −1, hedged 0.5, correct 1.
-    assert [row["id"] for row in found["rows"]] == [f"tarven/2/{n}" for n in range(4)]
-    assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx(
-        [1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5
-    )
-    best = json.loads(rollouts(runs, "a/first", Query(2, "highest")))
-    assert best["rows"][0]["id"] == "tarven/2/3"
-    assert best["sorted"] == {"by": "rlfh", "order": "highest"} and best["note"].startswith(
-        "4 rollouts of step 2."
-    )
-
-
 def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     record_scored(tmp_path / "scored")
     (tmp_path / "empty").mkdir()
@@ -360,15 +346,6 @@ def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     assert json.loads(rollouts(runs, "scored", Query(0, "lowest")))["note"].startswith(
         "4 rollouts. "
     )
-
-
-def test_curves(runs):
-    drawn = json.loads(curve_data(runs, ["a/first", "a/first"]))["runs"]
-    assert len(drawn) == 2 and drawn[0]["steps"] == [1, 2, 3]
-    assert drawn[0]["series"]["reward"] == [0.1, 0.2, 0.3]
-    assert drawn[0]["series"]["kl"] == [None] * 3
-    assert drawn[0]["series"]["failed"] == [0.25] * 3  # one of four
-    assert drawn[0]["series"]["unplaced"] == [0.0] * 3
 
 
 def test_a_missing_run_is_refused(tmp_path, capsys):

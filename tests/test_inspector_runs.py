@@ -18,15 +18,12 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
-from workbench.inspector.annotated import annotate
 from workbench.inspector.curves import curve_data, run_list
-from workbench.inspector.evaluations import before_after
 from workbench.inspector.examples import worked_example
 from workbench.inspector.export import _inert, exported
 from workbench.inspector.inspect_tab import step_row
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import open_row, show
-from workbench.inspector.page import settings
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.same_prompt import compared, difference, same_prompt
@@ -34,7 +31,6 @@ from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import what_if
 from workbench.methods import METHODS
 from workbench.runs.folder import lock
-from workbench.runs.naming import labels
 from workbench.runs.steps import reward_columns
 from workbench.runs.store import append_feedback
 from workbench.scoring.imports import import_completions
@@ -132,77 +128,6 @@ def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     assert data["logged"] == {"trl:accuracy": 2.0, "trl:format": 0.5, "trl:completion_length": 20.0}
     assert all(method["value"] is None for method in data["methods"].values())
     assert "error" not in what_if({"key": json.loads(show(opened))["key"]})
-
-
-def test_a_scored_file_opens_like_a_run(tmp_path: Path) -> None:
-    record_untagged(tmp_path / "run")
-    for folder in (tmp_path, tmp_path / "scored", tmp_path / "a" / "b" / "c"):
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in (tmp_path / "run").iterdir():
-            name = file.name.replace("rollouts", "answers")
-            (folder / name).write_bytes(file.read_bytes())
-    (tmp_path / "scored" / "empty.jsonl").touch()
-    (tmp_path / "scored" / "link.jsonl").symlink_to(tmp_path / "answers.jsonl")
-    runs = Runs(tmp_path)
-    # three levels at most; questions, links and empty files are not rows
-    names = ["answers.jsonl", "run", "scored/answers.jsonl"]
-    assert runs.names() == names
-    for name in names:
-        assert open_row(runs, name, "r2").feedback.rewards["truthrl"].value == -1.0
-        assert json.loads(rollouts(runs, name, Query(None)))["count"] == 3
-        assert settings(tmp_path / name, tmp_path, 0).run == name
-    assert [run["status"] for run in run_list(runs)] == ["recorded"] * 3
-    for name in ("scored/link.jsonl", "scored/empty.jsonl", "scored/questions.jsonl", "none.jsonl"):
-        with pytest.raises(WorkbenchError):
-            open_row(runs, name, "r0")
-    edits = {"0": {"label": "wrong"}}
-    with pytest.raises(WorkbenchError, match="no claim"):
-        annotate(runs, "answers.jsonl", open_row(runs, "answers.jsonl", "r0").feedback, edits)
-
-
-QUEUED = {
-    "queue/0a1b2c3d4e5f": {"method": "rlfh", "seed": 1, "config": {"alpha": 1, "ppo": {"lr": 2}}},
-    "queue/1a1b2c3d4e5f": {"method": "rlfh", "seed": 1, "config": {"alpha": 2, "ppo": {"lr": 2}}},
-    "queue/2a1b2c3d4e5f": {"method": "rlfh", "seed": 2, "config": {"alpha": 1, "ppo": {"lr": 3}}},
-    "queue/3a1b2c3d4e5f": {"method": "klcf", "seed": 1, "config": {"alpha": 9}},
-    "named": {"method": "rlfh", "seed": 1, "config": {"alpha": 3, "ppo": {"lr": 2}}},
-    "scored": {},
-}
-
-
-def test_runs_of_a_queue_are_named_by_what_differs() -> None:
-    assert list(labels(QUEUED).values()) == [
-        "rlfh alpha=1 ppo.lr=2 seed 1",
-        "rlfh alpha=2 ppo.lr=2 seed 1",
-        "rlfh alpha=1 ppo.lr=3 seed 2",
-        "klcf seed 1",
-        "named",
-        "scored",
-    ]
-
-
-def test_evaluations_are_compared_side_by_side(tmp_path: Path) -> None:
-    cell = {"value": 0.25, "low": 0.125, "high": 0.5}
-    before = {"n": 8, "split": "test", "greedy": {"accuracy": cell}}
-    for number, name in enumerate(list(QUEUED)[:2]):
-        record_untagged(tmp_path / name)
-        (tmp_path / name / "config.json").write_text(json.dumps(QUEUED[name]))
-        after = {"greedy": {"accuracy": cell | {"value": number / 2}}}
-        (tmp_path / name / "summary.json").write_text(
-            json.dumps({"before": before, "after": after})
-        )
-    runs = Runs(tmp_path)
-    evaluation, config = json.loads(before_after(runs, list(QUEUED)[:2]))["tables"]
-    first, second = "rlfh alpha=1 seed 1", "rlfh alpha=2 seed 1"
-    assert [run["label"] for run in run_list(runs)] in ([first, second], [second, first])
-    # the same policy before training is one column
-    assert evaluation["head"] == ["", "Before", first, second]
-    interval = "[12.5, 50.0]"
-    shares = [f"{share} % {interval}" for share in ("25.0", "0.0", "50.0")]
-    assert evaluation["rows"] == [["Accuracy, greedy", *shares]]
-    assert config == {"head": ["Setting", first, second], "rows": [["alpha", "1", "2"]]}
-    [alone] = json.loads(before_after(runs, list(QUEUED)[:1]))["tables"]
-    assert alone["head"] == ["", "Before", "After"]
 
 
 def curves(folder: Path, name: str) -> dict[str, Any]:

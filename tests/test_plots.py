@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from notebooks.pictures import CHROMIUM, add_pictures
+from notebooks.pictures import CHROMIUM, WIDTH, add_pictures
 from workbench.credit.tokens import words
 from workbench.inspector.token_view import VIEW, payload
 from workbench.metrics import RATES, Row
@@ -75,20 +75,15 @@ def test_intervals_are_drawn_on_both_sides(reports):
     ) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
 
 
-def test_curves_follow_the_rows():
-    rows = [{"step": step, **dict.fromkeys(RATES, step / 10)} for step in (1, 2, 3)]
-    figure = learning_curves({"ternary": rows, "binary": rows[:2]})
-    assert len(figure.data) == 8
-    assert tuple(figure.data[0].x) == (1, 2, 3) and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)
-
-
 def test_figures_fit_their_cell_and_show_shares_in_percent(reports):
     figures = drawn(reports)
     assert {name for name, figure in figures.items() if figure.layout.width is not None} == set()
     assert all(figure.layout.yaxis.tickformat for figure in (figures["curves"], figures["rates"]))
+    rows = [{"step": step, "reward": step / 2, "accuracy": 0.5} for step in (1, 2)]
     columns = dict.fromkeys(("reward", "accuracy", "kl"), "")
-    training = over_steps({"run": [{"step": 1, "reward": 1.0, "accuracy": 0.5}]}, columns, "")
-    assert len(training.data) == 2  # a column without values is left out
+    training = over_steps({"run": rows}, columns, "")
+    # a column without values is left out
+    assert [tuple(line.y) for line in training.data] == [(0.5, 1.0), (0.5, 0.5)]
     assert training.layout.yaxis.tickformat is None and "%" in training.layout.yaxis2.tickformat
 
 
@@ -295,7 +290,7 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
     assert output["metadata"] == {} and set(output["data"]) == {"text/plain", "image/png"}
     drawn = Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"]))).convert("RGB")
     colours = drawn.getcolors(1 << 20)
-    assert drawn.size[0] == 960 and 100 < drawn.size[1] < 1500 and colours and len(colours) > 10
+    assert drawn.size[0] == WIDTH and 100 < drawn.size[1] < 1500 and colours and len(colours) > 10
     before = file.read_bytes()
     assert add_pictures([file]) == 0 and file.read_bytes() == before
 

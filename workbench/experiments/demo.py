@@ -95,7 +95,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
         for reward in REWARDS
     }
     listed = ", ".join(
-        f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None
+        f"{reward} {share:+.0%}" for reward, share in shares.items() if share is not None
     )
     return (
         "Share of the distance from the initial policy to an oracle that abstains exactly where"

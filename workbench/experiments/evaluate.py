@@ -222,7 +222,7 @@ def report(
 def compare(
     reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Several policies' reports as one table, with a row per tier and policy.
+    """Several policies' reports as one table of percentages, with a row per tier and policy.
 
     The tier "all" is first and has 95 % intervals. The others follow in the order of `tiers`,
     then those that `tiers` lacks. "–" stands for missing values.
@@ -243,8 +243,8 @@ def compare(
 def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
     if cell is None or cell["value"] is None:
         return "–"
-    bounds = f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else ""
-    return f"{cell['value']:.2f}{bounds}"
+    bounds = f" [{100 * cell['low']:.0f}, {100 * cell['high']:.0f}]" if interval else ""
+    return f"{100 * cell['value']:.0f} %{bounds}"
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
