@@ -20,7 +20,6 @@ from workbench.inspector.live import KINDS, answers_of, policies, some_question
 from workbench.inspector.opened import open_feedback, open_row, show, with_rewards
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import policy_answers
 from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import bench
@@ -194,7 +193,6 @@ def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
             curve_data(runs, [run]),
             rollouts(runs, run, Query(1, "lowest")),
             before_after(runs, [run]),
-            policy_answers(runs, run),
         ]
         told += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]
         opened, error = first_shown(runs, Settings(root), {"run": run, "id": "tarven/1/0"})

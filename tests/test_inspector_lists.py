@@ -29,7 +29,6 @@ def test_a_scored_file_opens_like_a_run(tmp_path: Path) -> None:
     runs = Runs(tmp_path)
     # at most three levels; questions, links and empty files are not rows
     assert runs.names() == ["answers.jsonl", "run", "scored/answers.jsonl"]
-    assert [run["status"] for run in run_list(runs)] == ["recorded"] * 3
     for name in runs.names():
         assert open_row(runs, name, "r2").feedback.rewards["truthrl"].value == -1.0
         assert settings(tmp_path / name, tmp_path, 0).run == name
@@ -44,7 +43,6 @@ QUEUED = {
     "queue/2a1b2c3d4e5f": {"method": "rlfh", "seed": 2, "config": {"alpha": 1, "ppo": {"lr": 3}}},
     "queue/3a1b2c3d4e5f": {"method": "klcf", "seed": 1, "config": {"alpha": 9}},
     "named": {"method": "rlfh", "seed": 1, "config": {"alpha": 3, "ppo": {"lr": 2}}},
-    "scored": {},
 }
 
 
@@ -55,7 +53,6 @@ def test_runs_of_a_queue_are_named_by_what_differs() -> None:
         "rlfh alpha=1 ppo.lr=3 seed 2",
         "klcf seed 1",
         "named",
-        "scored",
     ]
 
 

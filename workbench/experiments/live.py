@@ -4,7 +4,7 @@
     view                    # shows the curves; the next cell can run meanwhile
     summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
 
-`live("runs/ternary")` shows a run that another process trains, such as a command or a queue.
+`Live("runs/ternary")` shows a run that another process trains, such as a command or a queue.
 Tag a cell that shows an unfinished run `nbval-ignore-output`, because its output depends on time.
 """
 
@@ -44,11 +44,6 @@ INTERVAL = 1.0  # seconds between two checks of the file
 LOG = "log.txt"
 
 
-def live(folder: Path | str) -> Live:
-    """A view of a run that another process trains, will train or has trained."""
-    return Live(Path(folder))
-
-
 def start_live(entry: Entry, out: Path) -> Live:
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
@@ -61,7 +56,7 @@ def start_live(entry: Entry, out: Path) -> Live:
     run = plan_run(entry, out.parent)
     if in_use(out):
         raise WorkbenchError(
-            f"another process uses '{out}': view it with live('{out}'), or choose another folder"
+            f"another process uses '{out}': view it with Live('{out}'), or choose another folder"
         )
     out.mkdir(parents=True, exist_ok=True)
     training = start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG)
@@ -83,7 +78,7 @@ class Live:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         training: Background | None = None,
         steps: int | None = None,
         bench: Bench | None = None,
@@ -91,7 +86,7 @@ class Live:
         from ipywidgets import HTML, Button, HBox
         from plotly.graph_objects import FigureWidget
 
-        self.folder, self.training, self.steps, self.bench = folder, training, steps, bench
+        self.folder, self.training, self.steps, self.bench = Path(folder), training, steps, bench
         self.status = HTML()
         self.button = Button(
             description="Stop", tooltip="save and stop; click again to stop at once"
@@ -105,7 +100,7 @@ class Live:
         self._grew = False  # the run was unfinished when it was displayed
         self._file: Growing[list[JsonObject]] = Growing(list, add_objects)
         self._lock, self._used = threading.RLock(), False
-        self._ended = not in_use(folder) and finished(folder) is not None
+        self._ended = not in_use(self.folder) and finished(self.folder) is not None
         self.refresh()
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()

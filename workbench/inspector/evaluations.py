@@ -30,8 +30,7 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
     """The evaluations of some runs, and the settings in which they differ, as JSON text."""
     configs = {name: runs.described(name, "config.json") for name in names}
-    described = runs.labels()
-    named = {name: described[name] for name in names}
+    named = runs.labels()
     with damage(f"run '{', '.join(names)}': summary.json"):
         reports = _reports({named[n]: runs.described(n, "summary.json") for n in names})
         rows = _rows(list(reports.values()))
@@ -42,7 +41,7 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
     settings = [dict(flat(config)) for config in configs.values()]
     if keys := differing(list(configs.values())):
         rows = [[key, *(str(one.get(key, "")) for one in settings)] for key in keys]
-        tables.append({"head": ["Setting", *named.values()], "rows": rows})
+        tables.append({"head": ["Setting", *(named[name] for name in names)], "rows": rows})
     return {"note": f"{n} questions of split {split}, 95 % intervals", "tables": tables}
 
 

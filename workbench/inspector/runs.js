@@ -231,17 +231,16 @@ function pager({start, count, page}, to) {
     turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
 }
 
-// The evaluations of the checked runs before and after training, and answers of both policies of the selected run to fixed questions.
+// The evaluations of the checked runs before and after training, and the settings in which the runs differ.
 function beforeAfter(gradio, state, busy) {
-  const words = h("p", {class: "tv-small"}, "Loads the initial and the trained policy, and shows their greedy answers to the same questions.");
-  const table = div("tv"), answers = div("tv", words);
+  const tables = div("tv");
   let turn = 0;
-  const fill = async (place, name) => {
-    const mine = ++turn, {run, drawn} = state(), found = await busy.during(gradio.server[name]({run, names: drawn}));
-    if (mine === turn) place.replaceChildren(...noted(found.error ? found : JSON.parse(found.text)).filter(Boolean)); // else another run is selected
-  };
-  const show = () => root.open && state().run && fill(table, "before_and_after");
-  const root = h("details", {class: "wb-before tv", ontoggle: show}, h("summary", {}, "Before and after"), table,
-    button("wb-button", "Answer fixed questions before and after", () => state().run && fill(answers, "ask_policies")), answers);
-  return {root, show: () => (answers.replaceChildren(words), show())};
+  async function show() {
+    const mine = ++turn;
+    if (!root.open || !state().run) return;
+    const found = await busy.during(gradio.server.before_and_after({names: state().drawn}));
+    if (mine === turn) tables.replaceChildren(...noted(found.error ? found : JSON.parse(found.text)).filter(Boolean)); // else other runs are checked
+  }
+  const root = h("details", {class: "wb-before tv", ontoggle: show}, h("summary", {}, "Before and after"), tables);
+  return {root, show};
 }

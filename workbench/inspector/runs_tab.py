@@ -1,10 +1,9 @@
-"""The Runs tab: training curves, the rollouts of any step, and answers before and after."""
+"""The Runs tab: training curves, evaluations, and the rollouts of any step."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.experiments.demo import answers
 from workbench.inspector.curves import MAX_RUNS, curve_data, run_list, stamp
 from workbench.inspector.evaluations import before_after
 from workbench.inspector.export import exported
@@ -17,7 +16,6 @@ from workbench.inspector.parts import (
     component,
     gradio_arguments,
     message,
-    page_json,
     server_function,
 )
 from workbench.inspector.runs import Runs
@@ -77,29 +75,7 @@ def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
         return {"text": before_after(runs, names)}
 
     @server_function
-    def ask_policies(request: JsonObject) -> JsonObject:
-        return {"text": policy_answers(runs, str(request["run"]))}
-
-    @server_function
     def export_rollouts(request: JsonObject) -> JsonObject:
         return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
 
-    return look, list_rollouts, before_and_after, ask_policies, export_rollouts
-
-
-@page_json(Exception)  # loading a policy raises many kinds: a missing base model, memory, …
-def policy_answers(runs: Runs, name: str | None) -> JsonObject:
-    """Answers of the initial and the trained policy to fixed questions, as JSON text."""
-    if not name:
-        raise WorkbenchError("no run is selected: select one first")
-    bench = runs.described(name, "config.json").get("bench")
-    if bench != "tiny":
-        raise WorkbenchError(
-            f"the run's bench is {bench}: the fixed questions are about the closed world, so select"
-            " a run on the tiny bench"
-        )
-    if not (folder := runs.policy(name)):
-        raise WorkbenchError("this run has no trained policy: select a finished one")
-    head = ["Tier", "Question", "Truth", "Before", "After"]
-    rows = [[row[key.lower()] for key in head] for row in answers(folder)]
-    return {"tables": [{"head": head, "rows": rows}]}
+    return look, list_rollouts, before_and_after, export_rollouts

@@ -49,5 +49,6 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
         for name in names:
             settings = dict(flat(configs[name]))
             values = [f"{key}={settings.get(key)}"[:LONGEST] for key in keys]
-            described[name] = " ".join([method, *values, f"seed {settings.get('seed')}"])
+            label = " ".join([method, *values, f"seed {settings.get('seed')}"])
+            described[name] = f"{label}, {name}" if label in described.values() else label
     return described

@@ -91,14 +91,12 @@ def stack_outcomes(
         figure.add_trace(bar, 1, column)
 
 
-def learning_curves(
-    runs: Mapping[str, Sequence[JsonMapping]], rates: Sequence[str] = RATES
-) -> Figure:
+def learning_curves(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
     """Plot the rates of sampled rollouts over training.
 
     `runs` maps a label to the rows of the run's metrics.jsonl.
     """
-    return over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
+    return over_steps(runs, {rate: rate for rate in RATES}, "Rollouts during training")
 
 
 def over_steps(
@@ -150,22 +148,19 @@ def over_steps(
     return styled(figure, panels=across, rows=down)
 
 
-def rates_with_intervals(
-    reports: Mapping[str, JsonMapping], mode: str = "greedy", rates: Sequence[str] = RATES
-) -> Figure:
+def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot the rates of several policies side by side, with 95 % intervals.
 
     Args:
         reports: evaluation reports by label of the policy.
         mode: "greedy" or "sampled".
-        rates: the names of the rates.
     """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
-        cells = [report[mode][rate] for rate in rates]
-        bar = Bar(x=list(rates), y=[cell["value"] for cell in cells], name=label)
+        cells = [report[mode][rate] for rate in RATES]
+        bar = Bar(x=RATES, y=[cell["value"] for cell in cells], name=label)
         bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
         bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
         figure.add_trace(bar.update(marker_color=colour))

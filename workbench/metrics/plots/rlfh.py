@@ -34,13 +34,6 @@ def figures(
     }
 
 
-def figures_of_arms(
-    arms: Mapping[str, Sequence[Row]], before: str, after: str
-) -> dict[str, Figure]:
-    """Return figures 4 to 8 of two arms of an experiment, and figure 9 of all arms."""
-    return figures(arms[before], arms[after], (before, after)) | {"fig9_trade_off": trade_off(arms)}
-
-
 def accuracy_distribution(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
