@@ -71,6 +71,6 @@ def test_evaluations_are_compared_side_by_side(tmp_path: Path) -> None:
     first, second = sorted(run["label"] for run in run_list(runs))
     # the same policy before training is one column
     assert evaluation["head"] == ["", "Before", first, second]
-    shares = [f"{share} % [12.5, 50.0]" for share in ("25.0", "0.0", "50.0")]
+    shares = [f"{share}% [12.5%, 50.0%]" for share in ("25.0", "0.0", "50.0")]
     assert evaluation["rows"] == [["Accuracy, greedy", *shares]]
     assert config == {"head": ["Setting", first, second], "rows": [["alpha", "1", "2"]]}

@@ -243,8 +243,8 @@ def compare(
 def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
     if cell is None or cell["value"] is None:
         return "–"
-    bounds = f" [{100 * cell['low']:.0f}, {100 * cell['high']:.0f}]" if interval else ""
-    return f"{100 * cell['value']:.0f} %{bounds}"
+    bounds = f" [{cell['low']:.0%}, {cell['high']:.0%}]" if interval else ""
+    return f"{cell['value']:.0%}{bounds}"
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:

@@ -13,7 +13,7 @@ from workbench.types import JsonMapping, JsonObject
 # rates of answers with a gold answer; without these, metrics of claims, of which two are counts
 SHOWN = ((*RATES,), ("factscore", "responded", "correct", "incorrect"))
 COUNTS = ("correct", "incorrect")
-WHEN = ("before", "after")
+WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 
 def headline(summary: JsonMapping) -> JsonObject | None:
@@ -74,7 +74,7 @@ def _cell(report: JsonMapping, mode: str, metric: str) -> str:
     cell = (report.get(mode) or {}).get(metric) or {}
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         return ""
-    scale, unit = (1, "") if metric in COUNTS else (100, " %")
-    value, *bounds = (cell.get(key) for key in ("value", "low", "high"))
-    interval = "" if None in bounds else " [{:.1f}, {:.1f}]".format(*(scale * b for b in bounds))
-    return f"{scale * value:.1f}{unit}{interval}".replace("-", "\N{MINUS SIGN}")
+    spec = ".1f" if metric in COUNTS else ".1%"
+    value, *bounds = (format(cell[key], spec) for key in KEYS if cell.get(key) is not None)
+    interval = f" [{', '.join(bounds)}]" if bounds else ""
+    return f"{value}{interval}".replace("-", "\N{MINUS SIGN}")
