@@ -292,7 +292,7 @@ class Runs:
             hidden = below.name in INSIDE or below.name.startswith(".")
             if not hidden and below.is_dir() and not below.is_symlink():
                 yield from self._walk(below, depth + 1)
-            elif depth < DEPTH and _is_rows(below):
+            elif depth < DEPTH and not hidden and _is_rows(below):
                 yield below
 
 
