@@ -1,7 +1,7 @@
 """Queues: train many runs from one file one after another, each identified by its settings."""
 
 from workbench.experiments.queue.entries import Entry, read_entries
-from workbench.experiments.queue.runs import ROOT, Run, queue_runs
+from workbench.experiments.queue.runs import ROOT, Run, queue_runs, run_of
 from workbench.experiments.queue.training import status_of, train_queue
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Run",
     "queue_runs",
     "read_entries",
+    "run_of",
     "status_of",
     "train_queue",
 ]
