@@ -35,8 +35,7 @@ from workbench.experiments.queue import ROOT, Run, queue_runs, train_queue
 from workbench.methods.bench import Bench, bench
 from workbench.methods.held_out import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks
-from workbench.metrics.plots import write_pages
-from workbench.metrics.plots.rlfh import figures_of_arms
+from workbench.metrics.plots import rlfh, write_pages
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.generate import generate
 from workbench.runs.checkpoints import metrics_rows
@@ -223,7 +222,8 @@ def draw(
         name: [one.row for seed in next(iter(sets.values())) for one in seed]
         for name, sets in found.items()
     }
-    return write_pages(figures_of_arms(rows, START, arm), folder)
+    figures = rlfh.figures(rows[START], rows[arm], (START, arm))
+    return write_pages(figures | {"fig9_trade_off": rlfh.trade_off(rows)}, folder)
 
 
 def show(checked: Sequence[Mapping[str, Any]]) -> None:

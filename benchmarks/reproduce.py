@@ -8,6 +8,7 @@ training. Intervals are bootstraps over seeds × questions.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,9 +23,11 @@ from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
 START = "start"
 RESAMPLES = 2000
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -305,3 +308,41 @@ def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dic
         ]
         for arm in arms
     }
+
+
+def stored_results(name: str) -> dict[str, Any]:
+    """The committed results of this name in `benchmarks/results`."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def findings_table(*stored: Mapping[str, Any]) -> pd.DataFrame:
+    """`statements` of stored results as a table."""
+    import pandas as pd
+
+    columns = ["", "result", "statement", "contrast", "effect [95 %]"]
+    rows = [row for one in stored for row in statements(one)]
+    return pd.DataFrame(rows, columns=columns).set_index("")
+
+
+def means_table(
+    stored: Mapping[str, Any],
+    columns: Mapping[str, str],
+    arms: Iterable[str] = (),
+    asked: str = "test",
+) -> pd.DataFrame:
+    """Stored means, with a row for each of the arms, by default for every arm.
+
+    `columns` maps a title to a metric, such as "responded", or to a metric of one tier, such as
+    "responded of unknown". `asked` is the set of questions.
+    """
+    import pandas as pd
+
+    named = {title: column.partition(" of ") for title, column in columns.items()}
+    rows = {
+        arm: {
+            title: stored["means"][arm][asked][tier].get(metric)
+            for title, (metric, _, tier) in named.items()
+        }
+        for arm in arms or stored["means"]
+    }
+    return pd.DataFrame.from_dict(rows, "index").round(3)

@@ -30,7 +30,9 @@ CHROMIUM = next(
     ),
     None,
 )
-WIDTH, HEIGHT = 960, 430  # pixels of a plot that does not say
+# pixels of a plot that does not say; JupyterLab shows the picture first, in a cell of this width if
+# the window has 1,300 pixels
+WIDTH, HEIGHT = 860, 430
 TALL = 1600  # of the page that a token view is drawn on, so that nothing of it is scrolled away
 COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
 DRAW = """

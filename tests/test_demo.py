@@ -69,13 +69,13 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
         for policy in reports
     ]
     whole = {row[1]: row[2:] for row in rows[:3]}
-    assert [cell.split()[0] for cell in whole["ternary"]] == ["0.50", "0.38", "0.12", "0.38"]
+    assert [cell.split()[0] for cell in whole["ternary"]] == ["50%", "38%", "12%", "38%"]
     # ternary on unknown entities, without intervals
-    assert rows[-2][2:] == ["0.00", "0.75", "0.25", "-0.25"]
+    assert rows[-2][2:] == ["0%", "75%", "25%", "-25%"]
 
 
 def test_oracle_line_states_the_share_of_each_reward(reports: dict[str, dict[str, Any]]) -> None:
-    assert oracle_line(reports).endswith(": ternary +0.75, binary -0.50")
+    assert oracle_line(reports).endswith(": ternary +75%, binary -50%")
     never_wrong = {**reports, "initial policy": report(graded({"known": "cc"}), [])}
     assert oracle_line(never_wrong).endswith("this policy is wrong: ")
 

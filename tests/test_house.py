@@ -161,4 +161,4 @@ def test_the_pipeline_loads_few_files() -> None:
     result = subprocess.run(
         [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert int(result.stdout) <= 16  # with the text package
+    assert int(result.stdout) <= 15

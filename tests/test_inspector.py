@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from workbench.cli import main
-from workbench.inspector import samples
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
+from workbench.inspector.evaluations import before_after
 from workbench.inspector.examples import worked_example
 from workbench.inspector.inspect_tab import LOCAL, export_page, open_pasted
 from workbench.inspector.listing import Query, disagreement, rollouts
@@ -20,7 +20,6 @@ from workbench.inspector.live import KINDS, answers_of, policies, some_question
 from workbench.inspector.opened import open_feedback, open_row, show, with_rewards
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import before_after, policy_answers
 from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import bench
@@ -193,8 +192,7 @@ def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
         told += [
             curve_data(runs, [run]),
             rollouts(runs, run, Query(1, "lowest")),
-            before_after(runs, run),
-            policy_answers(runs, run),
+            before_after(runs, [run]),
         ]
         told += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]
         opened, error = first_shown(runs, Settings(root), {"run": run, "id": "tarven/1/0"})
@@ -232,8 +230,8 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
 
 
 def test_pasted_answers():
-    world = samples.sample(samples.NAMES[1])[0].response
-    scored = open_pasted(world.question.text, world.text, "", "", "Closed world, without sources")
+    asked, answer = "What does Dramem Torusin do for a living?", "Dramem Torusin is a baker."
+    scored = open_pasted(asked, answer, "", "", "Closed world, without sources")
     assert (
         scored.feedback.rewards["truthrl"].value is not None
         and scored.feedback.rewards["rlfh"].value is not None
@@ -335,20 +333,6 @@ def test_disagreement_is_the_spread_of_ranks():
     assert disagreement(rows) == [1.0, 0.5, None]
 
 
-def test_rollouts_of_a_step_in_order(runs):
-    found = json.loads(rollouts(runs, "a/first", Query(2, "lowest")))
-    # The claim of weight 1.0 is wrong −2, vague −1, hedged 0.5, correct 1.
-    assert [row["id"] for row in found["rows"]] == [f"tarven/2/{n}" for n in range(4)]
-    assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx(
-        [1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5
-    )
-    best = json.loads(rollouts(runs, "a/first", Query(2, "highest")))
-    assert best["rows"][0]["id"] == "tarven/2/3"
-    assert best["sorted"] == {"by": "rlfh", "order": "highest"} and best["note"].startswith(
-        "4 rollouts of step 2."
-    )
-
-
 def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     record_scored(tmp_path / "scored")
     (tmp_path / "empty").mkdir()
@@ -360,15 +344,6 @@ def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     assert json.loads(rollouts(runs, "scored", Query(0, "lowest")))["note"].startswith(
         "4 rollouts. "
     )
-
-
-def test_curves(runs):
-    drawn = json.loads(curve_data(runs, ["a/first", "a/first"]))["runs"]
-    assert len(drawn) == 2 and drawn[0]["steps"] == [1, 2, 3]
-    assert drawn[0]["series"]["reward"] == [0.1, 0.2, 0.3]
-    assert drawn[0]["series"]["kl"] == [None] * 3
-    assert drawn[0]["series"]["failed"] == [0.25] * 3  # one of four
-    assert drawn[0]["series"]["unplaced"] == [0.0] * 3
 
 
 def test_a_missing_run_is_refused(tmp_path, capsys):

@@ -131,7 +131,7 @@ def test_runs_show_curves_and_rollouts(page, address, shots):
     )
     now = dict(zip(titles, page.locator(".wb-chart .wb-values").all_inner_texts(), strict=True))
     shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
-    assert [now[title] for title in shown] == ["0.300", "0.500", "0", "0.250"]
+    assert [now[title] for title in shown] == ["0.300", "50.0%", "0%", "25.0%"]
     # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
     assert page.locator(".wb-disagreement").count() == 1
     page.get_by_label("draw logged").check()
@@ -154,7 +154,7 @@ def test_runs_show_curves_and_rollouts(page, address, shots):
         "document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/3'"
     )
     page.get_by_text("Before and after", exact=True).click()
-    page.get_by_text("0.500 [0.400, 0.600]").first.wait_for()
+    page.get_by_text("50.0% [40.0%, 60.0%]").first.wait_for()
     page.screenshot(path=shots / "runs.png", full_page=True)
     rows.first.click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/3'")

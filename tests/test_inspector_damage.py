@@ -12,13 +12,13 @@ import pytest
 
 from tests.test_inspector import SIZE, STEPS, record
 from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector.evaluations import before_after
 from workbench.inspector.inspect_tab import open_number, shown_or_error, step_row
 from workbench.inspector.listing import ORDERS, Query, rollouts
 from workbench.inspector.live import policies
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.page import Settings, first_shown
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import before_after
 from workbench.types import WorkbenchError
 
 ROW = "tarven/1/0"
@@ -134,7 +134,7 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
         pages += [
             json.loads(curve_data(runs, ["bad", "good"])),
             *run_list(runs),
-            json.loads(before_after(runs, "bad")),
+            json.loads(before_after(runs, ["bad"])),
         ]
         assert all(isinstance(one, dict) for one in pages)
     good = json.loads(rollouts(runs, "good", Query(1, ORDERS[0])))

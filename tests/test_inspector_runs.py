@@ -271,7 +271,10 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
             "".join(json.dumps(line) + "\n" for line in lines)
         )
         os.utime(tmp_path / name / "rollouts.jsonl", (age, 2000 - age))
-    (tmp_path / "seed" / "summary.json").write_text('{"status": "done"}')
+    greedy = {"truthfulness": {"value": 0.5}}
+    (tmp_path / "seed" / "summary.json").write_text(
+        json.dumps({"status": "done", "after": {"greedy": greedy}})
+    )
     (tmp_path / "old" / "config.json").write_text("[1]")
     told = run_list(Runs(tmp_path))
     assert [run["name"] for run in told] == [
@@ -279,10 +282,12 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
         "seed",
         "old",
     ] and "config.json is damaged" in told[2]["broken"]
-    keys = ("method", "seed", "status", "steps", "last", "best")
-    assert [told[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, [2, 0.75]]
+    keys = ("method", "seed", "status", "steps", "last", "evaluation")
+    # the evaluation, and not the step whose sampled rollouts have the highest reward
+    evaluation = {"metric": "truthfulness", "before": None, "after": 0.5}
+    assert [told[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, evaluation]
     # The rows of the other: (3 + 1 + 7 + 0) / 4 and (4 + 6 + 2 + 5) / 4.
-    assert [told[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, [2, 4.25]]
+    assert [told[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, None]
 
 
 def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:

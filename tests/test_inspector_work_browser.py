@@ -62,7 +62,7 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     page.get_by_label("Compare with run").select_option("logged")
     page.get_by_text("Run 'logged' has no other answer to this prompt.").wait_for()
     tab(page, "Inspect")
-    page.get_by_label("Samples").check()
+    page.get_by_label("Worked example").check()
     tab(page, "Compare")
     page.get_by_text("This answer does not belong to a stored run").wait_for()
 

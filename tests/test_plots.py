@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from notebooks.pictures import CHROMIUM, add_pictures
+from notebooks.pictures import CHROMIUM, WIDTH, add_pictures
 from workbench.credit.tokens import words
 from workbench.inspector.token_view import VIEW, payload
 from workbench.metrics import RATES, Row
@@ -21,9 +21,9 @@ from workbench.metrics.plots import (
     exposure_and_accuracy,
     learning_curves,
     outcomes_by_tier,
+    over_steps,
     rates_with_intervals,
     rlfh,
-    training_dynamics,
 )
 from workbench.types import Feedback, Question, Response, WorkbenchError
 
@@ -75,11 +75,16 @@ def test_intervals_are_drawn_on_both_sides(reports):
     ) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
 
 
-def test_curves_follow_the_rows():
-    rows = [{"step": step, **dict.fromkeys(RATES, step / 10)} for step in (1, 2, 3)]
-    figure = learning_curves({"ternary": rows, "binary": rows[:2]})
-    assert len(figure.data) == 8
-    assert tuple(figure.data[0].x) == (1, 2, 3) and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)
+def test_figures_fit_their_cell_and_show_shares_in_percent(reports):
+    figures = drawn(reports)
+    assert {name for name, figure in figures.items() if figure.layout.width is not None} == set()
+    assert all(figure.layout.yaxis.tickformat for figure in (figures["curves"], figures["rates"]))
+    rows = [{"step": step, "reward": step / 2, "accuracy": 0.5} for step in (1, 2)]
+    columns = dict.fromkeys(("reward", "accuracy", "kl"), "")
+    training = over_steps({"run": rows}, columns, "")
+    # a column without values is left out
+    assert [tuple(line.y) for line in training.data] == [(0.5, 1.0), (0.5, 0.5)]
+    assert training.layout.yaxis.tickformat is None and "%" in training.layout.yaxis2.tickformat
 
 
 def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
@@ -172,7 +177,7 @@ def drawn(reports: dict) -> dict[str, Any]:
         "outcomes": outcomes_by_tier(reports),
         "rates": rates_with_intervals(reports),
         "curves": learning_curves(curves),
-        "dynamics": training_dynamics(curves),
+        "dynamics": over_steps(curves, dict.fromkeys(rows[0], "a title"), "Dynamics"),
         **{
             f"{name} {len(some)}": draw(some)
             for name, draw in vars(boundary).items()
@@ -285,7 +290,7 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
     assert output["metadata"] == {} and set(output["data"]) == {"text/plain", "image/png"}
     drawn = Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"]))).convert("RGB")
     colours = drawn.getcolors(1 << 20)
-    assert drawn.size[0] == 960 and 100 < drawn.size[1] < 1500 and colours and len(colours) > 10
+    assert drawn.size[0] == WIDTH and 100 < drawn.size[1] < 1500 and colours and len(colours) > 10
     before = file.read_bytes()
     assert add_pictures([file]) == 0 and file.read_bytes() == before
 

@@ -25,6 +25,7 @@ PAGES = (
 )
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_NOTEBOOK = 600  # words of Markdown
+LONGEST_CELL, WIDEST_CELL = 14, 80  # lines and columns of code, so that cells do not scroll
 REMAINING = {
     "workbench/claims": 6,
     "workbench/methods": 10,
@@ -44,9 +45,9 @@ def prose(markdown: str) -> str:
     return re.sub(r"(?<=\S)\n(?=\S)", " ", re.sub(r"`[^`\n]*`", "", text))
 
 
-def markdown_of(notebook: str) -> str:
+def cells_of(notebook: str, kind: str) -> list[str]:
     cells = json.loads((ROOT / "notebooks" / notebook).read_text(encoding="utf-8"))["cells"]
-    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
 
 
 def package_of(path: Path) -> str:
@@ -61,11 +62,14 @@ def test_a_page_is_in_plain_english(page: str) -> None:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_a_notebook_is_short_and_in_plain_english(notebook: str) -> None:
-    text = markdown_of(notebook)
+    text = "\n\n".join(cells_of(notebook, "markdown"))
     assert hits(prose(text)) == []
     assert len(text.split()) <= LONGEST_NOTEBOOK
     first = text.partition("\n\n## ")[0]
     assert first.startswith("# ") and "**Goal**: " in first and "minute" in first
+    for code in cells_of(notebook, "code"):
+        lines = code.splitlines()
+        assert len(lines) <= LONGEST_CELL and max(map(len, lines)) <= WIDEST_CELL, code
 
 
 def test_the_words_of_the_library_become_fewer() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from workbench.credit.attribute import assign_token_rewards
-from workbench.text.sentences import sentences
 from workbench.types import (
     OF_CLAIMS,
     Checked,
@@ -28,6 +28,7 @@ from workbench.types import (
 # the sections that the reader gets, and the model's thoughts
 ANSWER_SECTIONS, THINK_SECTIONS = frozenset({"answer", "body"}), frozenset({"think"})
 SECTIONS = ANSWER_SECTIONS | THINK_SECTIONS
+_TAG = re.compile(r"</?\w+>|\\boxed\b")  # marks a section, and is no word
 
 
 def grade(
@@ -168,9 +169,8 @@ def _with_sentence(response: Response, extraction: Claims) -> Claims:
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():
         return extraction
-    found = [text[slice(*span)] for span in sentences(text, response.prefill)]
-    if any(any(map(str.isalpha, one)) for one in found):
-        message = f"the extractor returned no sentences for a text with {len(found)}: return them"
+    if any(map(str.isalpha, _TAG.sub("", text))):
+        message = "the extractor returned no sentences for a text with words: return their spans"
         return replace(extraction, error=Failure("extract", "no_sentences", message))
     return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 

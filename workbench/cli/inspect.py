@@ -15,7 +15,7 @@ from workbench.types import WorkbenchError
 
 @app.command(epilog="Example: workbench inspect --run runs/demo/ternary")
 def inspect(
-    run: Annotated[Path | None, typer.Option(help="Folder of the run to open first.")] = None,
+    run: Annotated[Path | None, typer.Option(help="Folder or file of rows to open first.")] = None,
     runs: Annotated[
         Path | None,
         typer.Option(help="Folder of all runs; default: runs/, or the folder above --run."),
@@ -44,7 +44,7 @@ def inspect(
         raise WorkbenchError(
             f"--runs {runs} is not a folder: name the folder of all runs, or leave it out"
         )
-    if run is not None and not run.is_dir():
+    if run is not None and not run.exists():
         raise WorkbenchError(
             f"no run '{run.name}' in '{run.parent}': {describe_runs(runs or run.parent)}"
         )

@@ -299,10 +299,8 @@ def _print_summary(summary: JsonMapping) -> None:
     print_mapping(entries)
     if summary.get("status") == "done" and "out" in summary:
         out = Path(summary["out"])
-        command, path = "metrics", out
-        if out.name == ROLLOUTS:
-            command, path = "inspect --run", out.parent
-        print(f"next: workbench {command} {shlex.quote(str(path))}")
+        run = out.parent if out.name == ROLLOUTS else out
+        print(f"next: workbench inspect --run {shlex.quote(str(run))}")
 
 
 def _print_agreement(report: JsonMapping) -> None:

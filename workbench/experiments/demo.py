@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.experiments.evaluate import compare
+from workbench.experiments.evaluate import compare, graded_answers
 from workbench.experiments.experiment import train
 from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
-from workbench.policies.generate import generate
 from workbench.types import JsonMapping, JsonObject, Question
 from workbench.util.jsonl import iter_rows
 from workbench.util.threads import DEFAULT_THREADS
@@ -95,7 +94,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
         for reward in REWARDS
     }
     listed = ", ".join(
-        f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None
+        f"{reward} {share:+.0%}" for reward, share in shares.items() if share is not None
     )
     return (
         "Share of the distance from the initial policy to an oracle that abstains exactly where"
@@ -122,17 +121,14 @@ def fixed_questions() -> list[Question]:
 def answers(run: Path) -> list[dict[str, str]]:
     """Greedy answers of the initial and the trained policy to `fixed_questions`, as strings."""
     tiny, questions = bench("tiny"), fixed_questions()
-    before, after = (
-        generate(tiny.load(policy), questions, max_new_tokens=tiny.max_new_tokens, greedy=True)
-        for policy in (tiny.policy, str(run))
-    )
+    before, after = (graded_answers(tiny, policy, questions) for policy in (tiny.policy, str(run)))
     return [
         {
             "tier": question.meta["tier"],
             "question": question.text,
             "truth": question.answers[0],
-            "before": first.text.strip(),
-            "after": second.text.strip(),
+            "before": first.response.text.strip(),
+            "after": second.response.text.strip(),
         }
         for question, first, second in zip(questions, before, after, strict=True)
     ]

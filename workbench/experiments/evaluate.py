@@ -136,6 +136,13 @@ def evaluation_grade(checks: Checks) -> Grade:
     )
 
 
+def graded_answers(bench: Bench, policy: str, questions: Sequence[Question]) -> list[Feedback]:
+    """A policy's greedy answers to questions, graded by the bench's checks."""
+    most = bench.longest(questions)
+    answers = generate(bench.load(policy), questions, max_new_tokens=most, greedy=True)
+    return evaluation_grade(bench.checks)(answers)
+
+
 def evaluate(
     policy: Policy,
     questions: Sequence[Question],
@@ -219,7 +226,7 @@ def report(
 def compare(
     reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Several policies' reports as one table, with a row per tier and policy.
+    """Several policies' reports as one table of percentages, with a row per tier and policy.
 
     The tier "all" is first and has 95 % intervals. The others follow in the order of `tiers`,
     then those that `tiers` lacks. "–" stands for missing values.
@@ -240,8 +247,8 @@ def compare(
 def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
     if cell is None or cell["value"] is None:
         return "–"
-    bounds = f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else ""
-    return f"{cell['value']:.2f}{bounds}"
+    bounds = f" [{cell['low']:.0%}, {cell['high']:.0%}]" if interval else ""
+    return f"{cell['value']:.0%}{bounds}"
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:

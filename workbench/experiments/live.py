@@ -4,7 +4,7 @@
     view                    # shows the curves; the next cell can run meanwhile
     summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
 
-`live("runs/ternary")` shows a run that another process trains, such as a command or a queue.
+`Live("runs/ternary")` shows a run that another process trains, such as a command or a queue.
 Tag a cell that shows an unfinished run `nbval-ignore-output`, because its output depends on time.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.experiments.queue.entries import Entry
 from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.methods.bench import Bench
-from workbench.metrics.plots import training_dynamics
+from workbench.metrics.plots import over_steps
 from workbench.runs.folder import finished, in_use, read_json
 from workbench.runs.growing import Growing, add_objects
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
@@ -44,11 +44,6 @@ INTERVAL = 1.0  # seconds between two checks of the file
 LOG = "log.txt"
 
 
-def live(folder: Path | str) -> Live:
-    """A view of a run that another process trains, will train or has trained."""
-    return Live(Path(folder))
-
-
 def start_live(entry: Entry, out: Path) -> Live:
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
@@ -61,7 +56,7 @@ def start_live(entry: Entry, out: Path) -> Live:
     run = plan_run(entry, out.parent)
     if in_use(out):
         raise WorkbenchError(
-            f"another process uses '{out}': view it with live('{out}'), or choose another folder"
+            f"another process uses '{out}': view it with Live('{out}'), or choose another folder"
         )
     out.mkdir(parents=True, exist_ok=True)
     training = start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG)
@@ -83,7 +78,7 @@ class Live:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         training: Background | None = None,
         steps: int | None = None,
         bench: Bench | None = None,
@@ -91,7 +86,7 @@ class Live:
         from ipywidgets import HTML, Button, HBox
         from plotly.graph_objects import FigureWidget
 
-        self.folder, self.training, self.steps, self.bench = folder, training, steps, bench
+        self.folder, self.training, self.steps, self.bench = Path(folder), training, steps, bench
         self.status = HTML()
         self.button = Button(
             description="Stop", tooltip="save and stop; click again to stop at once"
@@ -105,7 +100,7 @@ class Live:
         self._grew = False  # the run was unfinished when it was displayed
         self._file: Growing[list[JsonObject]] = Growing(list, add_objects)
         self._lock, self._used = threading.RLock(), False
-        self._ended = not in_use(folder) and finished(folder) is not None
+        self._ended = not in_use(self.folder) and finished(self.folder) is not None
         self.refresh()
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
@@ -221,7 +216,7 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
         chart.data = ()
         chart.add_traces(figure.data)
         chart.layout = figure.layout
-        chart.update_layout(width=None, autosize=True)
+        chart.update_layout(autosize=True)
         return
     with chart.batch_update():
         for curve, grown in zip(chart.data, figure.data, strict=True):
@@ -231,4 +226,4 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
 def curves(rows: Sequence[JsonMapping], label: str) -> Figure:
     """The curves of a run's rows, with at most `POINTS` steps including the last."""
     every = -(-len(rows) // POINTS) or 1
-    return training_dynamics({label: rows[::-1][::every][::-1]}, COLUMNS)
+    return over_steps({label: rows[::-1][::every][::-1]}, COLUMNS, "Training dynamics")

@@ -133,8 +133,9 @@ def claims_of(row: Feedback) -> Claims:
 
 def _folder(runs: Runs, run: str | None) -> Path:
     """The folder of a run's annotations; links are refused."""
-    below = "" if run is None else runs.folder(run).relative_to(runs.root)
-    folder = runs.root / ANNOTATIONS / below
+    if run is not None:
+        runs.folder(run)  # refuses names that lead elsewhere
+    folder = runs.root / ANNOTATIONS / (run or "").removesuffix(".jsonl")
     paths = (folder / ROLLOUTS, folder, *folder.parents)
     if any(path.is_symlink() for path in paths if runs.root in path.parents):
         raise WorkbenchError(

@@ -111,19 +111,22 @@ function mountInspect(root, gradio) {
 }
 
 function mountCompare(root, gradio) {
-  const head = div("tv"), grid = div("wb-grid"), comparison = comparisonView(gradio, root);
+  const head = div("tv"), grid = div("wb-grid"), rest = div("tv"), comparison = comparisonView(gradio, root);
   root.classList.add("tv-colours");
   subscribe((data) => {
     comparison.open(data);
     if (!data) return root.replaceChildren(nothingOpen());
-    root.replaceChildren(head, grid, comparison.root);
+    root.replaceChildren(head, grid, rest, comparison.root);
     const question = h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)");
     head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, span("tv-tag", data.name)));
-    grid.replaceChildren(...Object.keys(data.methods).map((method) => {
+    const panels = Object.keys(data.methods).map((method) => {
       const place = div("wb-panel");
       tokenView(place, {compact: true, method}).update(data);
-      return place;
-    }));
+      return [method, place];
+    });
+    const scored = ([method]) => data.methods[method].value !== null;
+    grid.replaceChildren(...panels.filter(scored).map(([, place]) => place));
+    rest.replaceChildren(folded("wb-unscored", panels.filter((one) => !scored(one))) || "");
   });
 }
 
@@ -154,9 +157,14 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
   const asked = disagree || sorted.by === "disagreement";
   const same = disagree ? "" : " Here fewer than two methods rank the answers, so there is no disagreement to sort by.";
   const glossary = asked ? h("p", {class: "tv-small tv-glossary wb-disagreement"}, h("b", {}, "Disagreement: "), DISAGREEMENT + same) : null;
-  const without = Object.entries(unscored).map(([method, why]) => h("p", {class: "tv-small wb-unscored"}, h("b", {}, `${nameOf(method)} n/a: `), why));
-  return [glossary, ...without, plainTable(heads, rows.map(line), "tv-table", style)];
+  const without = folded("wb-unscored", Object.entries(unscored).map(([method, why]) => [method, h("p", {class: "tv-small"}, h("b", {}, `${nameOf(method)}: `), why)]));
+  return [glossary, without, plainTable(heads, rows.map(line), "tv-table", style)];
 }
+
+// The methods that have not scored something, in one line that opens.
+const folded = (style, entries) => (entries.length
+  ? h("details", {class: `tv-small tv ${style}`}, h("summary", {}, `Not scored: ${entries.map(([method]) => nameOf(method)).join(", ")}`), entries.map(([, content]) => content))
+  : null);
 
 // The step, tier and kind of a question, which identify it together with its text.
 const tagsOf = (row) => [known(row.step) ? `step ${row.step}` : null, row.tier, row.kind].filter(Boolean).map((tag) => span("tv-tag", spaced(tag)));
@@ -187,13 +195,13 @@ function mountList(root, gradio) {
   onValue(gradio, (data) => root.replaceChildren(div("tv", messages(data), data.rows ? answerList(data, open) : null)));
 }
 
-// A message, or a table of texts.
+// A message, or tables of texts.
 function mountNote(root, gradio) {
   root.classList.add("tv-colours");
   onValue(gradio, (data) => root.replaceChildren(...(Object.keys(data).length ? [div("tv", noted(data))] : [])));
 }
 
 function noted(data) {
-  const cells = (row) => row.map((cell, index) => h("td", {dir: "auto", "data-label": data.table.head[index]}, cell));
-  return [...messages(data), data.table ? plainTable(data.table.head, data.table.rows.map((row) => h("tr", {}, cells(row)))) : null];
+  const cells = (head) => (row) => h("tr", {}, row.map((cell, index) => h("td", {dir: "auto", "data-label": head[index]}, cell)));
+  return [...messages(data), ...(data.tables || []).map(({head, rows}) => plainTable(head, rows.map(cells(head))))];
 }

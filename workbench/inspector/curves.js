@@ -24,7 +24,7 @@ function smoothed(values, share) {
 
 // The lines: each run, or the mean of runs that differ only in their seed, with their minimum and maximum.
 function linesOf(runs, series, {smooth, bands}) {
-  const single = (run) => ({name: run.name, steps: run.steps, values: smoothed(run.series[series.name], smooth), raw: smooth ? run.series[series.name] : null});
+  const single = (run) => ({name: run.label, steps: run.steps, values: smoothed(run.series[series.name], smooth), raw: smooth ? run.series[series.name] : null});
   if (!bands) return runs.map(single);
   const families = new Map();
   for (const run of runs) families.set(run.family, [...(families.get(run.family) || []), run]);
@@ -40,7 +40,7 @@ function bandOf(family, series, smooth) {
   return {name: bandName(family), steps, values: mean, low: each((values) => Math.min(...values)), high: each((values) => Math.max(...values))};
 }
 
-const bandName = (family) => `${family[0].name} and ${family.length - 1} other ${family.length > 2 ? "seeds" : "seed"}`;
+const bandName = (family) => `${family[0].label} and ${family.length - 1} other ${family.length > 2 ? "seeds" : "seed"}`;
 
 function chart(series, runs, how, {choose, hover}) {
   const lines = linesOf(runs, series, how);
@@ -52,8 +52,8 @@ function chart(series, runs, how, {choose, hover}) {
   if (high - low < 1e-9) [low, high] = [low - 0.5, high + 0.5];
   const x = (at) => (last === first ? WIDTH / 2 : ((at - first) / (last - first)) * WIDTH);
   const y = (value) => HEIGHT - 4 - ((value - low) / (high - low)) * (HEIGHT - 8);
-  const ends = lines[0].values.filter(known);
-  const label = `${series.title} from ${number(ends[0] ?? null)} to ${number(ends.at(-1) ?? null)}`;
+  const text = series.share ? percent : number, ends = lines[0].values.filter(known);
+  const label = `${series.title} from ${text(ends[0] ?? null)} to ${text(ends.at(-1) ?? null)}`;
   const frame = {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", class: "wb-curve", "aria-label": label};
   const picture = svg("svg", frame);
   if (low < 0 && high > 0) picture.append(svg("line", {x1: 0, x2: WIDTH, y1: y(0), y2: y(0), class: "wb-zero"}));
@@ -67,7 +67,7 @@ function chart(series, runs, how, {choose, hover}) {
   const now = span("wb-values"), named = span("wb-at");
   const show = (at) => {
     const value = (line) => line.values[line.steps.indexOf(at)];
-    now.replaceChildren(...lines.map((line, index) => h("b", {class: `wb-now${lines.length > 1 ? ` ${colourOf(index)}` : ""}`, title: line.name}, number(value(line), 3))));
+    now.replaceChildren(...lines.map((line, index) => h("b", {class: `wb-now${lines.length > 1 ? ` ${colourOf(index)}` : ""}`, title: line.name}, series.share ? percent(value(line)) : number(value(line), 3))));
     named.textContent = known(at) ? `step ${at}` : "";
     marker.setAttribute("visibility", known(at) ? "visible" : "hidden");
     for (const end of ["x1", "x2"]) marker.setAttribute(end, x(known(at) ? at : first));
@@ -81,7 +81,7 @@ function chart(series, runs, how, {choose, hover}) {
   picture.addEventListener("pointerleave", () => hover(null));
   picture.addEventListener("click", (event) => choose(nearest(event)));
   const figure = h("figure", {class: "wb-chart"}, h("figcaption", {}, span("", series.title), now),
-    div("wb-plot", span("wb-high", number(high)), picture, span("wb-low", number(low))),
+    div("wb-plot", span("wb-high", text(high)), picture, span("wb-low", text(low))),
     div("wb-steps", span("", `step ${first}`), named, span("", String(last))));
   return {figure, show, lines};
 }

@@ -6,14 +6,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
+from workbench.inspector.evaluations import headline
 from workbench.inspector.listing import own_method
 from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
 from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
-from workbench.runs.store import ROLLOUTS
 from workbench.scoring.output import settings_path
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
@@ -55,16 +54,14 @@ def run_list(runs: Runs) -> list[JsonObject]:
                 summaries.append(_summary(runs, name))
         except WorkbenchError as error:
             summaries.append({"name": name, "broken": str(error), "written": 0.0})
+    described = runs.labels()
+    summaries = [{**run, "label": described.get(run["name"], run["name"])} for run in summaries]
     return sorted(summaries, key=lambda run: (-run["written"], run["name"]))
 
 
 def _summary(runs: Runs, name: str) -> JsonObject:
-    config, rollouts = runs.described(name, "config.json"), runs.folder(name) / ROLLOUTS
-    written = rollouts.stat().st_mtime
-    rewards = {
-        row["step"]: row["reward"] for row in _steps(runs, name) if row.get("reward") is not None
-    }
-    best = max(rewards, key=lambda step: (rewards[step], -step), default=None)
+    config, written = runs.described(name, "config.json"), runs.file(name).stat().st_mtime
+    steps = _steps(runs, name)
     own = own_method(runs, name) if runs.at_hand(name) else ""
     return {
         "name": name,
@@ -73,9 +70,9 @@ def _summary(runs: Runs, name: str) -> JsonObject:
         "method": str(config.get("method") or own),
         "seed": config.get("seed") if type(config.get("seed")) is int else None,
         "status": _status(runs, name, config),
-        "steps": max(rewards, default=None),
-        "last": rewards[max(rewards)] if rewards else None,
-        "best": None if best is None else [best, rewards[best]],
+        "steps": steps[-1]["step"] if steps else None,
+        "last": steps[-1]["reward"] if steps else None,
+        "evaluation": headline(runs.described(name, "summary.json")),
         "family": _family(config, name),
     }
 
@@ -83,9 +80,8 @@ def _summary(runs: Runs, name: str) -> JsonObject:
 def _status(runs: Runs, name: str, config: JsonMapping) -> str:
     if status := runs.described(name, "summary.json").get("status"):
         return str(status)
-    folder = runs.folder(name)
     if not config:
-        return "scored" if (folder / settings_path(Path(ROLLOUTS)).name).is_file() else "recorded"
+        return "scored" if settings_path(runs.file(name)).is_file() else "recorded"
     return "running" if runs.in_use(name) else "unfinished"
 
 
@@ -96,16 +92,16 @@ def _family(config: JsonMapping, name: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _steps(runs: Runs, name: str) -> list[JsonObject]:
-    """The steps of a run for the list: from its metrics, else from rows in memory."""
-    metrics = runs.metrics(name)
-    if metrics or not runs.at_hand(name):
-        return [
-            dict(row)
-            for row in metrics
-            if type(row.get("step")) is int and finite(row.get("reward")) is not None
-        ]
-    return by_step([], runs.rows(name), own_method(runs, name))
+def _steps(runs: Runs, name: str) -> list[JsonMapping]:
+    """The steps with a reward, for the list: from the run's metrics, else from rows in memory."""
+    rows = runs.metrics(name)
+    if not rows and runs.at_hand(name):
+        rows = by_step([], runs.rows(name), own_method(runs, name))
+    return [
+        row
+        for row in rows
+        if type(row.get("step")) is int and finite(row.get("reward")) is not None
+    ]
 
 
 @page_json()
@@ -122,6 +118,8 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
             errors.append(str(error))
     if len(names) > MAX_RUNS:
         errors.append(f"Only {MAX_RUNS} of the {len(names)} selected runs are drawn together.")
+    described = runs.labels()
+    curves = [{**run, "label": described.get(run["name"], run["name"])} for run in curves]
     unread = [run["name"] for run in curves if run["missing"]]
     rows = curves[0]["rows"] if curves else 0
     count = "its one row is" if rows == 1 else f"its {rows:,} rows are"

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.inspector import samples
+from workbench.inspector.examples import worked_example
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import BUSY, QUIET, component, message, server_function
+from workbench.inspector.paste import EXAMPLE, pasted
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
@@ -20,7 +21,7 @@ from workbench.types import JsonMapping, JsonObject, WorkbenchError
 if TYPE_CHECKING:
     from gradio.components import Component
 
-SOURCES = ("Samples", "Stored run", "Paste")
+SOURCES = ("Worked example", "Stored run", "Paste")
 JUDGES = {
     "Local verifier, against the sources": "local",
     "Closed world, without sources": "world",
@@ -47,7 +48,6 @@ class InspectTab:
     source: Component
     run: Component
     row: Component
-    sample: Component
     origin: Component  # {"run", "query"} of the list that the open row came from, or None
 
     @property
@@ -61,13 +61,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source", equal_height=True):
-        source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=340)
-        with gr.Row(visible=True) as sampled:
-            sample = gr.Dropdown(
-                list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4
-            )
-            # hidden for the worked example, which exists once
-            another = gr.Button("Draw another", min_width=130, scale=0, visible=False)
+        source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=420)
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
@@ -97,38 +91,26 @@ def inspect_tab(runs: Runs) -> InspectTab:
             clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
     view = component("Inspect", None, (export_page, labeller(runs)), elem_id="inspect-view")
-    seed, origin = gr.State(0), gr.State(None)
+    origin = gr.State(None)
 
     outputs = [view, note]
     source.change(
-        lambda name: [gr.update(visible=name == option) for option in SOURCES],
+        lambda name: [gr.update(visible=name == option) for option in SOURCES[1:]],
         source,
-        [sampled, stored, paste],
+        [stored, paste],
         **QUIET,
     )
 
-    def open_first(
-        source: str, sample: str, run: str | None, row: float, answer: str
-    ) -> tuple[str, str]:
+    def open_first(source: str, run: str | None, row: float, answer: str) -> tuple[str, str]:
         if source == SOURCES[0]:
-            return shown_or_error(open_sample, sample)
+            return shown_or_error(open_example)
         if source == SOURCES[1]:
             return shown_or_error(open_number, runs, run, row)
         return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
 
     # `input` reacts to the user only; `change` also to values that other tabs set
-    source.input(open_first, [source, sample, run, row, answer], outputs, **QUIET)
+    source.input(open_first, [source, run, row, answer], outputs, **QUIET)
 
-    def select_sample(name: str) -> tuple[object, ...]:
-        return *shown_or_error(open_sample, name), gr.update(visible=name != samples.WORKED)
-
-    sample.input(select_sample, sample, [*outputs, another], **QUIET)
-    another.click(
-        lambda name, seed: (*shown_or_error(open_sample, name, seed + 1), seed + 1),
-        [sample, seed],
-        [*outputs, seed],
-        **QUIET,
-    )
     open_stored = partial(shown_or_error, open_number, runs)
     run.input(lambda name: (1, *open_stored(name, 1)), run, [row, *outputs], **QUIET)
     gr.on([row.submit, row.input], open_stored, [run, row], outputs, **QUIET)
@@ -137,7 +119,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
     form = [question, answer, sources, gold, judge]
     score_form = partial(shown_or_error, open_pasted)
     score.click(score_form, form, outputs, **BUSY)
-    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **QUIET).then(
+    example.click(lambda: (*EXAMPLE, LOCAL), None, form, **QUIET).then(
         score_form, form, outputs, **BUSY
     )
     clear.click(
@@ -146,7 +128,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         [*form[:-1], *outputs],
         **QUIET,
     )
-    return InspectTab(view, note, source, run, row, sample, origin)
+    return InspectTab(view, note, source, run, row, origin)
 
 
 def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> tuple[str, str]:
@@ -161,10 +143,9 @@ def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> 
         return NOTHING, message(error)
 
 
-def open_sample(name: str, seed: int = 0) -> Opened:
-    """Open the first answer of a sample."""
-    rows = samples.sample(name, seed)
-    return open_feedback(rows[0], rows, name)
+def open_example() -> Opened:
+    """Open the worked example."""
+    return open_feedback(worked_example(), (worked_example(),), SOURCES[0])
 
 
 def open_number(
@@ -212,8 +193,8 @@ def step_row(
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
     """Open the answer in the form, checked by the selected judge."""
     fields = (question or "", answer or "", sources or "", gold or "")
-    feedback = samples.pasted(*fields, judge=JUDGES[judge])
-    title = samples.WORKED if fields == samples.EXAMPLE else "Pasted answer"
+    feedback = pasted(*fields, judge=JUDGES[judge])
+    title = SOURCES[0] if fields == EXAMPLE else "Pasted answer"
     name = f"{title}, judged by: {judge[0].lower() + judge[1:]}"
     return open_feedback(feedback, (feedback,), name)
 

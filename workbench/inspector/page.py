@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.inspector import samples
 from workbench.inspector.annotate import annotator
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.inspect_tab import (
     SOURCES,
     inspect_tab,
     most_claims,
+    open_example,
     open_number,
-    open_sample,
 )
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
@@ -48,7 +47,7 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Settings from a run's folder and the runs folder.
+    """Settings from a run's folder, or its file of rows, and the runs folder.
 
     Without `runs`, the runs folder of a run outside `runs/` is its parent.
 
@@ -139,12 +138,12 @@ def first_shown(
         elif run := query.get("run") or config.run:
             opened = open_number(runs, run, most_claims(runs.rows(run)), method)
         else:
-            return open_sample(samples.WORKED), None
+            return open_example(), None
         show(opened)  # raises for a row that cannot be shown
         return opened, None
     except WorkbenchError as error:
         reason = f"{str(error).rstrip('.')}. The worked example is shown instead."
-        return open_sample(samples.WORKED), WorkbenchError(reason)
+        return open_example(), WorkbenchError(reason)
 
 
 def launch(config: Settings, browser: bool = True, block: bool = True) -> Blocks:

@@ -10,8 +10,8 @@ function mountRuns(root, gradio) {
   const notice = div("tv wb-notice"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
   const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
-  const after = beforeAfter(gradio, () => state.run, busy);
-  root.replaceChildren(div("tv", list.root), div("tv wb-how", howBar(how, redraw)), notice, div("tv", board.parts), div("tv wb-bar", filters.root, busy.sign), rows, after.root);
+  const after = beforeAfter(gradio, () => state, busy);
+  root.replaceChildren(div("tv", list.root), div("tv wb-how", howBar(how, redraw)), notice, div("tv", board.parts), after.root, div("tv wb-bar", filters.root, busy.sign), rows);
 
   async function look(force) {
     if (!root.offsetParent || (state.looking && !force)) return;
@@ -46,12 +46,13 @@ function mountRuns(root, gradio) {
     const alone = state.drawn.length < 2 ? [name] : [...new Set([name, ...state.drawn])];
     Object.assign(state, {run: name, drawn: alone, query: {order: state.query.order, step: "last"}, choices: null});
     rows.replaceChildren();
-    after.clear();
+    after.show();
     await Promise.all([page(false), busy.during(look(true))]);
   }
   function tick(name, on) {
     state.drawn = on ? [...state.drawn, name] : state.drawn.filter((one) => one !== name);
     if (!state.drawn.includes(state.run) && state.run) state.drawn = [state.run, ...state.drawn.filter((one) => one !== state.run)];
+    after.show();
     busy.during(look(true));
   }
   function go(change) {
@@ -118,30 +119,31 @@ function runTable({choose, draw}) {
   const search = h("input", {type: "search", class: "tv-select wb-find", placeholder: "Find a run", "aria-label": "find a run", oninput: () => again()});
   const body = h("tbody"), frame = div("tv-table-frame wb-run-frame"), count = small();
   const heads = [["Draw", "check the runs whose curves are drawn together"], "Run", "Last written", "Method", "Seed", "Status", "Steps",
-    ["Reward", "mean reward of the last step"], ["Best step", "the step with the highest mean reward, and that reward"]];
+    ["Reward", "mean reward of the last step's rollouts"], ["Evaluation", "the main metric of the greedy answers, before and after training"]];
   frame.append(h("table", {class: "tv-table wb-plain wb-run-table"}, columnHeads(heads, (index) => (index > 5 ? "tv-num" : null)), body));
   let last = [[], {drawn: []}];
   const cell = (label, content, style) => h("td", {"data-label": label, class: style}, content);
   const line = (run, state) => {
     const box = h("input", {type: "checkbox", "aria-label": `draw ${run.name}`, checked: state.drawn.includes(run.name), disabled: Boolean(run.broken),
       onchange: (event) => draw(run.name, event.target.checked)});
-    const name = button("wb-run-name", h("bdi", {}, run.name), () => choose(run.name), {"aria-pressed": String(run.name === state.run), "data-name": run.name});
+    const name = button("wb-run-name", h("bdi", {}, run.label), () => choose(run.name), {"aria-pressed": String(run.name === state.run), "data-name": run.name, title: run.name});
     const cells = run.broken ? [h("td", {colspan: 7, class: "tv-small tv-error-text"}, run.broken)] : [
       cell("last written", dateOf(run.date)), cell("method", nameOf(run.method)), cell("seed", run.seed === null ? "–" : String(run.seed)),
       cell("status", span(`wb-status wb-status-${run.status === "running" ? "on" : "off"}`, run.status)),
       cell("steps", run.steps === null ? "–" : String(run.steps), "tv-num"), cell("reward", number(run.last, 3), "tv-num"),
-      cell("best step", run.best ? `${run.best[0]} (${number(run.best[1], 3)})` : "–", "tv-num")];
+      cell("evaluation", evaluated(run.evaluation), "tv-num")];
     return h("tr", {class: run.name === state.run ? "tv-row-on" : "", "data-run": run.name}, h("td", {}, box), h("td", {class: "wb-run-cell"}, name), cells);
   };
   function again() {
     const [runs, state] = last, words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const like = runs.filter((run) => words.every((word) => `${run.name} ${run.method || ""} ${run.status || ""} seed${run.seed}`.toLowerCase().includes(word)));
+    const like = runs.filter((run) => words.every((word) => `${run.name} ${run.label} ${run.method || ""} ${run.status || ""} seed${run.seed}`.toLowerCase().includes(word)));
     keepFocus(body, () => body.replaceChildren(...like.map((run) => line(run, state))));
     count.textContent = like.length === runs.length ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}, newest first` : `${like.length} of ${runs.length} runs`;
   }
   return {root: div("wb-run-list", div("wb-run-head", search, count), frame), draw: (runs, state) => ((last = [runs, state]), again())};
 }
 
+const evaluated = (found) => (found ? [small(`${found.metric} `), known(found.before) ? `${percent(found.before)} → ` : "", percent(found.after)] : "–");
 const dateOf = (text) => new Date(text).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
 
 function howBar(how, redraw) {
@@ -229,14 +231,16 @@ function pager({start, count, page}, to) {
     turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
 }
 
-// The evaluations before and after training, and answers of both policies to fixed questions.
-function beforeAfter(gradio, run, busy) {
-  const table = div("tv"), answers = div("tv", h("p", {class: "tv-small"}, "Loads the initial and the trained policy, and shows their greedy answers to the same questions."));
-  const fill = async (place, name) => {
-    const found = await busy.during(gradio.server[name]({run: run()})), data = found.error ? found : JSON.parse(found.text);
-    place.replaceChildren(...noted(data).filter(Boolean));
-  };
-  const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill(table, "before_and_after")}, h("summary", {}, "Before and after"), table,
-    button("wb-button", "Answer fixed questions before and after", () => run() && fill(answers, "ask_policies")), answers);
-  return {root, clear: () => (root.open = false)};
+// The evaluations of the checked runs before and after training, and the settings in which the runs differ.
+function beforeAfter(gradio, state, busy) {
+  const tables = div("tv");
+  let turn = 0;
+  async function show() {
+    const mine = ++turn;
+    if (!root.open || !state().run) return;
+    const found = await busy.during(gradio.server.before_and_after({names: state().drawn}));
+    if (mine === turn) tables.replaceChildren(...noted(found.error ? found : JSON.parse(found.text)).filter(Boolean)); // else other runs are checked
+  }
+  const root = h("details", {class: "wb-before tv", ontoggle: show}, h("summary", {}, "Before and after"), tables);
+  return {root, show};
 }

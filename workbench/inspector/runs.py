@@ -1,7 +1,8 @@
 """Read stored runs below one folder, lazily.
 
-Runs may come from other people, so links are not followed: linked files are ignored, and a linked
-record is an error.
+A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
+`workbench score --out answers.jsonl`. Runs may come from other people, so links are not followed:
+linked files are ignored, and a linked record is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from workbench.inspector.token_view import encodable
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
+from workbench.runs.naming import labels
 from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
 from workbench.runs.store import (
     PASSAGES,
@@ -77,32 +79,46 @@ class Runs:
 
     def names(self) -> list[str]:
         """The runs with recorded rollouts, sorted by name."""
-        names = (folder.relative_to(self.root).as_posix() for folder in self._walk(self.root, 0))
+        names = (path.relative_to(self.root).as_posix() for path in self._walk(self.root, 0))
         # the page could not send back a name that is not UTF-8
         return sorted(name for name in names if encodable(name) == name)
 
+    def labels(self) -> dict[str, str]:
+        """What differs between runs that are named by a digest; the names of the others."""
+        configs: dict[str, JsonMapping] = {}
+        for name in self.names():
+            configs[name] = {}
+            with contextlib.suppress(WorkbenchError):  # the list of runs shows the error
+                configs[name] = self.described(name, "config.json")
+        return labels(configs)
+
     def folder(self, name: str) -> Path:
-        """The folder of a run.
+        """The folder of a run; see `file`."""
+        return self.file(name).parent
+
+    def file(self, name: str) -> Path:
+        """The file of a run's rows.
 
         Raises:
             WorkbenchError: the name leads out of the runs folder, through a link, or to no run.
         """
         parts, short = Path(name).parts, name[:SHORT]
-        folder = self.root.joinpath(*parts)
+        path = self.root.joinpath(*parts)
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name
         refused = refused or len(parts) > DEPTH or len(name) > LONGEST
         with damage(f"'{short}'"):
             # a refused name can have thousands of parts: do not walk them
-            below = () if refused else (folder, *folder.parents)[: len(parts)]
+            below = () if refused else (path, *path.parents)[: len(parts)]
             if refused or any(path.is_symlink() for path in below):
                 raise WorkbenchError(
                     f"'{short}' is not below the runs folder: name a run of the list"
                 )
-            if not _is_own_file(folder / ROLLOUTS):
+            file = path if _is_rows(path) else path / ROLLOUTS
+            if not _is_own_file(file):
                 raise WorkbenchError(
                     f"no run '{short}' with a {ROLLOUTS} in the runs folder: name a run of the list"
                 )
-        return folder
+        return file
 
     def rows(self, name: str) -> Rows:
         """The rows of a run; of a large run that is still being read, only the last rows.
@@ -121,7 +137,7 @@ class Runs:
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
         with damage(f"run '{name}'"):
-            return read(self.folder(name) / ROLLOUTS)
+            return read(self.file(name))
 
     def number(self, name: str, row: str) -> int:
         """The number of the row with this id."""
@@ -147,7 +163,7 @@ class Runs:
         """The feedback of row `number`; `rows` saves looking it up again."""
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
-            line = line_at(self.folder(name) / ROLLOUTS, columns["offset"])
+            line = line_at(self.file(name), columns["offset"])
             row = json.loads(line, parse_constant=_not_a_number)
             if str(row.get("id", columns["id"])) != columns["id"]:
                 raise ValueError("its index names another row: remove rollouts.index.parquet")
@@ -195,7 +211,7 @@ class Runs:
 
     def lines(self, name: str, offsets: Iterable[int]) -> Iterator[bytes]:
         """The stored lines that begin at these byte offsets."""
-        with damage(f"run '{name}'"), (self.folder(name) / ROLLOUTS).open("rb") as file:
+        with damage(f"run '{name}'"), self.file(name).open("rb") as file:
             for offset in offsets:
                 file.seek(offset)
                 yield file.readline()
@@ -203,7 +219,8 @@ class Runs:
     def stamp(self, name: str) -> list[int]:
         """Values that change when the run's files or its status do, or its rows are read."""
         with damage(f"run '{name}'"):
-            paths = [self.folder(name) / file for file in (ROLLOUTS, METRICS, "summary.json")]
+            rows, folder = self.file(name), self.folder(name)
+            paths = (rows, folder / METRICS, folder / "summary.json")
             stats = [path.stat() for path in paths if path.is_file()]
             numbers = [number for stat in stats for number in (stat.st_size, stat.st_mtime_ns)]
             return [*numbers, self.in_use(name), self.at_hand(name)]
@@ -236,7 +253,7 @@ class Runs:
     def settings(self, name: str) -> dict[str, JsonObject]:
         """The stored settings that the run was trained or scored with, by method."""
         trained = self.described(name, "config.json")
-        scored = self.described(name, settings_path(Path(ROLLOUTS)).name)
+        scored = self.described(name, settings_path(self.file(name)).name)
         by_method = dict(scored.get("config", {}))
         if "method" in trained:
             by_method[trained["method"]] = trained.get("config", {})
@@ -261,7 +278,7 @@ class Runs:
         return json.loads(line_at(path, offset), parse_constant=_not_a_number)
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
-        """Yield the folders of runs below a folder, without following links."""
+        """Yield the runs below a folder, without following links."""
         try:
             if depth > DEPTH or not folder.is_dir():
                 return
@@ -275,11 +292,22 @@ class Runs:
             hidden = below.name in INSIDE or below.name.startswith(".")
             if not hidden and below.is_dir() and not below.is_symlink():
                 yield from self._walk(below, depth + 1)
+            elif depth < DEPTH and not hidden and _is_rows(below):
+                yield below
 
 
 def _is_own_file(path: Path) -> bool:
     """Whether the path is a file and not a link."""
     return path.is_file() and not path.is_symlink()
+
+
+def _is_rows(path: Path) -> bool:
+    """Whether the path is a file of feedback rows, other than a folder's `rollouts.jsonl`."""
+    if path.suffix != ".jsonl" or path.name == ROLLOUTS or not _is_own_file(path):
+        return False
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return re.match(rb'\{"schema": ?\d', file.read(20)) is not None
+    return False
 
 
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:

@@ -1,12 +1,11 @@
-"""The Runs tab: training curves, the rollouts of any step, and answers before and after."""
+"""The Runs tab: training curves, evaluations, and the rollouts of any step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.experiments.demo import answers
-from workbench.inspector.curves import curve_data, run_list, stamp
+from workbench.inspector.curves import MAX_RUNS, curve_data, run_list, stamp
+from workbench.inspector.evaluations import before_after
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import SOURCES, InspectTab
 from workbench.inspector.listing import query_of, rollouts
@@ -17,12 +16,11 @@ from workbench.inspector.parts import (
     component,
     gradio_arguments,
     message,
-    page_json,
     server_function,
 )
-from workbench.inspector.runs import Runs, damage
+from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json
-from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 
 if TYPE_CHECKING:
     from gradio import EventData, Tabs
@@ -73,60 +71,11 @@ def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
 
     @server_function
     def before_and_after(request: JsonObject) -> JsonObject:
-        return {"text": before_after(runs, str(request["run"]))}
-
-    @server_function
-    def ask_policies(request: JsonObject) -> JsonObject:
-        return {"text": policy_answers(runs, str(request["run"]))}
+        names = [str(name) for name in request["names"]][:MAX_RUNS]
+        return {"text": before_after(runs, names)}
 
     @server_function
     def export_rollouts(request: JsonObject) -> JsonObject:
         return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
 
-    return look, list_rollouts, before_and_after, ask_policies, export_rollouts
-
-
-@page_json()
-def before_after(runs: Runs, name: str | None) -> JsonObject:
-    """The evaluations before and after training, from the run's summary, as JSON text."""
-    with damage(f"run '{name}': summary.json"):
-        summary = runs.described(name, "summary.json") if name else {}
-        before, after = (summary.get(when) or {} for when in ("before", "after"))
-        rows = [
-            [f"{rate.capitalize()}, {mode}", *cells]
-            for mode in ("greedy", "sampled")
-            for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
-            if any(cells := [_cell(report, mode, rate) for report in (before, after)])
-        ]
-    if not rows:
-        return {"note": "This run has no evaluation before and after training."}
-    n, split = (before.get(key, after.get(key)) for key in ("n", "split"))
-    note = f"{n} questions of split {split}, 95 % intervals"
-    return {"note": note, "table": {"head": ["", "Before", "After"], "rows": rows}}
-
-
-def _cell(report: JsonMapping, mode: str, rate: str) -> str:
-    cell = (report.get(mode) or {}).get(rate) or {}
-    if not isinstance(cell, Mapping) or cell.get("value") is None:
-        return ""
-    low, high = cell.get("low"), cell.get("high")
-    bounds = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    return f"{cell['value']:.3f}{bounds}".replace("-", "\N{MINUS SIGN}")
-
-
-@page_json(Exception)  # loading a policy raises many kinds: a missing base model, memory, …
-def policy_answers(runs: Runs, name: str | None) -> JsonObject:
-    """Answers of the initial and the trained policy to fixed questions, as JSON text."""
-    if not name:
-        raise WorkbenchError("no run is selected: select one first")
-    bench = runs.described(name, "config.json").get("bench")
-    if bench != "tiny":
-        raise WorkbenchError(
-            f"the run's bench is {bench}: the fixed questions are about the closed world, so select"
-            " a run on the tiny bench"
-        )
-    if not (folder := runs.policy(name)):
-        raise WorkbenchError("this run has no trained policy: select a finished one")
-    head = ["Tier", "Question", "Truth", "Before", "After"]
-    rows = [[row[key.lower()] for key in head] for row in answers(folder)]
-    return {"table": {"head": head, "rows": rows}}
+    return look, list_rollouts, before_and_after, export_rollouts

@@ -16,7 +16,8 @@ function comparisonView(gradio, tab) {
   }
 
   function draw(data) {
-    const methods = Object.keys(data.first.values).filter((name) => own(NAMES, name));
+    const scored = (name) => [data.first, data.second].some((side) => side && known(own(side.values, name)));
+    const methods = Object.keys(data.first.values).filter((name) => own(NAMES, name) && scored(name));
     if (!methods.includes(method)) method = methods[0] || null;
     const again = (name) => ((method = name), draw(data));
     const choice = (words, value, options, change) =>
@@ -73,7 +74,7 @@ function answerSide(side, title, pieces, place, method) {
     h("div", {class: "wb-differs", dir: "auto"}, pieces.map(piece)));
 }
 
-// The rewards of both answers by every method, and their difference.
+// The rewards of both answers by the methods that scored one of them, and their difference.
 function paidTable({first, second}, methods) {
   const cell = (label, side, name) => {
     const value = own(side.values, name), missing = value === null || value === undefined;

@@ -27,6 +27,11 @@ from workbench.util.failures import unparsed
 from workbench.verdicts.claims import HEDGED, cite, is_hedged, open_claims, retrieve, searched
 from workbench.verifier.verifier import Entailment, Unsupported, Verifier
 
+LIMITS = (
+    "The local verifier compares words, numbers and names. It does not see relations: a claim that"
+    ' reuses words of its evidence in another relation ("Paraguay is in Argentina" where the'
+    " evidence says that it borders Argentina) is often called correct."
+)
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     "a an the of in on at by for to from with and or but is was are were be been being it its he"

@@ -75,7 +75,8 @@ function glossary({claims}) {
     shown.flatMap((label) => term(`${wordsOf(label)}:`, meaningOf(label))),
     claims.some((claim) => claim.p !== null) ? term("P(true):", "the judge's probability that the claim is true") : null,
     claims.some((claim) => claim.informativeness !== null) ? term("Informative:", INFORMATIVE) : null,
-    claims.some((claim) => claim.evidence.length) ? term("Evidence:", EVIDENCE) : null);
+    claims.some((claim) => claim.evidence.length) ? term("Evidence:", EVIDENCE) : null,
+    claims.some((claim) => claim.by === "local") ? [h("b", {}, "Limits: "), LOCAL_LIMITS] : null);
 }
 
 function claimRow(claim, {choose, edit, rewards}) {

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.inspector.token_view.payload import as_json, payload
 from workbench.methods import METHODS
 from workbench.types import CLAIM_LABELS, LACKING, Feedback, JsonMapping
+from workbench.verdicts.local import LIMITS
 
 HERE = Path(__file__).parent
 PICTURES = "WORKBENCH_PICTURES"  # environment variable: draw a picture of every view in a notebook
@@ -39,6 +40,7 @@ def script() -> str:
         "NAMES": {name: method.title for name, method in METHODS.items()},
         "PART_WORDS": {name: dict(method.parts) for name, method in METHODS.items()},
         "LACKING": LACKING,
+        "LOCAL_LIMITS": LIMITS,
         "CLAIM_LABELS": CLAIM_LABELS,
     }
     lines = (f"const {name} = {as_json(value)};\n" for name, value in constants.items())

@@ -35,6 +35,7 @@ function number(value, digits = 2) {
 }
 
 const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits)); // of shares, 0.00 to 1.00
+const percent = (value) => (value === null || value === undefined ? "–" : `${number(100 * value, 1)}%`);
 const signed = (value, digits) => (value > 1e-12 ? "+" : "") + number(value, digits);
 const tone = (value) => (value > 1e-12 ? "pos" : value < -1e-12 ? "neg" : "nil");
 const worth = (value, more) => h("span", {class: `tv-value-${tone(value)}`, ...more}, Math.abs(value) < 1e-12 ? fixed(0) : signed(value));

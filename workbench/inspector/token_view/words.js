@@ -1,5 +1,5 @@
 // Words of the view and their meanings. page.py declares the constants NAMES (of methods), PART_WORDS (method -> part -> words,
-// meaning), LACKING (missing inputs by kind of error) and CLAIM_LABELS before this script.
+// meaning), LACKING (missing inputs by kind of error), LOCAL_LIMITS and CLAIM_LABELS before this script.
 
 // Labels of verdicts: sign, words, meaning.
 const LABELS = {

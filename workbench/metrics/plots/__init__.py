@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.metrics import RATES
+from workbench.metrics import RATES, hacks
 from workbench.types import JsonMapping
 from workbench.world.facts import TIERS
 
@@ -18,6 +18,9 @@ OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucinatio
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 # when the colours are used up, they repeat with the next symbol
 RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
+PERCENT = ".1~%"  # tick format of shares: 20%, 1.5%
+# columns of training curves that are shares
+SHARES = {*RATES, *hacks.SHARES} - {"sentences_per_fact"}
 
 
 def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
@@ -58,7 +61,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
     figure.update_layout(
         barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers"
     )
-    figure.update_yaxes(range=[0, 1])
+    figure.update_yaxes(range=[0, 1], tickformat=PERCENT)
     return styled(figure, panels=len(tiers) + 1)
 
 
@@ -81,47 +84,19 @@ def stack_outcomes(
             marker_color=colour,
             legendgroup=name,
             showlegend=column == 1,
-            text=[f"{value:.2f}" if value and value >= 0.05 else "" for value in shares[rate]],
+            text=[f"{value:.0%}" if value and value >= 0.05 else "" for value in shares[rate]],
             textposition="inside",
-            hovertemplate=f"{hover}: %{{y:.3f}} {name}<extra></extra>",
+            hovertemplate=f"{hover}: %{{y:.1%}} {name}<extra></extra>",
         )
         figure.add_trace(bar, 1, column)
 
 
-def learning_curves(
-    runs: Mapping[str, Sequence[JsonMapping]], rates: Sequence[str] = RATES
-) -> Figure:
+def learning_curves(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
     """Plot the rates of sampled rollouts over training.
 
     `runs` maps a label to the rows of the run's metrics.jsonl.
     """
-    return over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
-
-
-DYNAMICS = {
-    "reward": "reward",
-    "kl": "KL to the reference",
-    "entropy": "entropy",
-    "length": "length, tokens",
-    "failed": "rows not scored",
-}
-
-
-def training_dynamics(
-    runs: Mapping[str, Sequence[JsonMapping]], columns: Mapping[str, str] = DYNAMICS
-) -> Figure:
-    """Plot training metrics over steps, one panel each; columns without values are left out.
-
-    Args:
-        runs: the rows of each run's metrics.jsonl by label.
-        columns: title by column.
-    """
-    present = [
-        name
-        for name in columns
-        if any(row.get(name) is not None for rows in runs.values() for row in rows)
-    ]
-    return over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
+    return over_steps(runs, {rate: rate for rate in RATES}, "Rollouts during training")
 
 
 def over_steps(
@@ -129,24 +104,32 @@ def over_steps(
 ) -> Figure:
     """Plot columns over training steps: a panel for each column, a line for each run.
 
+    Columns without values are left out.
+
     Args:
-        runs: rows with a `step` by label of the run.
+        runs: rows with a `step` by label of the run, as in metrics.jsonl.
         columns: title by column.
         title: the title of the figure.
     """
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
 
+    rows = [row for one in runs.values() for row in one]
+    columns = {
+        name: title
+        for name, title in columns.items()
+        if any(row.get(name) is not None for row in rows)
+    }
     across = 2 if len(columns) in (2, 4) else max(1, min(3, len(columns)))
     down = max(1, -(-len(columns) // across))  # rounded up
     spacing = {"horizontal_spacing": 0.08, "vertical_spacing": 0.16 if down < 3 else 0.1}
     figure = make_subplots(down, across, subplot_titles=list(columns.values()), **spacing)
-    for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
-        steps = [row["step"] for row in rows]
+    for (label, own), colour in zip(runs.items(), RUN_COLOURS, strict=False):
+        steps = [row["step"] for row in own]
         for panel, name in enumerate(columns):
             trace = Scatter(
                 x=steps,
-                y=[row.get(name) for row in rows],
+                y=[row.get(name) for row in own],
                 name=label,
                 mode="lines",
                 line_color=colour,
@@ -155,6 +138,9 @@ def over_steps(
                 hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
             )
             figure.add_trace(trace, panel // across + 1, panel % across + 1)
+    for panel, name in enumerate(columns):
+        if name in SHARES:
+            figure.update_yaxes(tickformat=PERCENT, row=panel // across + 1, col=panel % across + 1)
     # only the lowest panels have an axis title
     for panel in range(max(0, len(columns) - across), len(columns)):
         figure.update_xaxes(title_text="step", row=panel // across + 1, col=panel % across + 1)
@@ -162,28 +148,26 @@ def over_steps(
     return styled(figure, panels=across, rows=down)
 
 
-def rates_with_intervals(
-    reports: Mapping[str, JsonMapping], mode: str = "greedy", rates: Sequence[str] = RATES
-) -> Figure:
+def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot the rates of several policies side by side, with 95 % intervals.
 
     Args:
         reports: evaluation reports by label of the policy.
         mode: "greedy" or "sampled".
-        rates: the names of the rates.
     """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
-        cells = [report[mode][rate] for rate in rates]
-        bar = Bar(x=list(rates), y=[cell["value"] for cell in cells], name=label)
+        cells = [report[mode][rate] for rate in RATES]
+        bar = Bar(x=RATES, y=[cell["value"] for cell in cells], name=label)
         bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
         bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
         figure.add_trace(bar.update(marker_color=colour))
     figure.update_layout(
         barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate"
     )
+    figure.update_yaxes(tickformat=PERCENT)
     return styled(figure)
 
 
@@ -203,7 +187,7 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         cliponaxis=False,
         marker_size=12,
         marker_color=RUN_COLOURS[0],
-        hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>",
+        hovertemplate="%{text}: %{x} exposures, %{y:.1%} right<extra></extra>",
     )
     figure = Figure(trace)
     figure.update_layout(
@@ -211,7 +195,9 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         xaxis_title="exposures in one pass, both languages",
         yaxis_title="greedy accuracy",
     )
-    figure.update_yaxes(range=[-0.12, 1.12], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    figure.update_yaxes(
+        range=[-0.12, 1.12], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=PERCENT
+    )
     return styled(figure)
 
 
@@ -220,10 +206,11 @@ def _distance(low: float | None, high: float | None) -> float | None:
 
 
 def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
-    """Apply the common style to a figure, sized for a notebook, and return the figure.
+    """Apply the common style to a figure and return the figure.
 
-    At any height, the title is at the top of the whole figure and the legend at the bottom, so
-    that neither overlaps with the panels.
+    Without a width, a figure is as wide as the notebook's cell or the page. At any height, the
+    title is at the top of the whole figure and the legend at the bottom, so that neither overlaps
+    with the panels.
 
     Args:
         figure: the figure to change.
@@ -233,7 +220,6 @@ def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) 
     """
     figure.update_layout(
         template="plotly_white",
-        width=720 if panels == 1 else 960,
         height=190 + 230 * rows if rows > 1 else 430,
         font_size=13,
         title={

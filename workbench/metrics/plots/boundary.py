@@ -10,6 +10,7 @@ from workbench.metrics.boundary import SHARES
 from workbench.metrics.plots import (
     OUTCOME_COLOURS,
     OUTCOME_NAMES,
+    PERCENT,
     RUN_COLOURS,
     RUN_SYMBOLS,
     stack_outcomes,
@@ -35,7 +36,7 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
         shares = {rate: [row[name] for row in groups.values()] for rate, name in SHARE_OF.items()}
         stack_outcomes(figure, column, x, shares)
     figure.update_xaxes(title_text="documents that state the fact", type="category")
-    figure.update_yaxes(range=[0, 1])
+    figure.update_yaxes(range=[0, 1], tickformat=PERCENT)
     figure.update_layout(
         barmode="stack", title="The boundary of knowledge", yaxis_title="share of samples"
     )
@@ -86,12 +87,12 @@ def _by_samples(
                 line_color=colour,
                 legendgroup=name,
                 showlegend=column == 1,
-                hovertemplate=f"%{{x}} samples: %{{y:.3f}} {name}<extra></extra>",
+                hovertemplate=f"%{{x}} samples: %{{y:.1%}} {name}<extra></extra>",
             )
             figure.add_trace(line, 1, column)
         ticks = {"tickvals": x, "ticktext": list(map(str, x))}
         figure.update_xaxes(title_text="samples", type="log", row=1, col=column, **ticks)
-    figure.update_yaxes(range=[-0.03, 1.03])
+    figure.update_yaxes(range=[-0.03, 1.03], tickformat=PERCENT)
     return styled(figure, panels=len(results))
 
 
@@ -112,12 +113,13 @@ def risk_coverage(results: Mapping[str, JsonMapping]) -> Figure:
             mode="lines+markers",
             marker_size=5,
             line_color=colour,
-            hovertemplate="%{text}: %{x:.2f} answered, %{y:.3f} of those wrong<extra></extra>",
+            hovertemplate="%{text}: %{x:.0%} answered, %{y:.1%} of those wrong<extra></extra>",
         )
         figure.add_trace(line)
     figure.update_xaxes(title_text="coverage: share of the answers that are given", range=[0, 1.03])
     figure.update_yaxes(title_text="risk: share of those that are wrong", rangemode="tozero")
     figure.update_layout(title="Risk and coverage of the majority's answers")
+    figure.update_xaxes(tickformat=PERCENT).update_yaxes(tickformat=PERCENT)
     return styled(figure)
 
 

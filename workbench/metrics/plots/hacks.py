@@ -38,9 +38,5 @@ def hack_shares(
             raise WorkbenchError(
                 f"{label} has rows without a step: name a training run, whose rollouts have steps"
             )
-    titles = {
-        name: TITLES[name]
-        for name in names
-        if any(row[name] is not None for rows in runs.values() for row in rows)
-    }
+    titles = {name: TITLES[name] for name in names}
     return over_steps(runs, titles, "Hacks of the reward in the rollouts")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Row
 from workbench.metrics import distributions as tables
-from workbench.metrics.plots import RUN_COLOURS, RUN_SYMBOLS, styled
+from workbench.metrics.plots import PERCENT, RUN_COLOURS, RUN_SYMBOLS, styled
 from workbench.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -34,13 +34,6 @@ def figures(
     }
 
 
-def figures_of_arms(
-    arms: Mapping[str, Sequence[Row]], before: str, after: str
-) -> dict[str, Figure]:
-    """Return figures 4 to 8 of two arms of an experiment, and figure 9 of all arms."""
-    return figures(arms[before], arms[after], (before, after)) | {"fig9_trade_off": trade_off(arms)}
-
-
 def accuracy_distribution(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
@@ -56,6 +49,7 @@ def accuracy_distribution(
         title="Claim accuracy of responses",
         xaxis_title="share of a response's claims that are supported",
         yaxis_title="share of responses",
+        yaxis_tickformat=PERCENT,
     )
     return styled(figure)
 
@@ -79,17 +73,18 @@ def accuracy_and_claims(
             ybins={"start": 0.5, "size": 1},
             histnorm="probability",
             coloraxis="coloraxis",
-            hovertemplate="accuracy %{x}, %{y} claims: %{z:.3f} of responses<extra></extra>",
+            hovertemplate="accuracy %{x}, %{y} claims: %{z:.1%} of responses<extra></extra>",
         )
         figure.add_trace(trace, 1, column)
     figure.update_xaxes(
         title_text="accuracy",
         range=[-0.05, 1.05],
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        tickformat=PERCENT,
         showgrid=False,
     )
     figure.update_yaxes(tickformat="d", showgrid=False)
-    bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": ".2f"}
+    bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": PERCENT}
     scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
     figure.update_layout(
         title="Accuracy and number of claims", yaxis_title="claims in the response", coloraxis=scale
@@ -113,6 +108,7 @@ def claims_per_response(
             style |= {"legendgroup": style["name"], "showlegend": column == 1}
             figure.add_trace(Bar(x=x, y=y, **style), 1, column)
     figure.update_xaxes(title_text="claims in the response", tickformat="d")
+    figure.update_yaxes(tickformat=PERCENT)
     figure.update_layout(
         barmode="group", title="Claims per response", yaxis_title="share of responses"
     )
@@ -154,7 +150,7 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
         textposition="outside",
         cliponaxis=False,
         marker_color=RUN_COLOURS[0],
-        hovertemplate="accuracy %{x} before: %{y:.3f} refused<extra></extra>",
+        hovertemplate="accuracy %{x} before: %{y:.1%} refused<extra></extra>",
     )
     figure = Figure(bar)
     figure.update_layout(
@@ -164,6 +160,7 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
     figure.update_yaxes(
         range=[0, 1.06],
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        tickformat=PERCENT,
         title_text="share of responses refused",
     )
     return styled(figure, legend=False)
@@ -210,19 +207,19 @@ def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
             # a larger marker for the last step shows the direction of the run
             marker_size=[7] * (len(run_points) - 1) + [13] * bool(run_points),
             marker_symbol=RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)],
-            hovertemplate="%{text} %{x:.2f} claims, accuracy %{y:.3f}",
+            hovertemplate="%{text} %{x:.2f} claims, accuracy %{y:.1%}",
         )
         figure.add_trace(line)
     figure.update_layout(title="Truthfulness against helpfulness")
     x, y = _around(_column(points, "claims"), 1.0), _around(_column(points, "accuracy"), 0.1)
     figure.update_xaxes(title_text="claims per response", range=x)
-    figure.update_yaxes(title_text="share of claims that are supported", range=y)
+    figure.update_yaxes(
+        title_text="share of claims that are supported", range=y, tickformat=PERCENT
+    )
     styled(figure)
     if len(runs) > len(RUN_COLOURS):  # a long legend does not fit below the panel
         legend = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
-        figure.update_layout(
-            legend=legend, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs))
-        )
+        figure.update_layout(legend=legend, margin_b=64, height=max(430, 120 + 20 * len(runs)))
     return figure
 
 
@@ -238,7 +235,7 @@ def _around(values: Sequence[float], least: float) -> list[float] | None:
 
 
 def _labels(table: Sequence[JsonMapping]) -> list[str]:
-    return [f"{row['low']:.1f}–{row['high']:.1f}" for row in table]
+    return [f"{row['low']:.0%}–{row['high']:.0%}" for row in table]
 
 
 def _column(table: Sequence[JsonMapping], name: str) -> list[Any]:

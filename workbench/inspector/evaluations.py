@@ -1,0 +1,80 @@
+"""Evaluations of runs before and after training side by side, and the settings that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workbench.inspector.parts import page_json
+from workbench.inspector.runs import Runs, damage
+from workbench.metrics import RATES
+from workbench.runs.naming import differing, flat
+from workbench.types import JsonMapping, JsonObject
+
+# rates of answers with a gold answer; without these, metrics of claims, of which two are counts
+SHOWN = ((*RATES,), ("factscore", "responded", "correct", "incorrect"))
+COUNTS = ("correct", "incorrect")
+WHEN, KEYS = ("before", "after"), ("value", "low", "high")
+
+
+def headline(summary: JsonMapping) -> JsonObject | None:
+    """The main metric of the greedy answers before and after training; None without any."""
+    reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
+    for metric in ("truthfulness", "factscore"):
+        values = [(report.get(metric) or {}).get("value") for report in reports]
+        if values[1] is not None:
+            return {"metric": metric, "before": values[0], "after": values[1]}
+    return None
+
+
+@page_json()
+def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
+    """The evaluations of some runs, and the settings in which they differ, as JSON text."""
+    configs = {name: runs.described(name, "config.json") for name in names}
+    named = runs.labels()
+    with damage(f"run '{', '.join(names)}': summary.json"):
+        reports = _reports({named[n]: runs.described(n, "summary.json") for n in names})
+        rows = _rows(list(reports.values()))
+    if not rows:
+        return {"note": "No selected run has an evaluation before and after training."}
+    n, split = (next(iter(reports.values())).get(key) for key in ("n", "split"))
+    tables = [{"head": ["", *reports], "rows": rows}]
+    settings = [dict(flat(config)) for config in configs.values()]
+    if keys := differing(list(configs.values())):
+        rows = [[key, *(str(one.get(key, "")) for one in settings)] for key in keys]
+        tables.append({"head": ["Setting", *(named[name] for name in names)], "rows": rows})
+    return {"note": f"{n} questions of split {split}, 95 % intervals", "tables": tables}
+
+
+def _reports(summaries: Mapping[str, JsonMapping]) -> dict[str, JsonMapping]:
+    """The reports by column. Equal reports before training, as of one policy, are one column."""
+    columns: dict[str, JsonMapping] = {}
+    for name, summary in summaries.items():
+        before, after = (summary.get(when) or {} for when in WHEN)
+        if before and before not in columns.values():
+            columns["Before" if not columns else f"{name}, before"] = before
+        if after:
+            columns["After" if len(summaries) == 1 else name] = after
+    return columns
+
+
+def _rows(reports: Sequence[JsonMapping]) -> list[list[str]]:
+    for metrics in SHOWN:
+        rows = [
+            [f"{metric.capitalize()}, {mode}", *cells]
+            for mode in ("greedy", "sampled")
+            for metric in metrics
+            if any(cells := [_cell(report, mode, metric) for report in reports])
+        ]
+        if rows:
+            return rows
+    return []
+
+
+def _cell(report: JsonMapping, mode: str, metric: str) -> str:
+    cell = (report.get(mode) or {}).get(metric) or {}
+    if not isinstance(cell, Mapping) or cell.get("value") is None:
+        return ""
+    spec = ".1f" if metric in COUNTS else ".1%"
+    value, *bounds = (format(cell[key], spec) for key in KEYS if cell.get(key) is not None)
+    interval = f" [{', '.join(bounds)}]" if bounds else ""
+    return f"{value}{interval}".replace("-", "\N{MINUS SIGN}")
