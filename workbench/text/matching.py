@@ -12,23 +12,16 @@ from collections.abc import Sequence
 
 from workbench.text.abstention import commitment, declines, invalid_clauses, without_courtesies
 from workbench.text.gold import (
-    AND,
     APART,
-    AUXILIARY,
-    BE,
-    DETERMINERS,
+    CLASS,
     GRAMMAR,
-    HEDGES,
-    JOINERS,
     MENTION,
     NAMED,
-    NEGATIONS,
-    OR,
-    PREPOSITIONS,
     SHARED,
     STATED,
     SURE,
     VERB,
+    WORDS,
     Form,
     Gold,
     equal,
@@ -112,7 +105,7 @@ def probability(
             match for form in gold for match, _ in invalid_clauses(form)
         )
         reasons = [{*words_of(tokenise(clause))} for match, clause in invalid if not match]
-        denies = all(not words.isdisjoint(NEGATIONS) for words in reasons)
+        denies = all(not words.isdisjoint(WORDS["negation"]) for words in reasons)
         return (SURE if denies else NAMED) if wanted else APART
     parsed = read_gold(question, tuple(map(_plain, gold)))
     if len(answer) > LONGEST:  # bounds the time
@@ -159,10 +152,10 @@ def _is_list(tokens: Sequence[Token], gold: Gold) -> bool:
 
     Any separator counts: "1985… Vetra… Lomar".
     """
-    ignored = GRAMMAR - PREPOSITIONS
+    ignored = GRAMMAR - WORDS["preposition"] - WORDS["near"]
     parts = [
         [token for token in gold.mask(part) if token.text not in ignored]
-        for part in split(tokens, ".", ",", *AND, *OR, *HEDGES, "then", "but")
+        for part in split(tokens, ".", ",", *WORDS["and"], *WORDS["or"], *WORDS["hedge"], "then", "but")
     ]
     run: list[list[Token]] = []
     for part in [*parts, [Token("is")]]:
@@ -217,7 +210,7 @@ def _says(
     """
     tokens = tokenise(commitment(answer))
     begins = {" ".join(words[:n]) for words in (words_of(tokens), short(tokens)) for n in (1, 2)}
-    joiners = {*AND, *OR, *HEDGES, *JOINERS, "if", "as"} - {"not"}
+    joiners = {*WORDS["and"], *WORDS["or"], *WORDS["hedge"], *WORDS["joiner"], "if", "as"} - {"not"}
     segments = [words_of(segment) for segment in split(tokens, ",", ".", ":", *joiners)]
     return not begins.isdisjoint(wanted) and not any(
         _says_also(segment, other) or _truth(segment, known) is (wanted is NO)
@@ -232,7 +225,7 @@ def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
     """
     for i, word in enumerate(segment):
         noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in GRAMMAR | YES | NO
-        noun = noun and i > 0 and segment[i - 1] in BE | AUXILIARY | {"with"}
+        noun = noun and i > 0 and segment[i - 1] in WORDS["be"] | WORDS["auxiliary"] | {"with"}
         if word in other and not noun and not re.match(f"[{CJK}]", word):
             return True
     return " ".join(segment) in other
@@ -244,15 +237,15 @@ def _truth(segment: Sequence[str], known: frozenset[str]) -> bool | None:
     Examples: "It is true", "he was", "maybe not", or a repetition of the question.
     """
     words = [word for word in segment if word not in YES | NO]
-    denies = not NEGATIONS.isdisjoint(words)
+    denies = not WORDS["negation"].isdisjoint(words)
     for word, after in zip(words, [*words[1:], "it"], strict=False):
         true = word in ("true", "correct", "right")
         judges = true or word in ("false", "untrue", "incorrect", "wrong")
         if judges and word not in known and after in GRAMMAR:
             return true != denies
-    if words[-1:] == ["not"] or (len(words) == len(segment) == 2 and words[1] in BE):
+    if words[-1:] == ["not"] or (len(words) == len(segment) == 2 and words[1] in WORDS["be"]):
         return not denies
-    content, about = {*words} - GRAMMAR - NEGATIONS, known - GRAMMAR
+    content, about = {*words} - GRAMMAR - WORDS["negation"], known - GRAMMAR
     return not denies if content and content <= known and (denies or about <= content) else None
 
 
@@ -282,12 +275,12 @@ def _lists_only(sentence: Sequence[Token], gold: Gold) -> bool:
         texts[places[0] : places[-1]],
         texts[places[-1] + 1 :],
     )
-    known = gold.known | GRAMMAR - OR
-    determined = sentence[0].article or texts[0] in DETERMINERS
-    framed = known.issuperset(before) or (determined and before[-1] in BE | {":", "by"})
+    known = gold.known | GRAMMAR - WORDS["or"]
+    determined = sentence[0].article or texts[0] in WORDS["determiner"]
+    framed = known.issuperset(before) or (determined and before[-1] in WORDS["be"] | {":", "by"})
     joined = all(
-        text[0] == MENTION or text in AND | {",", ":", "as", "well", "also"} for text in inside
+        text[0] == MENTION or text in WORDS["and"] | {",", ":", "as", "well", "also"} for text in inside
     )
     apart = all(b - a > 1 for a, b in itertools.pairwise(places))
-    denies = not (OR | NEGATIONS).isdisjoint(texts)
+    denies = not (WORDS["or"] | WORDS["negation"]).isdisjoint(texts)
     return framed and joined and apart and known.issuperset(after) and not denies
