@@ -32,6 +32,7 @@ VERB = re.compile(
     r"\w+(?:ed|ing|[a-z]s|ung|own|wn|ought)|won|made|took|gave|led|held|ran|met|taught|built|found"
     r"|sang|wrote|bore|went|left|began|written|born|natel|beat|beaten|given|taken|chosen|fell|rose"
 )
+PAST = {"die": "died", "dies": "died", "win": "won", "lose": "lost", "begin": "began"}
 UNITS = {
     name: names.split()[0]
     for names in (
@@ -102,6 +103,7 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
         _mention_end(tokens, i, form) for i in range(len(tokens)) for form in forms
     )
     free = {token.text for token in tokens if not (offers and token.name)}
+    free |= {PAST[text] for text in free & {*PAST}}
     return Gold(
         tuple(sorted(forms, key=lambda form: (-len(form), form))),
         tuple(sorted(others - forms - {()}, key=lambda form: (-len(form), form))),

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from workbench.text.gold import (
     CLASS,
     GRAMMAR,
+    PAST,
     UNITS,
     VERB,
     WORDS,
@@ -31,8 +32,9 @@ _BEFORE = {"start", "comma", "colon", "question", "be", "auxiliary", "prepositio
 _BEFORE |= {"relative", "and", "or", "hedge", "gold"}
 _AFTER = {"end", "comma", "be", "auxiliary", "question", "preposition", "verb", "relative", "and"}
 _AFTER |= {"or", "hedge", "pronoun", "joiner", "filler", "determiner", "colon", "near", "gold"}
+_RELATED = {"noun", "name", "kin", "joiner", "near"}  # before "of" and the gold answer
 _SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
-_LISTING = {"start", "comma", "colon", "and", "or", "be", "hedge", "joiner", "gold"}
+_LISTING = {"start", "comma", "colon", "and", "or", "be", "pronoun", "hedge", "joiner", "gold"}
 _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
     r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
@@ -56,7 +58,6 @@ _EVENTS = [  # a sentence with another word of the group than the question does 
         "won lost",
     )
 ]
-_PAST = {"die": "died", "dies": "died", "win": "won", "lose": "lost", "begin": "began"}
 _CJK_LIST = re.compile(
     rf"[{CJK}](?<![他她它是在于的年])(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?\0"
     rf"|\0[^{CJK}]*(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?[{CJK}]"
@@ -89,7 +90,7 @@ def candidates(sentence: Sequence[Token], gold: Gold) -> set[str]:
         }
     classes = _classify(sentence, gold)
     nouns = not gold.named or not any(token.text in GRAMMAR for token in sentence)
-    wanted = {"name", "noun"} if nouns else {"name"}
+    wanted = {"name", "noun", "kin"} if nouns else {"name"}
     return {token.text for token, found in zip(sentence, classes, strict=True) if found in wanted}
 
 
@@ -121,7 +122,7 @@ def _classify(sentence: Sequence[Token], gold: Gold) -> list[str]:
             found = "filler"
         elif text[0].isdigit():
             found = "number"
-        elif VERB.fullmatch(text) and not (token.name and (i or token.article)):
+        elif _is_verb(sentence, i, gold):
             found = "verb"
         elif DEMONYM.fullmatch(text) and not gold.people:
             found = "filler"
@@ -129,6 +130,15 @@ def _classify(sentence: Sequence[Token], gold: Gold) -> list[str]:
             found = "name" if token.name else "noun"
         classes.append(found)
     return classes
+
+
+def _is_verb(sentence: Sequence[Token], i: int, gold: Gold) -> bool:
+    """Whether the word at `i` may be a verb, by its form."""
+    token = sentence[i]
+    if not VERB.fullmatch(token.text) or (token.name and (i or token.article)):
+        return False
+    gerunds = not gold.named and any(form[-1].endswith("ing") for form in gold.forms)
+    return not (token.text.endswith("s") and i == 0) and not (gerunds and token.text.endswith("ing"))
 
 
 def _denied(sentence: Sequence[Token], gold: Gold) -> set[int]:
@@ -183,7 +193,7 @@ def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
 
 def _other_event(texts: Sequence[str], question: frozenset[str]) -> bool:
     """Whether a sentence is about a death if the question is about a birth, and so on."""
-    words, asked = ({_PAST.get(word, word) for word in some} for some in (texts, question))
+    words, asked = ({PAST.get(word, word) for word in some} for some in (texts, question))
     return any(
         group & asked and group & words and not group & asked & words for group in _EVENTS
     )
@@ -197,6 +207,11 @@ def _link(classes: Sequence[str], at: int) -> int:
     return at
 
 
+def _has_article(sentence: Sequence[Token], classes: Sequence[str], start: int, end: int) -> bool:
+    """Whether an article or another determiner stands among some words."""
+    return any(classes[i] == "determiner" or sentence[i].article for i in range(start, end))
+
+
 def _stands(sentence: Sequence[Token], classes: Sequence[str], place: int, gold: Gold) -> bool:
     """Whether the words next to a gold answer leave it whole and do not change it.
 
@@ -206,22 +221,22 @@ def _stands(sentence: Sequence[Token], classes: Sequence[str], place: int, gold:
     while at >= 0 and (classes[at] in _SKIPPED or (gold.named and classes[at] == "noun")):
         at -= 1
     link = classes[at] if at >= 0 else "start"
-    determined = link in ("preposition", "be") or any(
-        classes[i] == "determiner" or sentence[i].article for i in range(at + 1, place)
-    )
-    if "noun" in classes[at + 1 : place] and not determined:
+    linked = link in ("preposition", "be") or _has_article(sentence, classes, at + 1, place)
+    if "noun" in classes[at + 1 : place] and not linked:
         return False  # "rival Heath Ledger"; but "the actor Heath Ledger"
+    kin = gold.question & WORDS["kin"]
     titles = {word for form in gold.forms for word in form if word in TITLES}
     given = {token.text for token in sentence[at + 1 : place]} & TITLES
     if titles and not given <= titles and not titles & {*sentence[place].text[1:].split()}:
         return False
-    if link == "preposition" and at and sentence[at].text in ("of", "to", "for"):
+    if at > 0 and sentence[at].text in ("of", "to", "for") and not gold.number:
         head = _link(classes, at)
-        kin = classes[head] == "kin" and gold.question & WORDS["kin"]
-        if classes[head] in ("noun", "name", "kin", "joiner") and head >= 0 and not kin:
-            return sentence[head].text in WORDS["generic"]
-    if link not in _BEFORE and not (gold.number and link == "verb"):
-        return link in ("joiner", "denied") and sentence[at].text in ("but", "so")
+        own = sentence[at - 1].text in WORDS["generic"] or classes[head] == "kin" and kin
+        if head >= 0 and classes[head] in _RELATED and not own:
+            return False  # "the mayor of Paris"; but "the city of Paris"
+    passed = _BEFORE | {"verb"} if gold.number else _BEFORE
+    if link not in passed and sentence[at].text not in gold.question | {"but", "so"}:
+        return False
     following = sentence[place + 1] if place + 1 < len(sentence) else Token(",")
     after = classes[place + 1] if place + 1 < len(sentence) else "end"
     if gold.number and following.text in UNITS and after != "question":
@@ -239,21 +254,28 @@ def _other_name(
     If the gold answer has no capital, every noun may be a candidate.
     """
     fragment = {"verb", "be", "auxiliary", "question"}.isdisjoint(classes)
-    wanted = {"name", "noun"} if fragment or not sentence[place].name else {"name"}
+    wanted = {"name"}
+    if fragment or not sentence[place].name:
+        wanted |= {"noun", "kin"}
     letters = "".join(word[0] for word in sentence[place].text[1:].split())
-    listed = True  # whether the last candidate stands in one list with the gold answer
+    listed = False  # whether the last candidate stands in one list with the gold answer
     for i, (token, found) in enumerate(zip(sentence, classes, strict=True)):
         if found not in wanted or (i and classes[i - 1] == found == "name"):
             continue
         if i < place and _is_rival_before(sentence, classes, i, place):
             return True
-        if i < place or _abbreviates(token.text, letters) or "whose" in texts_of(sentence[place:i]):
+        if i < place or "whose" in texts_of(sentence[place:i]):
             continue
-        link = classes[at] if (at := _link(classes, i)) >= 0 else "start"
-        described = found == "noun" or classes[i + 1 : i + 2] == ["noun"]
-        inherits = link == "and" or (link == "comma" and not fragment)
-        listed = listed if inherits else link in _LISTING or (link == "relative" and found == "name")
-        if listed and not (described and token.article and link in ("comma", "be")):
+        at = _link(classes, i)
+        if at == place + 1 and classes[at] == "comma" and _abbreviates(token.text, letters):
+            continue
+        inherits = classes[at] == "and" or (classes[at] == "comma" and not fragment)
+        listed = at == place + 1 or listed if inherits else classes[at] in _LISTING
+        described = found != "name" or classes[i + 1 : i + 2] == ["noun"]
+        if classes[at] == "relative":
+            listed = "verb" not in classes[i + 1 :]
+        apposed = described and _has_article(sentence, classes, at + 1, i + 1)
+        if listed and not (apposed and classes[at] in ("comma", "be", "relative")):
             return True
     return False
 
@@ -276,21 +298,25 @@ def _is_rival_before(
     capital of Karsia is Vetra").
     """
     between, mention = classes[i + 1 : place], sentence[place]
-    names = (word.text[0] for word, found in zip(sentence, classes, strict=True) if found == "name")
+    names = (word.text[0] for word in sentence[:place] if word.name)
     if "".join(names).endswith(mention.text[1:]):
         return False  # "World Health Organization (WHO)"
-    if not {"and", "joiner", "relative", "hedge", "pronoun", "colon"}.isdisjoint(between):
+    if not {"and", "joiner", "relative", "pronoun", "colon"}.isdisjoint(between):
         return True
     clause = between[len(between) - between[::-1].index("comma") :] if "comma" in between else between
-    verbs = {"verb", "question"} & {*clause}
-    if "comma" in between and not (verbs or "be" in clause or classes[0] == "preposition"):
+    if "comma" in between and not ({"be", "question"} & {*clause} or classes[0] == "preposition"):
         return True
-    link = classes[at] if (at := _link(classes, i)) >= 0 else "start"
-    if link not in _LISTING or (classes[i] == "noun" and sentence[i].article):
+    hedged = between[len(between) - between[::-1].index("hedge") :] if "hedge" in between else clause
+    verbs = {"verb", "question", "auxiliary", "noun"} & {*clause}
+    if {"verb", "question", "noun"}.isdisjoint(hedged) and "hedge" in between:
+        return True
+    if classes[_link(classes, i)] not in _LISTING and _link(classes, i) >= 0:
         return False
-    introduced = classes[_link(classes, place)]
+    if classes[i] == "noun" and _has_article(sentence, classes, max(0, i - 1), i + 1):
+        return False
+    described = verbs or _has_article(sentence, classes, i + 1, place)
     return not (
-        (verbs and introduced == "preposition")
+        (described and classes[_link(classes, place)] == "preposition")
         or (mention.article and not mention.name and "be" in clause)
     )
 
@@ -348,7 +374,7 @@ def _retracts(later: Sequence[Token], stating: Sequence[Token], gold: Gold) -> b
             or link in ("be", "joiner")
             or text in MONTHS
             or text.endswith("day")
-            or (link == "start" and (gold.number or "question" in classes))
+            or (link == "start" and (gold.number or {"noun", "verb"}.isdisjoint(classes)))
         ):
             return True
     return False
