@@ -98,7 +98,9 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
     others = {other for form in forms for other in _other_forms(form, named, person, counted, year)}
     tokens = tokenise(question)
     words = words_of(tokens)
-    kinds = re.search(rf"\b(?:which|what|name)\b.*?\b({'|'.join(WORDS['kind'])})\b", " ".join(words))
+    kinds = re.search(
+        rf"\b(?:which|what|name)\b.*?\b({'|'.join(WORDS['kind'])})\b", " ".join(words)
+    )
     offers = not WORDS["or"].isdisjoint(words) or any(
         _mention_end(tokens, i, form) for i in range(len(tokens)) for form in forms
     )
@@ -162,7 +164,11 @@ def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
 
 def _same(form: str, word: str) -> bool:
     """Whether two words are equal, two names of a unit, or a year and a date in this year."""
-    if form == word or UNITS.get(form, form) == UNITS.get(word, word):
+    if (
+        form == word
+        or {form, word} <= WORDS["and"]
+        or UNITS.get(form, form) == UNITS.get(word, word)
+    ):
         return True
     return bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-")
 

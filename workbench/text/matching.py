@@ -48,7 +48,7 @@ _OFFERS = re.compile(  # several answers
 )
 _SAYS_WRONG = re.compile(
     r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
-    r"|ruled out)\b|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous"
+    r"|ruled out|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous"
     r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
     r"|100)\d+% (?:sure|certain|confident)\b",
     re.I,
@@ -61,9 +61,22 @@ _CONCEDED = re.compile(  # beliefs of other people, and concessions before the a
     r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,
 )
-_SIGNS = re.compile(r"[≠<>≤≥±×÷*/^~+√=]\s*-?\d|\d\s*[≠<>≤≥±×÷*/^+=]")
-_STRUCK = re.compile(r"~~.*?~~", re.S)
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
+_SIGNS = re.compile(
+    r"[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\b(?:no|nr)\.\s*\d",
+    re.I,
+)
+_CURRENCY = re.compile(r"[$£€¥]\s*\d|\d\s*[$£€¥]")  # no money unless the question counts
+_STRUCK = re.compile(r"(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>", re.S)
+_EMPHASIS = re.compile(
+    r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)|(?<=[^\W\d]{4})[¹²³⁰-⁹]+",
+    re.I,
+)
+_LINK = re.compile(r"\[([^\]\n]+)\]\(\S+?\)")
+_HEADING = re.compile(  # of a part that is not the answer
+    r"^\W*(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
+    r"|explicación|razón|explication|justification|解释|理由)\W*:|^\W*(?:sources?|quelle)\W*:.*",
+    re.I | re.M,
+)
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
 _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
@@ -121,7 +134,8 @@ def probability(
 
 def _plain(text: str) -> str:
     """Remove emphasis, struck-out words and courtesies; unify "&" and "°C"."""
-    text = _EMPHASIS.sub("", _STRUCK.sub(" ", text)).replace("\u00ad", "").replace(" & ", " and ")
+    text = _HEADING.sub("", _LINK.sub(r"\1", _EMPHASIS.sub("", _STRUCK.sub(" ", text))))
+    text = text.replace("\u00ad", "").replace(" & ", " and ")
     return without_courtesies(_DEGREES.sub(r"°\1", text))
 
 
@@ -132,7 +146,8 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     """
     answer = _SPACED.sub(",", commitment(answer))
     tokens = tokenise(answer)
-    if gold.number and _SIGNS.search(answer) and not _SIGNS.search(known):
+    signs = (_SIGNS,) if gold.counted else (_SIGNS, _CURRENCY)
+    if gold.number and any(one.search(answer) and not one.search(known) for one in signs):
         return 0.0  # a bound or a formula: "> 1,200"
     asks = any(map(gold.named_in, _QUESTIONS.findall(answer)))
     readings = [words_of(tokens)] if asks else [words_of(tokens), short(tokens)]
@@ -155,7 +170,9 @@ def _is_list(tokens: Sequence[Token], gold: Gold) -> bool:
     ignored = GRAMMAR - WORDS["preposition"] - WORDS["near"]
     parts = [
         [token for token in gold.mask(part) if token.text not in ignored]
-        for part in split(tokens, ".", ",", *WORDS["and"], *WORDS["or"], *WORDS["hedge"], "then", "but")
+        for part in split(
+            tokens, ".", ",", *WORDS["and"], *WORDS["or"], *WORDS["hedge"], "then", "but"
+        )
     ]
     run: list[list[Token]] = []
     for part in [*parts, [Token("is")]]:
@@ -279,7 +296,8 @@ def _lists_only(sentence: Sequence[Token], gold: Gold) -> bool:
     determined = sentence[0].article or texts[0] in WORDS["determiner"]
     framed = known.issuperset(before) or (determined and before[-1] in WORDS["be"] | {":", "by"})
     joined = all(
-        text[0] == MENTION or text in WORDS["and"] | {",", ":", "as", "well", "also"} for text in inside
+        text[0] == MENTION or text in WORDS["and"] | {",", ":", "as", "well", "also"}
+        for text in inside
     )
     apart = all(b - a > 1 for a, b in itertools.pairwise(places))
     denies = not (WORDS["or"] | WORDS["negation"]).isdisjoint(texts)

@@ -33,20 +33,24 @@ _BEFORE |= {"relative", "and", "or", "hedge", "gold"}
 _AFTER = {"end", "comma", "be", "auxiliary", "question", "preposition", "verb", "relative", "and"}
 _AFTER |= {"or", "hedge", "pronoun", "joiner", "filler", "determiner", "colon", "near", "gold"}
 _RELATED = {"noun", "name", "kin", "joiner", "near"}  # before "of" and the gold answer
+_APART = {"of", "to", "for", "from", "about", "with"}  # the thing before these is another one
 _SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
 _LISTING = {"start", "comma", "colon", "and", "or", "be", "pronoun", "hedge", "joiner", "gold"}
 _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
     r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
-    r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|,(?= who| which)))*"
+    r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|can|could|will|would|,(?= who| which)))*"
     r" (?:not|never|no|wrong|lost|loses|beaten|defeated|failed|jr|sr|junior|senior)\b"
-    r"|(?<=@) , (?:no|never|wrong)\b"
+    r"|(?<=@) , (?:no|never|wrong|false|not$)\b"
+    r"|\b(?:fled|fle|banish|expel|exil|escap|deport|mov|long|wr[io]te?|dream|car)\w* (?:from|about|for|of)(?= @)"
+    r"|\b(?:refus|declin|fail|want|wish|hop|plan|try|tri)\w* to\b(?=.*@)"
     r"|\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)"
 )
 _BOUNDS = re.compile(  # the number is a bound or part of a larger value
-    r"\b(?:to|by|between|till|prior|later|earlier|plus|half of|up to|not|following|preceding)(?= @)"
-    r"|(?<=@) (?:bc|percent|dozen|hundred|thousand|million|euros|tonnes|times|ago|minus|plus)\b"
-    r"|(?<=@) and (?:a )?(?:half|quarter)\b"
+    r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|not|following"
+    r"|preceding|(?:half|third|quarter|\w+th|multiple|fraction|square|root) of)(?= @)|(?<=@) and (?:a )?(?:half|quarter)\b|(?<=@) (?:bc|percent|dozens?"
+    r"|pairs?|scores?|gross|squared|cubed|times|fold|hundreds?|thousands?|millions?|halves|thirds?"
+    r"|quarters?|\w+ths|euros|tonnes|ago|minus|plus)\b"
 )
 _EVENTS = [  # a sentence with another word of the group than the question does not answer it
     frozenset(group.split())
@@ -71,16 +75,20 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
     if at is None or len(sentences[at]) > MAX_WORDS:
         return False
     stating = sentences[at]
-    known = {token.text for token in stating}
+    known = {*texts_of(stating)}
+    small = not any(token.name for token in stating if is_mention(token))
     return (
-        not any(candidates(sentence, gold) - known for sentence in sentences[:at])
+        not any(candidates(sentence, gold, small) - known for sentence in sentences[:at])
         and _sentence_states(stating, gold)
-        and not any(_retracts(later, stating, gold) for later in sentences[at + 1 :])
+        and not any(_retracts(later, stating, gold, small) for later in sentences[at + 1 :])
     )
 
 
-def candidates(sentence: Sequence[Token], gold: Gold) -> set[str]:
-    """The words of a sentence without the gold answer that could be another answer."""
+def candidates(sentence: Sequence[Token], gold: Gold, small: bool = False) -> set[str]:
+    """The words of a sentence without the gold answer that could be another answer.
+
+    Nouns count if the gold answer, or the answer that names it (`small`), has no capital.
+    """
     if gold.number:
         denied = _denied(sentence, gold)
         return {
@@ -89,7 +97,7 @@ def candidates(sentence: Sequence[Token], gold: Gold) -> set[str]:
             if is_number(token.text) and token.text not in gold.known and i not in denied
         }
     classes = _classify(sentence, gold)
-    nouns = not gold.named or not any(token.text in GRAMMAR for token in sentence)
+    nouns = small or not gold.named or not any(token.text in GRAMMAR for token in sentence)
     wanted = {"name", "noun", "kin"} if nouns else {"name"}
     return {token.text for token, found in zip(sentence, classes, strict=True) if found in wanted}
 
@@ -138,7 +146,9 @@ def _is_verb(sentence: Sequence[Token], i: int, gold: Gold) -> bool:
     if not VERB.fullmatch(token.text) or (token.name and (i or token.article)):
         return False
     gerunds = not gold.named and any(form[-1].endswith("ing") for form in gold.forms)
-    return not (token.text.endswith("s") and i == 0) and not (gerunds and token.text.endswith("ing"))
+    return not (token.text.endswith("s") and i == 0) and not (
+        gerunds and token.text.endswith("ing")
+    )
 
 
 def _denied(sentence: Sequence[Token], gold: Gold) -> set[int]:
@@ -194,9 +204,7 @@ def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
 def _other_event(texts: Sequence[str], question: frozenset[str]) -> bool:
     """Whether a sentence is about a death if the question is about a birth, and so on."""
     words, asked = ({PAST.get(word, word) for word in some} for some in (texts, question))
-    return any(
-        group & asked and group & words and not group & asked & words for group in _EVENTS
-    )
+    return any(group & asked and group & words and not group & asked & words for group in _EVENTS)
 
 
 def _link(classes: Sequence[str], at: int) -> int:
@@ -217,8 +225,9 @@ def _stands(sentence: Sequence[Token], classes: Sequence[str], place: int, gold:
 
     "New York", "the mayor of Paris", "hated Paris", "page 1889" and "1889 feet" change it.
     """
+    following = sentence[place + 1] if place + 1 < len(sentence) else Token(",")
     at = place - 1
-    while at >= 0 and (classes[at] in _SKIPPED or (gold.named and classes[at] == "noun")):
+    while at >= 0 and (classes[at] in _SKIPPED or (sentence[place].name and classes[at] == "noun")):
         at -= 1
     link = classes[at] if at >= 0 else "start"
     linked = link in ("preposition", "be") or _has_article(sentence, classes, at + 1, place)
@@ -229,7 +238,11 @@ def _stands(sentence: Sequence[Token], classes: Sequence[str], place: int, gold:
     given = {token.text for token in sentence[at + 1 : place]} & TITLES
     if titles and not given <= titles and not titles & {*sentence[place].text[1:].split()}:
         return False
-    if at > 0 and sentence[at].text in ("of", "to", "for") and not gold.number:
+    if gold.number and sentence[place].text[1:].split()[0] in WORDS["preposition"]:
+        link = "preposition"  # "in 1902" is the gold answer
+    if sentence[place].article and following.text == "of" and not gold.number:
+        return False  # "the Rome of the north"
+    if at > 0 and sentence[at].text in _APART - (gold.question - {"of"}) and not gold.number:
         head = _link(classes, at)
         own = sentence[at - 1].text in WORDS["generic"] or classes[head] == "kin" and kin
         if head >= 0 and classes[head] in _RELATED and not own:
@@ -237,23 +250,20 @@ def _stands(sentence: Sequence[Token], classes: Sequence[str], place: int, gold:
     passed = _BEFORE | {"verb"} if gold.number else _BEFORE
     if link not in passed and sentence[at].text not in gold.question | {"but", "so"}:
         return False
-    following = sentence[place + 1] if place + 1 < len(sentence) else Token(",")
     after = classes[place + 1] if place + 1 < len(sentence) else "end"
     if gold.number and following.text in UNITS and after != "question":
         return False
     if following.text in WORDS["kind"] and following.name and following.text != gold.kind:
         return False
-    return after in _AFTER or (gold.number and gold.counted and after == "noun")
+    return after in _AFTER or (gold.number and gold.counted and after in ("noun", "generic", "kin"))
 
 
-def _other_name(
-    sentence: Sequence[Token], classes: Sequence[str], place: int, gold: Gold
-) -> bool:
+def _other_name(sentence: Sequence[Token], classes: Sequence[str], place: int, gold: Gold) -> bool:
     """Whether a sentence names another candidate beside the gold answer at `place`.
 
     If the gold answer has no capital, every noun may be a candidate.
     """
-    fragment = {"verb", "be", "auxiliary", "question"}.isdisjoint(classes)
+    fragment = "comma" in classes and {"verb", "be", "auxiliary", "question"}.isdisjoint(classes)
     wanted = {"name"}
     if fragment or not sentence[place].name:
         wanted |= {"noun", "kin"}
@@ -289,9 +299,7 @@ def texts_of(tokens: Sequence[Token]) -> list[str]:
     return [token.text for token in tokens]
 
 
-def _is_rival_before(
-    sentence: Sequence[Token], classes: Sequence[str], i: int, place: int
-) -> bool:
+def _is_rival_before(sentence: Sequence[Token], classes: Sequence[str], i: int, place: int) -> bool:
     """Whether the candidate at `i` competes with the gold answer behind it.
 
     It does not if it is the subject ("Ana Bo was born in Vetra") or belongs to another word ("the
@@ -303,10 +311,14 @@ def _is_rival_before(
         return False  # "World Health Organization (WHO)"
     if not {"and", "joiner", "relative", "pronoun", "colon"}.isdisjoint(between):
         return True
-    clause = between[len(between) - between[::-1].index("comma") :] if "comma" in between else between
+    clause = (
+        between[len(between) - between[::-1].index("comma") :] if "comma" in between else between
+    )
     if "comma" in between and not ({"be", "question"} & {*clause} or classes[0] == "preposition"):
         return True
-    hedged = between[len(between) - between[::-1].index("hedge") :] if "hedge" in between else clause
+    hedged = (
+        between[len(between) - between[::-1].index("hedge") :] if "hedge" in between else clause
+    )
     verbs = {"verb", "question", "auxiliary", "noun"} & {*clause}
     if {"verb", "question", "noun"}.isdisjoint(hedged) and "hedge" in between:
         return True
@@ -345,22 +357,22 @@ def _is_year(text: str) -> bool:
     return bool(re.fullmatch(r"[12]\d{3}(s|(-\d\d)*)", text))
 
 
-def _retracts(later: Sequence[Token], stating: Sequence[Token], gold: Gold) -> bool:
+def _retracts(later: Sequence[Token], stating: Sequence[Token], gold: Gold, small: bool) -> bool:
     """Whether a later sentence replaces the gold answer with another candidate or denies it."""
     texts, classes = texts_of(later), _classify(later, gold)
     mentioned = {i for i, token in enumerate(later) if is_mention(token)}
     if mentioned:
         return not _denied(later, gold).isdisjoint(mentioned) or "used to" in " ".join(texts)
     known = {*texts_of(stating)} - GRAMMAR
-    rivals = candidates(later, gold) - known
+    rivals = candidates(later, gold, small) - known
     if not rivals:
         return False
     place = next(i for i, token in enumerate(stating) if is_mention(token))
     frame = texts_of(stating[:place])
-    verbs = {"verb", "be", "auxiliary", "question"}
+    plain = {*texts} - rivals - GRAMMAR - WORDS["joiner"]
     if (
         not WORDS["revision"].union(WORDS["hedge"], WORDS["or"], ["another"]).isdisjoint(texts)
-        or verbs.isdisjoint(classes)  # only the candidate: "Lomar."
+        or not (plain or {"be", "auxiliary"} & {*classes})  # only the candidate: "Lomar."
         or texts[0] in known  # the same subject again
         or (bool(frame) and texts[: len(frame)] == frame)  # the same words before the candidate
         or not rivals.isdisjoint(gold.question)  # the other alternative of the question
