@@ -125,7 +125,7 @@ def probability(
         return _nearness(tokenise(answer), parsed.forms, named=False)
     if kind == "list":
         value = STATED * _lists(answer, parsed)
-    elif kind == "yes_no" and any(" ".join(form) in YES | NO for form in parsed.forms):
+    elif parsed.forms and all(" ".join(form) in YES | NO for form in parsed.forms):
         return _yes_or_no(answer, parsed)
     else:
         value = _single(answer, parsed, " ".join((*gold, question)).lower())

@@ -146,7 +146,8 @@ def _is_verb(sentence: Sequence[Token], i: int, gold: Gold) -> bool:
     if not VERB.fullmatch(token.text) or (token.name and (i or token.article)):
         return False
     gerunds = not gold.named and any(form[-1].endswith("ing") for form in gold.forms)
-    return not (token.text.endswith("s") and i == 0) and not (
+    before = CLASS.get(sentence[i - 1].text) if i else "hedge"  # "maybe Paris"
+    return not (token.text.endswith("s") and before in ("hedge", "or", "revision")) and not (
         gerunds and token.text.endswith("ing")
     )
 
@@ -193,6 +194,10 @@ def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
         return False
     if _other_event(text.split(), gold.question) or not _denied(sentence, gold).isdisjoint(places):
         return False
+    verbs = [t.text for t, found in zip(sentence, classes, strict=True) if found in ("be", "verb")]
+    breaks = {"and", "comma", "colon", "relative", "pronoun", "joiner"}
+    if len({*verbs}) < len(verbs) and breaks.isdisjoint(classes):
+        return False  # "Lyon lies in Rome lies in Paris"
     if "or" in classes or _CJK_LIST.search("".join(token.text for token in sentence)):
         return False
     rivals = _other_number if gold.number else _other_name
