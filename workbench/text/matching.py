@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from workbench.text.abstention import commitment, declines, invalid_clauses, without_courtesies
 from workbench.text.gold import (
     APART,
-    CLASS,
     GRAMMAR,
     MENTION,
     NAMED,
     SHARED,
     STATED,
     SURE,
-    VERB,
     WORDS,
     Form,
     Gold,
@@ -31,8 +29,8 @@ from workbench.text.gold import (
     split,
 )
 from workbench.text.names import located
-from workbench.text.normal_form import CJK, Token, tokenise, words_of
-from workbench.text.statements import candidates, states
+from workbench.text.normal_form import Token, tokenise, words_of
+from workbench.text.statements import candidates, classify, states
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
@@ -79,6 +77,14 @@ _HEADING = re.compile(  # of a part that is not the answer
 )
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
+_NO = re.compile(  # means the opposite of "yes"
+    r"(?<!\bis )(?<!\bwas )(?<!\bhad )(?<!\bhas )(?<!\bare )(?<!\bhave )(?<!\bwith )(?<!\bwere )\b(?:no|non|nein)\b"
+    r"|\b(?:is|was|had|has|are|have|with|were) no$|\bnot(?: true| correct| right)?$|\b(?:false|untrue"
+    r"|incorrect|wrong|lie|doubt it|myth|misconception)$"
+)
+_YES = re.compile(  # means the opposite of "no"
+    r"^(?:it|he|she|they|that|this) (?:is|was|are|were)$|(?<!not )\b(?:true|correct|right)$"
+)
 _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
@@ -159,34 +165,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
         return 0.0  # the answer names a form, but denies it, offers several or asks
     answer = _CONCEDED.sub("", answer)
     tokens = tokenise(answer if gold.placed else located(answer))
-    return STATED * (not _is_list(tokens, gold) and states(tokens, gold))
-
-
-def _is_list(tokens: Sequence[Token], gold: Gold) -> bool:
-    """Whether an answer lists the gold answer with two or more other bare phrases.
-
-    Any separator counts: "1985… Vetra… Lomar".
-    """
-    ignored = GRAMMAR - WORDS["preposition"] - WORDS["near"]
-    parts = [
-        [token for token in gold.mask(part) if token.text not in ignored]
-        for part in split(
-            tokens, ".", ",", *WORDS["and"], *WORDS["or"], *WORDS["hedge"], "then", "but"
-        )
-    ]
-    run: list[list[Token]] = []
-    for part in [*parts, [Token("is")]]:
-        texts = {token.text for token in part}
-        verbs = any(VERB.fullmatch(token.text) and not token.name for token in part)
-        if texts.isdisjoint(gold.known | {"is"}) and not verbs and len(part) < 6:
-            run += [part] if part else []
-        elif len(run) > 2 and any(len(phrase) == 1 and is_mention(phrase[0]) for phrase in run):
-            # not a list if the gold answer abbreviates the phrases
-            initials = "".join(token.text[0] for phrase in run for token in phrase)
-            return not any(token.text[1:] in initials for phrase in run for token in phrase)
-        else:
-            run = []
-    return False
+    return STATED * states(tokens, gold)
 
 
 def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
@@ -206,64 +185,41 @@ def _yes_or_no(answer: str, gold: Gold) -> float:
     """
     wordings = {" ".join(form) for form in gold.forms}
     wanted, other = (YES, NO) if wordings & YES else (NO, YES)
-    doubtful = wanted is YES and _SAYS_WRONG.search(answer)
-    if _is_question(answer) or doubtful or (wordings & YES and wordings & NO):
+    if _is_question(answer) or wordings & other:
         return NAMED
-    if _says(answer, wanted, other, gold.known):
+    if _says(answer, wanted, gold):
         return STATED
-    return APART if _says(answer, other, wanted, gold.known) else NAMED
+    return APART if _says(answer, other, gold) else NAMED
 
 
 def _is_question(answer: str) -> bool:
     return answer.rstrip(' *")”').endswith(("?", "？"))
 
 
-def _says(
-    answer: str, wanted: frozenset[str], other: frozenset[str], known: frozenset[str]
-) -> bool:
-    """Whether an answer begins with a word of `wanted`, and nothing in it means the opposite.
-
-    "It is false" and "he was not" mean the opposite of "yes".
-    """
+def _says(answer: str, wanted: frozenset[str], gold: Gold) -> bool:
+    """Whether an answer begins with a word of `wanted`, and nothing in it means the opposite."""
     tokens = tokenise(commitment(answer))
     begins = {" ".join(words[:n]) for words in (words_of(tokens), short(tokens)) for n in (1, 2)}
-    joiners = {*WORDS["and"], *WORDS["or"], *WORDS["hedge"], *WORDS["joiner"], "if", "as"} - {"not"}
-    segments = [words_of(segment) for segment in split(tokens, ",", ".", ":", *joiners)]
+    separators = WORDS["and"].union(WORDS["or"], WORDS["hedge"], WORDS["joiner"], ["if", "as"])
+    segments = [words_of(segment) for segment in split(tokens, ",", ".", ":", *separators)]
     return not begins.isdisjoint(wanted) and not any(
-        _says_also(segment, other) or _truth(segment, known) is (wanted is NO)
+        _means_no(segment, gold.known) if wanted is YES else _means_yes(segment)
         for segment in segments
     )
 
 
-def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
-    """Whether a part of an answer contains the opposite word.
-
-    The "no" in "he had no children" or "there is no doubt" does not count.
-    """
-    for i, word in enumerate(segment):
-        noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in GRAMMAR | YES | NO
-        noun = noun and i > 0 and segment[i - 1] in WORDS["be"] | WORDS["auxiliary"] | {"with"}
-        if word in other and not noun and not re.match(f"[{CJK}]", word):
-            return True
-    return " ".join(segment) in other
+def _means_no(words: Sequence[str], known: frozenset[str]) -> bool:
+    """Whether a part of an answer denies the question: "he was not", or its denied words."""
+    text, content = " ".join(words), {*words} - GRAMMAR - WORDS["negation"]
+    repeats = content and content <= known and not WORDS["negation"].isdisjoint(words)
+    return bool(repeats or _NO.search(text) or text in NO)
 
 
-def _truth(segment: Sequence[str], known: frozenset[str]) -> bool | None:
-    """Whether a part of an answer affirms or denies the question; None if it does neither.
-
-    Examples: "It is true", "he was", "maybe not", or a repetition of the question.
-    """
-    words = [word for word in segment if word not in YES | NO]
-    denies = not WORDS["negation"].isdisjoint(words)
-    for word, after in zip(words, [*words[1:], "it"], strict=False):
-        true = word in ("true", "correct", "right")
-        judges = true or word in ("false", "untrue", "incorrect", "wrong")
-        if judges and word not in known and after in GRAMMAR:
-            return true != denies
-    if words[-1:] == ["not"] or (len(words) == len(segment) == 2 and words[1] in WORDS["be"]):
-        return not denies
-    content, about = {*words} - GRAMMAR - WORDS["negation"], known - GRAMMAR
-    return not denies if content and content <= known and (denies or about <= content) else None
+def _means_yes(words: Sequence[str]) -> bool:
+    """Whether a part of an answer affirms the question: "yes", "it is", "that is true"."""
+    text = " ".join(words)
+    # 是 is also a verb
+    return text in YES or bool(_YES.search(text)) or any(map(str.isascii, YES & {*words}))
 
 
 def _lists(answer: str, gold: Gold) -> bool:
@@ -285,20 +241,17 @@ def _lists_only(sentence: Sequence[Token], gold: Gold) -> bool:
 
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """
-    texts = [token.text for token in sentence]
-    places = [i for i, token in enumerate(sentence) if is_mention(token)]
-    before, inside, after = (
-        texts[: places[0]],
-        texts[places[0] : places[-1]],
-        texts[places[-1] + 1 :],
+    classes = classify(sentence, gold)
+    first, last = classes.index("gold"), len(classes) - classes[::-1].index("gold")
+    content = {"name", "noun", "verb", "number", "kin", "joiner"}
+    determined = sentence[0].article or classes[0] == "determiner"
+    framed = content.isdisjoint(classes[:first]) or (
+        determined and (classes[first - 1] in ("be", "colon") or sentence[first - 1].text == "by")
     )
-    known = gold.known | GRAMMAR - WORDS["or"]
-    determined = sentence[0].article or texts[0] in WORDS["determiner"]
-    framed = known.issuperset(before) or (determined and before[-1] in WORDS["be"] | {":", "by"})
     joined = all(
-        text[0] == MENTION or text in WORDS["and"] | {",", ":", "as", "well", "also"}
-        for text in inside
+        found in ("gold", "and", "comma", "colon") or token.text in ("as", "well", "also")
+        for token, found in zip(sentence[first:last], classes[first:last], strict=True)
     )
-    apart = all(b - a > 1 for a, b in itertools.pairwise(places))
-    denies = not (WORDS["or"] | WORDS["negation"]).isdisjoint(texts)
-    return framed and joined and apart and known.issuperset(after) and not denies
+    apart = ("gold", "gold") not in itertools.pairwise(classes)
+    whole = content.isdisjoint(classes[last:]) and {"or", "denied"}.isdisjoint(classes)
+    return framed and joined and apart and whole

@@ -7,12 +7,11 @@ other candidate may stand beside it or in an earlier sentence, and no later text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from workbench.text.gold import (
     CLASS,
     GRAMMAR,
-    PAST,
     UNITS,
     VERB,
     WORDS,
@@ -54,13 +53,7 @@ _BOUNDS = re.compile(  # the number is a bound or part of a larger value
 )
 _EVENTS = [  # a sentence with another word of the group than the question does not answer it
     frozenset(group.split())
-    for group in (
-        "born died buried raised",
-        "directed written produced composed painted",
-        "first last second third",
-        "largest smallest",
-        "won lost",
-    )
+    for group in ("born died buried raised", "largest smallest", "won lost", "first last second")
 ]
 _CJK_LIST = re.compile(
     rf"[{CJK}](?<![他她它是在于的年])(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?\0"
@@ -75,13 +68,20 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
     if at is None or len(sentences[at]) > MAX_WORDS:
         return False
     stating = sentences[at]
-    known = {*texts_of(stating)}
+    known = {*texts_of(stating)} | gold.known
     small = not any(token.name for token in stating if is_mention(token))
     return (
-        not any(candidates(sentence, gold, small) - known for sentence in sentences[:at])
+        not any(map(_is_phrase, (classify(sentence, gold) for sentence in sentences[:at])))
+        and not any(candidates(sentence, gold, small) - known for sentence in sentences[:at])
         and _sentence_states(stating, gold)
         and not any(_retracts(later, stating, gold, small) for later in sentences[at + 1 :])
     )
+
+
+def _is_phrase(classes: Sequence[str]) -> bool:
+    """Whether a sentence is only a phrase, such as another guess."""
+    stating = {"be", "auxiliary", "verb", "pronoun", "question", "relative", "gold"}
+    return stating.isdisjoint(classes) and not {"name", "noun", "number"}.isdisjoint(classes)
 
 
 def candidates(sentence: Sequence[Token], gold: Gold, small: bool = False) -> set[str]:
@@ -96,13 +96,13 @@ def candidates(sentence: Sequence[Token], gold: Gold, small: bool = False) -> se
             for i, token in enumerate(sentence)
             if is_number(token.text) and token.text not in gold.known and i not in denied
         }
-    classes = _classify(sentence, gold)
+    classes = classify(sentence, gold)
     nouns = small or not gold.named or not any(token.text in GRAMMAR for token in sentence)
     wanted = {"name", "noun", "kin"} if nouns else {"name"}
     return {token.text for token, found in zip(sentence, classes, strict=True) if found in wanted}
 
 
-def _classify(sentence: Sequence[Token], gold: Gold) -> list[str]:
+def classify(sentence: Sequence[Token], gold: Gold) -> list[str]:
     """The class of each word: a class of `grammar.txt`, or one of these.
 
     "gold" and "question" (a word of it), "denied", "comma", "colon", "title" (before a name),
@@ -118,7 +118,7 @@ def _classify(sentence: Sequence[Token], gold: Gold) -> list[str]:
             found = "denied"
         elif text in (",", ":"):
             found = "comma" if text == "," else "colon"
-        elif text in gold.known - GRAMMAR or (token.name and _in_question_name(sentence, i, gold)):
+        elif text in gold.known - GRAMMAR:
             found = "question"
         elif text in CLASS and not is_letter(token) and CLASS[text] != "kind":
             found = CLASS[text]
@@ -173,28 +173,24 @@ def _denied(sentence: Sequence[Token], gold: Gold) -> set[int]:
     return denied
 
 
-def _in_question_name(sentence: Sequence[Token], i: int, gold: Gold) -> bool:
-    """Whether the word at `i` is part of a name that shares a word with the question."""
-    start = end = i
-    while start and sentence[start - 1].name and not is_mention(sentence[start - 1]):
-        start -= 1
-    while end < len(sentence) and sentence[end].name and not is_mention(sentence[end]):
-        end += 1
-    return any(token.text in gold.known - GRAMMAR - WORDS["kind"] for token in sentence[start:end])
-
-
 def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
     """Whether a sentence with a gold answer states that answer."""
-    classes = _classify(sentence, gold)
+    classes = classify(sentence, gold)
     places = [i for i, token in enumerate(sentence) if is_mention(token)]
     text = " ".join("@" if is_mention(token) else token.text for token in sentence)
     changed = [*_CHANGES.finditer(text), *(_BOUNDS.finditer(text) if gold.number else ())]
     own = gold.question - WORDS["be"] - WORDS["auxiliary"] - WORDS["relative"]
     if any(own.isdisjoint(match[0].split()) for match in changed):
         return False
-    if _other_event(text.split(), gold.question) or not _denied(sentence, gold).isdisjoint(places):
+    if any(gold.known & one and {*text.split()} & one - gold.known for one in _EVENTS):
         return False
-    verbs = [t.text for t, found in zip(sentence, classes, strict=True) if found in ("be", "verb")]
+    if not _denied(sentence, gold).isdisjoint(places):
+        return False
+    verbs = [
+        token.text
+        for token, found in zip(sentence, classes, strict=True)
+        if found in ("be", "verb") and not token.name
+    ]
     breaks = {"and", "comma", "colon", "relative", "pronoun", "joiner"}
     if len({*verbs}) < len(verbs) and breaks.isdisjoint(classes):
         return False  # "Lyon lies in Rome lies in Paris"
@@ -204,12 +200,6 @@ def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
     return all(_stands(sentence, classes, place, gold) for place in places) and not rivals(
         sentence, classes, places[0], gold
     )
-
-
-def _other_event(texts: Sequence[str], question: frozenset[str]) -> bool:
-    """Whether a sentence is about a death if the question is about a birth, and so on."""
-    words, asked = ({PAST.get(word, word) for word in some} for some in (texts, question))
-    return any(group & asked and group & words and not group & asked & words for group in _EVENTS)
 
 
 def _link(classes: Sequence[str], at: int) -> int:
@@ -249,7 +239,7 @@ def _stands(sentence: Sequence[Token], classes: Sequence[str], place: int, gold:
         return False  # "the Rome of the north"
     if at > 0 and sentence[at].text in _APART - (gold.question - {"of"}) and not gold.number:
         head = _link(classes, at)
-        own = sentence[at - 1].text in WORDS["generic"] or classes[head] == "kin" and kin
+        own = sentence[at - 1].text in WORDS["generic"] or (classes[head] == "kin" and kin)
         if head >= 0 and classes[head] in _RELATED and not own:
             return False  # "the mayor of Paris"; but "the city of Paris"
     passed = _BEFORE | {"verb"} if gold.number else _BEFORE
@@ -282,10 +272,11 @@ def _other_name(sentence: Sequence[Token], classes: Sequence[str], place: int, g
         if i < place or "whose" in texts_of(sentence[place:i]):
             continue
         at = _link(classes, i)
-        if at == place + 1 and classes[at] == "comma" and _abbreviates(token.text, letters):
+        beside = {*classes[place + 1 : at + 1]} in ({"comma"}, {"and"})
+        if beside and classes[at] == "comma" and _abbreviates(token.text, letters):
             continue
         inherits = classes[at] == "and" or (classes[at] == "comma" and not fragment)
-        listed = at == place + 1 or listed if inherits else classes[at] in _LISTING
+        listed = beside or listed if inherits else classes[at] in _LISTING
         described = found != "name" or classes[i + 1 : i + 2] == ["noun"]
         if classes[at] == "relative":
             listed = "verb" not in classes[i + 1 :]
@@ -364,20 +355,21 @@ def _is_year(text: str) -> bool:
 
 def _retracts(later: Sequence[Token], stating: Sequence[Token], gold: Gold, small: bool) -> bool:
     """Whether a later sentence replaces the gold answer with another candidate or denies it."""
-    texts, classes = texts_of(later), _classify(later, gold)
+    texts, classes = texts_of(later), classify(later, gold)
     mentioned = {i for i, token in enumerate(later) if is_mention(token)}
     if mentioned:
         return not _denied(later, gold).isdisjoint(mentioned) or "used to" in " ".join(texts)
     known = {*texts_of(stating)} - GRAMMAR
+    if _is_phrase(classes):
+        return True  # "Lomar."
     rivals = candidates(later, gold, small) - known
     if not rivals:
         return False
     place = next(i for i, token in enumerate(stating) if is_mention(token))
     frame = texts_of(stating[:place])
-    plain = {*texts} - rivals - GRAMMAR - WORDS["joiner"]
     if (
         not WORDS["revision"].union(WORDS["hedge"], WORDS["or"], ["another"]).isdisjoint(texts)
-        or not (plain or {"be", "auxiliary"} & {*classes})  # only the candidate: "Lomar."
+        or not ({*texts} - rivals - GRAMMAR or {"be", "auxiliary"} & {*classes})  # "Or Lomar."
         or texts[0] in known  # the same subject again
         or (bool(frame) and texts[: len(frame)] == frame)  # the same words before the candidate
         or not rivals.isdisjoint(gold.question)  # the other alternative of the question
