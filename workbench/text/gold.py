@@ -31,8 +31,9 @@ _LEAD_IN = re.compile(
 VERB = re.compile(
     r"\w+(?:ed|ing|[a-z]s|ung|own|wn|ought)|won|made|took|gave|led|held|ran|met|taught|built|found"
     r"|sang|wrote|bore|went|left|began|written|born|natel|beat|beaten|given|taken|chosen|fell|rose"
+    r"|came|got|grew|knew|saw|stood|spent|paid|kept|lost|put|set|cut|said|meant|hit|shot|rode"
 )
-PAST = {"die": "died", "dies": "died", "win": "won", "lose": "lost", "begin": "began"}
+_PAST = {"win": "won", "lose": "lost", "begin": "began", "write": "wrote", "sing": "sang"}
 UNITS = {
     name: names.split()[0]
     for names in (
@@ -105,7 +106,7 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
         _mention_end(tokens, i, form) for i in range(len(tokens)) for form in forms
     )
     free = {token.text for token in tokens if not (offers and token.name)}
-    free |= {PAST[text] for text in free & {*PAST}}
+    free |= {_PAST[text] for text in free & {*_PAST}}
     return Gold(
         tuple(sorted(forms, key=lambda form: (-len(form), form))),
         tuple(sorted(others - forms - {()}, key=lambda form: (-len(form), form))),

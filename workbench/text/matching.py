@@ -85,6 +85,18 @@ _NO = re.compile(  # means the opposite of "yes"
 _YES = re.compile(  # means the opposite of "no"
     r"^(?:it|he|she|they|that|this) (?:is|was|are|were)$|(?<!not )\b(?:true|correct|right)$"
 )
+_RETRACTS = re.compile(
+    r"(?:^|[.!?…\n}>)*,;:—–-])\W*(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok),? )*"
+    r"(?:wait\b|actually,? (?:it|that|the|no|i|(?-i:[A-Z]))|no\b(?! (?:other|further|more|one|need"
+    r"|doubt))|scratch\b|correction\b|oops\b|on second thoughts?\b|rather\b|my mistake"
+    r"|(?:just )?kidding|(?:please )?(?:ignore|disregard)\b|(?:maybe|perhaps|possibly)\b"
+    r"|i (?:\w+ )?(?:take|retract|withdraw|meant|(?:was|am) (?:wrong|mistaken|joking)|made an?"
+    r"|changed? my mind|misspoke|lied|should have said)|the (?:real|actual|true) answer)"
+    r"|\b(?:it|that|this|answer|above|which|box|guess) (?:is|was) (?:(?!not\b)\w+ )?(?:wrong"
+    r"|incorrect|false|mistaken|a (?:lie|guess|mistake|joke))\b"
+    r"|\b(?:it|that|this|answer) (?:(?:is|was) ?n[’']t|(?:is|was) not) (?:right|correct|true|(?-i:[A-Z]))",
+    re.I,
+)
 _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
@@ -136,6 +148,15 @@ def probability(
     else:
         value = _single(answer, parsed, " ".join((*gold, question)).lower())
     return value or _nearness(tokenise(answer), parsed.forms, named=kind == "yes_no")
+
+
+def retracted(text: str, answer: str) -> bool:
+    """Whether the text after the box or tag of a final answer takes the answer back."""
+    box, tag = text.rfind(r"\boxed"), text.lower().rfind("</answer>")
+    if max(box, tag) < 0:
+        return False
+    after = text[tag + len("</answer>") :] if tag > box else text[box:].partition(answer)[2]
+    return bool(_RETRACTS.search(after))
 
 
 def _plain(text: str) -> str:
