@@ -20,7 +20,7 @@ WORDS = {
     name: frozenset(words.split())
     for name, words in (line.split(": ") for line in lines("grammar.txt"))
 }
-CLASS = {word: name for name, words in reversed(WORDS.items()) for word in words}
+CLASS = {word: name for name, words in reversed(WORDS.items()) if name != "kind" for word in words}
 GRAMMAR = frozenset[str]().union(*itertools.islice(WORDS.values(), 11)) | {",", ":"}
 _PREPOSITIONS = WORDS["preposition"] | WORDS["near"]
 _LEAD_IN = re.compile(

@@ -23,14 +23,13 @@ from workbench.text.gold import (
     Form,
     Gold,
     equal,
-    is_mention,
     read_gold,
     short,
     split,
 )
 from workbench.text.names import located
 from workbench.text.normal_form import Token, tokenise, words_of
-from workbench.text.statements import candidates, classify, states
+from workbench.text.statements import Sentence, states
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
@@ -246,33 +245,29 @@ def _means_yes(words: Sequence[str]) -> bool:
 def _lists(answer: str, gold: Gold) -> bool:
     """Whether an answer names all items of a list and nothing else."""
     bulleted = re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer))
-    sentences = [gold.mask(sentence) for sentence in split(tokenise(bulleted), ".")]
-    stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
-    named = {token.text for sentence in stating for token in sentence if is_mention(token)}
+    sentences = [Sentence(part, gold) for part in split(tokenise(bulleted), ".")]
+    named = {one.texts[place][1:] for one in sentences for place in one.places}
     return (
         not _is_question(answer)
-        and named == {MENTION + " ".join(form) for form in gold.forms}
-        and all(_lists_only(sentence, gold) for sentence in stating)
-        and not any(candidates(other, gold) for other in sentences if other not in stating)
+        and named == {" ".join(form) for form in gold.forms}
+        and all(_lists_only(one) if one.places else not one.candidates() for one in sentences)
     )
 
 
-def _lists_only(sentence: Sequence[Token], gold: Gold) -> bool:
+def _lists_only(sentence: Sentence) -> bool:
     """Whether a sentence lists items, with other words only before the first and after the last.
 
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """
-    classes = classify(sentence, gold)
-    first, last = classes.index("gold"), len(classes) - classes[::-1].index("gold")
-    content = {"name", "noun", "verb", "number", "kin", "joiner"}
-    determined = sentence[0].article or classes[0] == "determiner"
-    framed = content.isdisjoint(classes[:first]) or (
-        determined and (classes[first - 1] in ("be", "colon") or sentence[first - 1].text == "by")
+    classes, first, last = sentence.classes, sentence.places[0], sentence.places[-1] + 1
+    content = ("name", "noun", "verb", "number", "kin", "joiner")
+    determined = sentence.tokens[0].article or classes[0] == "determiner"
+    framed = not sentence.has(*content, end=first) or (
+        determined and (classes[first - 1] in ("be", "colon") or sentence.texts[first - 1] == "by")
     )
-    joined = all(
-        found in ("gold", "and", "comma", "colon") or token.text in ("as", "well", "also")
-        for token, found in zip(sentence[first:last], classes[first:last], strict=True)
+    joined = {*classes[first:last]} <= {"gold", "and", "comma", "colon", "filler"} or all(
+        text[0] == MENTION or text in ("as", "well", ",") for text in sentence.texts[first:last]
     )
     apart = ("gold", "gold") not in itertools.pairwise(classes)
-    whole = content.isdisjoint(classes[last:]) and {"or", "denied"}.isdisjoint(classes)
+    whole = not sentence.has(*content, start=last) and not sentence.has("or", "denied")
     return framed and joined and apart and whole
