@@ -40,8 +40,8 @@ _LISTING = {"start", "comma", "colon", "and", "or", "be", "pronoun", "hedge", "j
 _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
     r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
-    r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|can|could|will|would|,(?= who| which)))*"
-    r" (?:not|never|no|wrong|lost|loses|beaten|defeated|failed|jr|sr|junior|senior)\b"
+    r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|can|could|will|would|came|,(?= who| which)))*"
+    r" (?:not|never|no|wrong|lost|loses|beaten|defeated|failed|jr|sr|junior|senior|2nd|3rd|last)\b"
     r"|(?<=@) , (?:no|never|wrong|false|not$)\b"
     r"|\b(?:fled|fle|banish|expel|exil|escap|deport|mov|long|wr[io]te?|dream|car)\w* (?:from|about|for|of)(?= @)"
     r"|\b(?:refus|declin|fail|want|wish|hop|plan|try|tri)\w* to\b(?=.*@)"
