@@ -104,8 +104,9 @@ class Sentence:
         if text in gold.known - GRAMMAR:
             return "question"
         if text in CLASS and not is_letter(token):
-            along = CLASS[text] == "preposition" and self.classes[-1:] == ["joiner"]
-            return "joiner" if along else CLASS[text]  # "along with"
+            before = self.classes[-1] if i else ""
+            along = before == "joiner" or (text == "with" and before in ("gold", "comma"))
+            return "joiner" if along and CLASS[text] == "preposition" else CLASS[text]
         if text in TITLES and any(
             one.name or is_mention(one) for one in self.tokens[i + 1 : i + 2]
         ):
@@ -130,6 +131,7 @@ class Sentence:
     def is_phrase(self) -> bool:
         """Whether the sentence is only a phrase, such as another guess."""
         stating = self.has("be", "auxiliary", "verb", "pronoun", "question", "relative", "gold")
+        stating = stating or self.has("preposition")
         return not stating and self.has("name", "noun", "number")
 
     def candidates(self, stating: Sentence | None = None) -> set[str]:
@@ -285,7 +287,8 @@ class Sentence:
         breaks = [at for at in range(i, place) if self.classes[at] in ("comma", "hedge")]
         start = max(breaks, default=i + 1)
         verbs = self.has("verb", "question", "auxiliary", "noun", start=start, end=place)
-        if breaks and not (verbs or self.has("be", start=start, end=place)):
+        stated = self.has("be", "question", "auxiliary", start=start, end=place)
+        if breaks and not (stated or (verbs and self.classes[start] == "hedge")):
             return self.classes[0] != "preposition"
         noun = self.classes[i] == "noun" and self._has_article(max(0, i - 1), i + 1)
         if noun or self._link(i)[1] not in _LISTING:
