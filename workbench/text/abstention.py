@@ -81,7 +81,8 @@ _TRY = re.compile(  # a name, or so few words that they may be one
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
 _EXCEPTED = re.compile(  # a guess dressed as a refusal: "I know nothing other than Paris"
-    r"\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if not|beyond)\b"
+    r"\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if not"
+    r"|beyond)\b"
     r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])",
     re.I,
 )

@@ -45,7 +45,8 @@ _OFFERS = re.compile(  # several answers
 )
 _SAYS_WRONG = re.compile(
     r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
-    r"|ruled out|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous"
+    r"|ruled out|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b"
+    r"|\b(?:ignore|disregard) (?:all|any|the|previous"
     r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
     r"|100)\d+% (?:sure|certain|confident)\b",
     re.I,
@@ -68,24 +69,25 @@ _EMPHASIS = re.compile(
     r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)|(?<=[^\W\d]{4})[¹²³⁰-⁹]+",
     re.I,
 )
-_LINK = re.compile(r"\[([^\]\n]+)\]\(\S+?\)")
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
 _HEADING = re.compile(  # of a part that is not the answer
-    r"^\W*(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
-    r"|explicación|razón|explication|justification|解释|理由)\W*:|^\W*(?:sources?|quelle)\W*:.*",
+    r"^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
+    r"|explicación|razón|explication|justification|解释|理由)\W{0,5}:|^[^\w\n]{0,5}(?:sources?|quelle)\W{0,5}:.*",
     re.I | re.M,
 )
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
 _NO = re.compile(  # means the opposite of "yes"
-    r"(?<!\bis )(?<!\bwas )(?<!\bhad )(?<!\bhas )(?<!\bare )(?<!\bhave )(?<!\bwith )(?<!\bwere )\b(?:no|non|nein)\b"
-    r"|\b(?:is|was|had|has|are|have|with|were) no$|\bnot(?: true| correct| right)?$|\b(?:false|untrue"
+    r"(?<!\bis )(?<!\bwas )(?<!\bhad )(?<!\bhas )(?<!\bare )(?<!\bhave )(?<!\bwith )(?<!\bwere )"
+    r"\b(?:no|non|nein)\b|\b(?:is|was|had|has|are|have|with|were) no$"
+    r"|\bnot(?: true| correct| right)?$|\b(?:false|untrue"
     r"|incorrect|wrong|lie|doubt it|myth|misconception)$"
 )
 _YES = re.compile(  # means the opposite of "no"
     r"^(?:it|he|she|they|that|this) (?:is|was|are|were)$|(?<!not )\b(?:true|correct|right)$"
 )
 _RETRACTS = re.compile(
-    r"(?:^|[.!?…\n}>)*,;:—–-])\W*(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok),? )*"
+    r"(?:^|[.!?…\n}>)*,;:—–-])\W{0,4}(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok),? )*"
     r"(?:wait\b|actually,? (?:it|that|the|no|i|(?-i:[A-Z]))|no\b(?! (?:other|further|more|one|need"
     r"|doubt))|scratch\b|correction\b|oops\b|on second thoughts?\b|rather\b|my mistake"
     r"|(?:just )?kidding|(?:please )?(?:ignore|disregard)\b|(?:maybe|perhaps|possibly)\b"
@@ -93,7 +95,8 @@ _RETRACTS = re.compile(
     r"|changed? my mind|misspoke|lied|should have said)|the (?:real|actual|true) answer)"
     r"|\b(?:it|that|this|answer|above|which|box|guess) (?:is|was) (?:(?!not\b)\w+ )?(?:wrong"
     r"|incorrect|false|mistaken|a (?:lie|guess|mistake|joke))\b"
-    r"|\b(?:it|that|this|answer) (?:(?:is|was) ?n[’']t|(?:is|was) not) (?:right|correct|true|(?-i:[A-Z]))",
+    r"|\b(?:it|that|this|answer) (?:(?:is|was) ?n[’']t|(?:is|was) not)"
+    r" (?:right|correct|true|(?-i:[A-Z]))",
     re.I,
 )
 _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
