@@ -78,9 +78,7 @@ _HEADING = re.compile(  # of a part that is not the answer
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
 _NO = re.compile(  # means the opposite of "yes"
-    r"(?<!\bis )(?<!\bwas )(?<!\bhad )(?<!\bhas )(?<!\bare )(?<!\bhave )(?<!\bwith )(?<!\bwere )"
-    r"\b(?:no|non|nein)\b|\b(?:is|was|had|has|are|have|with|were) no$"
-    r"|\bnot(?: true| correct| right)?$|\b(?:false|untrue"
+    r"\bnot(?: true| correct| right)?$|\b(?:false|untrue"
     r"|incorrect|wrong|lie|doubt it|myth|misconception)$"
 )
 _YES = re.compile(  # means the opposite of "no"
@@ -233,9 +231,15 @@ def _says(answer: str, wanted: frozenset[str], gold: Gold) -> bool:
 
 def _means_no(words: Sequence[str], known: frozenset[str]) -> bool:
     """Whether a part of an answer denies the question: "he was not", or its denied words."""
-    text, content = " ".join(words), {*words} - GRAMMAR - WORDS["negation"]
-    repeats = content and content <= known and not WORDS["negation"].isdisjoint(words)
-    return bool(repeats or _NO.search(text) or text in NO)
+    content = {*words} - GRAMMAR - WORDS["negation"]
+    if content and content <= known and not WORDS["negation"].isdisjoint(words):
+        return True
+    having = WORDS["be"] | WORDS["auxiliary"] | {"with"}  # "he had no children"
+    denied = any(
+        word in NO and word.isascii() and not (before in having and after not in GRAMMAR | YES | NO)
+        for before, word, after in zip(["", *words], words, [*words[1:], "is"], strict=False)
+    )
+    return denied or " ".join(words) in NO or bool(_NO.search(" ".join(words)))
 
 
 def _means_yes(words: Sequence[str]) -> bool:

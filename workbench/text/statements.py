@@ -1,7 +1,7 @@
 """Decide by rules whether an answer states the gold answer that it names.
 
 The words directly before and after the gold answer have to be ones that a statement has there. No
-other candidate may stand beside it or in an earlier sentence, and no later text may retract it.
+other candidate may stand next to it or in an earlier sentence, and no later text may retract it.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class Sentence:
         return after in _AFTER and not other_kind and not rome
 
     def _other_name(self, place: int) -> bool:
-        """Whether there is another candidate beside the gold answer at `place`.
+        """Whether there is another candidate next to the gold answer at `place`.
 
         If the gold answer has no capital, every noun may be a candidate.
         """
@@ -254,11 +254,11 @@ class Sentence:
                 if self._is_rival_before(i, place):
                     return True
                 continue
-            beside = {*self.classes[place + 1 : at + 1]} in ({"comma"}, {"and"})
-            if "whose" in self.texts[place:i] or (beside and self._abbreviates(i, place)):
+            adjacent = {*self.classes[place + 1 : at + 1]} in ({"comma"}, {"and"})
+            if "whose" in self.texts[place:i] or (adjacent and self._abbreviates(i, place)):
                 continue
             if link == "and" or (link == "comma" and not fragment):
-                listed = beside or listed
+                listed = adjacent or listed
             elif link == "relative":
                 listed = not self.has("verb", start=i)
             else:
