@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -21,7 +20,13 @@ WORDS = {
     for name, words in (line.split(": ") for line in lines("grammar.txt"))
 }
 CLASS = {word: name for name, words in reversed(WORDS.items()) if name != "kind" for word in words}
-GRAMMAR = frozenset[str]().union(*itertools.islice(WORDS.values(), 11)) | {",", ":"}
+# words that are no answer by themselves
+GRAMMAR = frozenset({",", ":"}).union(
+    *map(
+        WORDS.__getitem__,
+        "or and be auxiliary near preposition determiner pronoun relative hedge filler".split(),
+    )
+)
 _PREPOSITIONS = WORDS["preposition"] | WORDS["near"]
 _LEAD_IN = re.compile(
     r"(?:(?:so|well|my|final|correct|answers?|i|think|believe|guess|would|say|it|that|this|he|she"
@@ -108,8 +113,8 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
     free = {token.text for token in tokens if not (offers and token.name)}
     free |= {_PAST[text] for text in free & {*_PAST}}
     return Gold(
-        tuple(sorted(forms, key=lambda form: (-len(form), form))),
-        tuple(sorted(others - forms - {()}, key=lambda form: (-len(form), form))),
+        _longest_first(forms),
+        _longest_first(others - forms - {()}),
         frozenset(words),
         frozenset(free | {text + end for text in free for end in ("s", "d", "ed")}) - {"s"},
         named,
@@ -122,6 +127,10 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
         any(DEMONYM.fullmatch(form[0]) for form in forms),
         kinds[1] if kinds else "",
     )
+
+
+def _longest_first(forms: Iterable[Form]) -> tuple[Form, ...]:
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 def _other_forms(
