@@ -45,7 +45,7 @@ _OFFERS = re.compile(  # several answers
 )
 _SAYS_WRONG = re.compile(
     r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
-    r"|ruled out|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b"
+    r"|ruled out|rejected|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b"
     r"|\b(?:ignore|disregard) (?:all|any|the|previous"
     r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
     r"|100)\d+% (?:sure|certain|confident)\b",
@@ -63,7 +63,10 @@ _SIGNS = re.compile(
     r"[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\b(?:no|nr)\.\s*\d",
     re.I,
 )
-_CURRENCY = re.compile(r"[$£€¥]\s*\d|\d\s*[$£€¥]")  # no money unless the question counts
+_CURRENCY = re.compile(r"[$£€¥]\s*\d|\d\s*[$£€¥]")
+_PRICE = re.compile(
+    r"\bhow much\b|\b(?:costs?|price|paid|pay|worth|fee|salary|dollars?|euros?)\b|[$£€¥]"
+)
 _STRUCK = re.compile(r"(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>", re.S)
 _EMPHASIS = re.compile(
     r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)|(?<=[^\W\d]{4})[¹²³⁰-⁹]+",
@@ -173,7 +176,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     """
     answer = _SPACED.sub(",", commitment(answer))
     tokens = tokenise(answer)
-    signs = (_SIGNS,) if gold.counted else (_SIGNS, _CURRENCY)
+    signs = (_SIGNS,) if _PRICE.search(known) else (_SIGNS, _CURRENCY)
     if gold.number and any(one.search(answer) and not one.search(known) for one in signs):
         return 0.0  # a bound or a formula: "> 1,200"
     asks = any(map(gold.named_in, _QUESTIONS.findall(answer)))

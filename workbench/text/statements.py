@@ -33,7 +33,15 @@ _BEFORE |= {"relative", "and", "or", "hedge", "gold"}
 _AFTER = {"end", "comma", "be", "auxiliary", "question", "preposition", "verb", "relative", "and"}
 _AFTER |= {"or", "hedge", "pronoun", "joiner", "filler", "determiner", "colon", "near", "gold"}
 _RELATED = {"noun", "name", "kin", "joiner", "near"}  # before "of" and the gold answer
-_APART = {"of", "to", "for", "from", "about", "with"}  # the thing before these is another one
+_APART = {
+    "of",
+    "to",
+    "for",
+    "from",
+    "about",
+    "around",
+    "with",
+}  # the thing before these is another one
 _SEPARATORS = {",": "comma", ":": "colon"}
 _SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
 _LISTING = {"start", "comma", "colon", "and", "or", "be", "pronoun", "hedge", "joiner", "gold"}
@@ -50,9 +58,10 @@ _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer t
     r"|\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)"
 )
 _BOUNDS = re.compile(  # the number is a bound or part of a larger value
-    r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|not|following"
-    r"|preceding|(?:half|third|quarter|\w+th|multiple|fraction|square|root)"
-    r" of)(?= @)|(?<=@) and (?:a )?(?:half|quarter)\b|(?<=@) (?:bc|percent|dozens?"
+    r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|minimum|maximum"
+    r"|not|following|preceding|(?:half|third|quarter|dozen|\w+th|multiple|fraction|square|root)"
+    r" of)(?= @)|(?<=@) and (?:a )?(?:half|quarter)\b|(?<=@) [a-z]+ (?:later|earlier|ago)\b"
+    r"|(?<=@) (?:bc|percent|dozens?"
     r"|pairs?|scores?|gross|squared|cubed|times|fold|hundreds?|thousands?|millions?|halves|thirds?"
     r"|quarters?|\w+ths|euros|tonnes|ago|minus|plus)\b"
 )
@@ -236,7 +245,8 @@ class Sentence:
             )
         other_kind = following.name and following.text in WORDS["kind"] - {gold.kind}
         rome = mention.article and following.text == "of"  # "the Rome of the north"
-        return after in _AFTER and not other_kind and not rome
+        beans = after == "verb" and place + 2 == len(self.texts) and following.text.endswith("s")
+        return after in _AFTER and not (other_kind or rome or beans)
 
     def _other_name(self, place: int) -> bool:
         """Whether there is another candidate next to the gold answer at `place`.
