@@ -58,8 +58,8 @@ _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer t
     r"|\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)"
 )
 _BOUNDS = re.compile(  # the number is a bound or part of a larger value
-    r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|minimum|maximum"
-    r"|not|following|preceding|(?:half|third|quarter|dozen|\w+th|multiple|fraction|square|root)"
+    r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|minimum"
+    r"|maximum|not|following|preceding|(?:half|third|quarter|dozen|\w+th|multiple|fraction|square|root)"
     r" of)(?= @)|(?<=@) and (?:a )?(?:half|quarter)\b|(?<=@) [a-z]+ (?:later|earlier|ago)\b"
     r"|(?<=@) (?:bc|percent|dozens?"
     r"|pairs?|scores?|gross|squared|cubed|times|fold|hundreds?|thousands?|millions?|halves|thirds?"
