@@ -58,6 +58,25 @@ def test_outcome(label: str, texts: list[str]) -> None:
     assert [one.label for one in found] == [label] * len(texts)
 
 
+@pytest.mark.parametrize("form", [r"\boxed{Vetra} %s", "<think>x</think><answer>Vetra</answer> %s"])
+@pytest.mark.parametrize(
+    ("after", "label"),
+    [
+        ("Wait, no: it is Lomar.", "incorrect"),
+        ("I take it back.", "incorrect"),
+        ("That was wrong.", "incorrect"),
+        ("Or maybe Lomar.", "incorrect"),
+        ("This is not a joke. No other city comes close.", "correct"),
+        ("Vetra is the capital; Lomar is not.", "correct"),
+    ],
+)
+def test_text_after_the_box_or_tag_may_take_the_answer_back(
+    form: str, after: str, label: str
+) -> None:
+    [verdict] = verdicts([response(form % after)])
+    assert verdict.label == label
+
+
 @pytest.mark.parametrize(
     ("kind", "answers", "text", "label"),
     [
@@ -67,6 +86,8 @@ def test_outcome(label: str, texts: list[str]) -> None:
         ("list", ("Ana", "Belu"), "Belu and Ana", "correct"),
         ("list", ("Ana", "Belu"), "Ana", "incorrect"),
         ("single", ("unknown",), "unknown", "uncertain"),
+        ("single", ("yes",), "Yes, both were French.", "correct"),
+        ("single", ("yes",), "Yes and no.", "incorrect"),
     ],
 )
 def test_outcome_by_kind(kind: str, answers: tuple[str, ...], text: str, label: str) -> None:

@@ -27,7 +27,7 @@ from workbench.text.abstention import (
     is_invalid,
 )
 from workbench.text.hedging import hedge, is_hedged
-from workbench.text.matching import DOUBT, NO, YES, matches, probability
+from workbench.text.matching import DOUBT, NO, YES, matches, probability, retracted
 from workbench.text.normal_form import normalise
 from workbench.text.sections import (
     answer_sections,
@@ -59,6 +59,7 @@ __all__ = [
     "matches",
     "normalise",
     "probability",
+    "retracted",
     "section_at",
     "sections",
     "sentences",

@@ -27,7 +27,7 @@ def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
             for line in lines(f"abstentions.{language}.txt")
             if line.startswith("!") is invalid
         )
-        for language in ("en", "zh", "es", "de", "fr", "l2")
+        for language in ("en", "zh", "es", "de", "fr", "it", "pt", "nl", "ru", "ja", "ko", "l2")
     }
 
 
@@ -80,6 +80,12 @@ _NAMED = re.compile(  # a reason that names an answer: "since it is in Paris", "
 _TRY = re.compile(  # a name, or so few words that they may be one
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
+_EXCEPTED = re.compile(  # a guess dressed as a refusal: "I know nothing other than Paris"
+    r"\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if not"
+    r"|beyond)\b"
+    r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])",
+    re.I,
+)
 _SORRY = re.compile(rf"\W*(?:{_GROUPS['apologies']})\W*")
 _CAUSE = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")
 _COMMA = re.compile(r"\s*,")
@@ -114,7 +120,7 @@ def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bo
 def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
     """Whether a final answer declines to answer."""
     answer = without_courtesies(answer)
-    return not _is_title(answer) and (
+    return not (_is_title(answer) or _EXCEPTED.search(canonical(answer))) and (
         _all_match(answer, _finder((*_all(ABSTENTIONS), *extra)))
         or bool(_SORRY.fullmatch(canonical(answer)))
     )

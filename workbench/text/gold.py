@@ -15,13 +15,20 @@ SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `matchin
 YES_NO = ("yes", "no")
 MENTION = "\0"  # marks a gold answer; removed from the answers themselves
 
-(
-    OR, AND, BE, AUXILIARY, PREPOSITIONS, DETERMINERS, PRONOUNS, RELATIVE, HEDGES, FILLERS,
-    NEGATIONS, JOINERS, REVISIONS, KINDS,
-) = (frozenset(line.split()) for line in lines("grammar.txt"))  # fmt: skip
-GRAMMAR = OR.union(
-    *(AND, BE, AUXILIARY, PREPOSITIONS, DETERMINERS, PRONOUNS, RELATIVE, HEDGES, FILLERS)
+# Classes of words by name, and the class of each word (the first that lists it).
+WORDS = {
+    name: frozenset(words.split())
+    for name, words in (line.split(": ") for line in lines("grammar.txt"))
+}
+CLASS = {word: name for name, words in reversed(WORDS.items()) if name != "kind" for word in words}
+# words that are no answer by themselves
+GRAMMAR = frozenset({",", ":"}).union(
+    *map(
+        WORDS.__getitem__,
+        "or and be auxiliary near preposition determiner pronoun relative hedge filler".split(),
+    )
 )
+_PREPOSITIONS = WORDS["preposition"] | WORDS["near"]
 _LEAD_IN = re.compile(
     r"(?:(?:so|well|my|final|correct|answers?|i|think|believe|guess|would|say|it|that|this|he|she"
     r"|they|is|was|are|were|could|might|may|must|be|probably|maybe|perhaps|possibly|likely|in|on"
@@ -30,7 +37,9 @@ _LEAD_IN = re.compile(
 VERB = re.compile(
     r"\w+(?:ed|ing|[a-z]s|ung|own|wn|ought)|won|made|took|gave|led|held|ran|met|taught|built|found"
     r"|sang|wrote|bore|went|left|began|written|born|natel|beat|beaten|given|taken|chosen|fell|rose"
+    r"|came|got|grew|knew|saw|stood|spent|paid|kept|lost|put|set|cut|said|meant|hit|shot|rode"
 )
+_PAST = {"win": "won", "lose": "lost", "begin": "began", "write": "wrote", "sing": "sang"}
 UNITS = {
     name: names.split()[0]
     for names in (
@@ -96,16 +105,19 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
     others = {other for form in forms for other in _other_forms(form, named, person, counted, year)}
     tokens = tokenise(question)
     words = words_of(tokens)
-    kinds = re.search(rf"\b(?:which|what|name)\b.*?\b({'|'.join(KINDS)})\b", " ".join(words))
-    offers = not OR.isdisjoint(words) or any(
+    kinds = re.search(
+        rf"\b(?:which|what|name)\b.*?\b({'|'.join(WORDS['kind'])})\b", " ".join(words)
+    )
+    offers = not WORDS["or"].isdisjoint(words) or any(
         _mention_end(tokens, i, form) for i in range(len(tokens)) for form in forms
     )
     free = {token.text for token in tokens if not (offers and token.name)}
+    free |= {_PAST[text] for text in free & {*_PAST}}
     return Gold(
-        tuple(sorted(forms, key=lambda form: (-len(form), form))),
-        tuple(sorted(others - forms - {()}, key=lambda form: (-len(form), form))),
+        _longest_first(forms),
+        _longest_first(others - forms - {()}),
         frozenset(words),
-        frozenset(free | {f"{text}s" for text in free}) - {"s"},
+        frozenset(free | {text + end for text in free for end in ("s", "d", "ed")}) - {"s"},
         named,
         bool(forms)
         and all(is_number(" ".join(form)) for form in forms)
@@ -118,6 +130,10 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
     )
 
 
+def _longest_first(forms: Iterable[Form]) -> tuple[Form, ...]:
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+
 def _other_forms(
     form: Form, named: bool, person: bool, counted: bool, year: bool
 ) -> Iterator[Form]:
@@ -126,17 +142,17 @@ def _other_forms(
     These are the form without its title or preposition, the acronym, the year of a date, the
     number without its unit, and the plural.
     """
-    rest = form[form[0] in PREPOSITIONS :]
+    rest = form[form[0] in _PREPOSITIONS :]
     while rest and rest[0] in TITLES:
         rest = rest[1:]
-    if len(rest) > 1 or person or form[0] in PREPOSITIONS:
+    if len(rest) > 1 or person or form[0] in _PREPOSITIONS:
         yield rest
     if year and re.fullmatch(r"\d{4}(-\d\d)+", form[0]):
         yield (form[0][:4],)
     numbers = [word for word in form if word[0].isdigit()]
     if counted and len(numbers) == 1 and len(form) < 5 and "bc" not in form:
         yield (numbers[0],)
-    initials = "".join(word[0] for word in form if word not in PREPOSITIONS | AND)
+    initials = "".join(word[0] for word in form if word not in _PREPOSITIONS | WORDS["and"])
     if named and len(initials) > 2 and initials.isalpha() and not person:
         yield (initials,)
     if not named and len(form[-1]) > 3 and form[-1].isalpha():
@@ -159,7 +175,11 @@ def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
 
 def _same(form: str, word: str) -> bool:
     """Whether two words are equal, two names of a unit, or a year and a date in this year."""
-    if form == word or UNITS.get(form, form) == UNITS.get(word, word):
+    if (
+        form == word
+        or {form, word} <= WORDS["and"]
+        or UNITS.get(form, form) == UNITS.get(word, word)
+    ):
         return True
     return bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-")
 

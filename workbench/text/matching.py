@@ -12,34 +12,24 @@ from collections.abc import Sequence
 
 from workbench.text.abstention import commitment, declines, invalid_clauses, without_courtesies
 from workbench.text.gold import (
-    AND,
     APART,
-    AUXILIARY,
-    BE,
-    DETERMINERS,
     GRAMMAR,
-    HEDGES,
-    JOINERS,
     MENTION,
     NAMED,
-    NEGATIONS,
-    OR,
-    PREPOSITIONS,
     SHARED,
     STATED,
     SURE,
-    VERB,
+    WORDS,
     Form,
     Gold,
     equal,
-    is_mention,
     read_gold,
     short,
     split,
 )
 from workbench.text.names import located
-from workbench.text.normal_form import CJK, Token, tokenise, words_of
-from workbench.text.statements import candidates, states
+from workbench.text.normal_form import Token, tokenise, words_of
+from workbench.text.statements import Sentence, states
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
@@ -55,7 +45,8 @@ _OFFERS = re.compile(  # several answers
 )
 _SAYS_WRONG = re.compile(
     r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
-    r"|ruled out)\b|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous"
+    r"|ruled out|rejected|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b"
+    r"|\b(?:ignore|disregard) (?:all|any|the|previous"
     r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
     r"|100)\d+% (?:sure|certain|confident)\b",
     re.I,
@@ -68,11 +59,47 @@ _CONCEDED = re.compile(  # beliefs of other people, and concessions before the a
     r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,
 )
-_SIGNS = re.compile(r"[≠<>≤≥±×÷*/^~+√=]\s*-?\d|\d\s*[≠<>≤≥±×÷*/^+=]")
-_STRUCK = re.compile(r"~~.*?~~", re.S)
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
+_SIGNS = re.compile(
+    r"[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\b(?:no|nr)\.\s*\d",
+    re.I,
+)
+_CURRENCY = re.compile(r"[$£€¥]\s*\d|\d\s*[$£€¥]")
+_PRICE = re.compile(
+    r"\bhow much\b|\b(?:costs?|price|paid|pay|worth|fee|salary|dollars?|euros?)\b|[$£€¥]"
+)
+_STRUCK = re.compile(r"(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>", re.S)
+_EMPHASIS = re.compile(
+    r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)|(?<=[^\W\d]{4})[¹²³⁰-⁹]+",
+    re.I,
+)
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
+_HEADING = re.compile(  # of a part that is not the answer
+    r"^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
+    r"|explicación|razón|explication|justification|解释|理由)\W{0,5}:|^[^\w\n]{0,5}(?:sources?|quelle)\W{0,5}:.*",
+    re.I | re.M,
+)
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
+_NO = re.compile(  # means the opposite of "yes"
+    r"\bnot(?: true| correct| right)?$|\b(?:false|untrue"
+    r"|incorrect|wrong|lie|doubt it|myth|misconception)$"
+)
+_YES = re.compile(  # means the opposite of "no"
+    r"^(?:it|he|she|they|that|this) (?:is|was|are|were)$|(?<!not )\b(?:true|correct|right)$"
+)
+_RETRACTS = re.compile(
+    r"(?:^|[.!?…\n}>)*,;:—–-])\W{0,4}(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok),? )*"
+    r"(?:wait\b|actually,? (?:it|that|the|no|i|(?-i:[A-Z]))|no\b(?! (?:other|further|more|one|need"
+    r"|doubt))|scratch\b|correction\b|oops\b|on second thoughts?\b|rather\b|my mistake"
+    r"|(?:just )?kidding|(?:please )?(?:ignore|disregard)\b|(?:maybe|perhaps|possibly)\b"
+    r"|i (?:\w+ )?(?:take|retract|withdraw|meant|(?:was|am) (?:wrong|mistaken|joking)|made an?"
+    r"|changed? my mind|misspoke|lied|should have said)|the (?:real|actual|true) answer)"
+    r"|\b(?:it|that|this|answer|above|which|box|guess) (?:is|was) (?:(?!not\b)\w+ )?(?:wrong"
+    r"|incorrect|false|mistaken|a (?:lie|guess|mistake|joke))\b"
+    r"|\b(?:it|that|this|answer) (?:(?:is|was) ?n[’']t|(?:is|was) not)"
+    r" (?:right|correct|true|(?-i:[A-Z]))",
+    re.I,
+)
 _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
@@ -112,23 +139,33 @@ def probability(
             match for form in gold for match, _ in invalid_clauses(form)
         )
         reasons = [{*words_of(tokenise(clause))} for match, clause in invalid if not match]
-        denies = all(not words.isdisjoint(NEGATIONS) for words in reasons)
+        denies = all(not words.isdisjoint(WORDS["negation"]) for words in reasons)
         return (SURE if denies else NAMED) if wanted else APART
     parsed = read_gold(question, tuple(map(_plain, gold)))
     if len(answer) > LONGEST:  # bounds the time
         return _nearness(tokenise(answer), parsed.forms, named=False)
     if kind == "list":
         value = STATED * _lists(answer, parsed)
-    elif kind == "yes_no" and any(" ".join(form) in YES | NO for form in parsed.forms):
+    elif parsed.forms and all(" ".join(form) in YES | NO for form in parsed.forms):
         return _yes_or_no(answer, parsed)
     else:
         value = _single(answer, parsed, " ".join((*gold, question)).lower())
     return value or _nearness(tokenise(answer), parsed.forms, named=kind == "yes_no")
 
 
+def retracted(text: str, answer: str) -> bool:
+    """Whether the text after the box or tag of a final answer takes the answer back."""
+    box, tag = text.rfind(r"\boxed"), text.lower().rfind("</answer>")
+    if max(box, tag) < 0:
+        return False
+    after = text[tag + len("</answer>") :] if tag > box else text[box:].partition(answer)[2]
+    return bool(_RETRACTS.search(after))
+
+
 def _plain(text: str) -> str:
     """Remove emphasis, struck-out words and courtesies; unify "&" and "°C"."""
-    text = _EMPHASIS.sub("", _STRUCK.sub(" ", text)).replace("\u00ad", "").replace(" & ", " and ")
+    text = _HEADING.sub("", _LINK.sub(r"\1", _EMPHASIS.sub("", _STRUCK.sub(" ", text))))
+    text = text.replace("\u00ad", "").replace(" & ", " and ")
     return without_courtesies(_DEGREES.sub(r"°\1", text))
 
 
@@ -139,7 +176,8 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     """
     answer = _SPACED.sub(",", commitment(answer))
     tokens = tokenise(answer)
-    if gold.number and _SIGNS.search(answer) and not _SIGNS.search(known):
+    signs = (_SIGNS,) if _PRICE.search(known) else (_SIGNS, _CURRENCY)
+    if gold.number and any(one.search(answer) and not one.search(known) for one in signs):
         return 0.0  # a bound or a formula: "> 1,200"
     asks = any(map(gold.named_in, _QUESTIONS.findall(answer)))
     readings = [words_of(tokens)] if asks else [words_of(tokens), short(tokens)]
@@ -151,32 +189,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
         return 0.0  # the answer names a form, but denies it, offers several or asks
     answer = _CONCEDED.sub("", answer)
     tokens = tokenise(answer if gold.placed else located(answer))
-    return STATED * (not _is_list(tokens, gold) and states(tokens, gold))
-
-
-def _is_list(tokens: Sequence[Token], gold: Gold) -> bool:
-    """Whether an answer lists the gold answer with two or more other bare phrases.
-
-    Any separator counts: "1985… Vetra… Lomar".
-    """
-    ignored = GRAMMAR - PREPOSITIONS
-    parts = [
-        [token for token in gold.mask(part) if token.text not in ignored]
-        for part in split(tokens, ".", ",", *AND, *OR, *HEDGES, "then", "but")
-    ]
-    run: list[list[Token]] = []
-    for part in [*parts, [Token("is")]]:
-        texts = {token.text for token in part}
-        verbs = any(VERB.fullmatch(token.text) and not token.name for token in part)
-        if texts.isdisjoint(gold.known | {"is"}) and not verbs and len(part) < 6:
-            run += [part] if part else []
-        elif len(run) > 2 and any(len(phrase) == 1 and is_mention(phrase[0]) for phrase in run):
-            # not a list if the gold answer abbreviates the phrases
-            initials = "".join(token.text[0] for phrase in run for token in phrase)
-            return not any(token.text[1:] in initials for phrase in run for token in phrase)
-        else:
-            run = []
-    return False
+    return STATED * states(tokens, gold)
 
 
 def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
@@ -196,98 +209,75 @@ def _yes_or_no(answer: str, gold: Gold) -> float:
     """
     wordings = {" ".join(form) for form in gold.forms}
     wanted, other = (YES, NO) if wordings & YES else (NO, YES)
-    doubtful = wanted is YES and _SAYS_WRONG.search(answer)
-    if _is_question(answer) or doubtful or (wordings & YES and wordings & NO):
+    if _is_question(answer) or wordings & other:
         return NAMED
-    if _says(answer, wanted, other, gold.known):
+    if _says(answer, wanted, gold):
         return STATED
-    return APART if _says(answer, other, wanted, gold.known) else NAMED
+    return APART if _says(answer, other, gold) else NAMED
 
 
 def _is_question(answer: str) -> bool:
     return answer.rstrip(' *")”').endswith(("?", "？"))
 
 
-def _says(
-    answer: str, wanted: frozenset[str], other: frozenset[str], known: frozenset[str]
-) -> bool:
-    """Whether an answer begins with a word of `wanted`, and nothing in it means the opposite.
-
-    "It is false" and "he was not" mean the opposite of "yes".
-    """
+def _says(answer: str, wanted: frozenset[str], gold: Gold) -> bool:
+    """Whether an answer begins with a word of `wanted`, and nothing in it means the opposite."""
     tokens = tokenise(commitment(answer))
     begins = {" ".join(words[:n]) for words in (words_of(tokens), short(tokens)) for n in (1, 2)}
-    joiners = {*AND, *OR, *HEDGES, *JOINERS, "if", "as"} - {"not"}
-    segments = [words_of(segment) for segment in split(tokens, ",", ".", ":", *joiners)]
+    separators = WORDS["and"].union(WORDS["or"], WORDS["hedge"], WORDS["joiner"], ["if", "as"])
+    segments = [words_of(segment) for segment in split(tokens, ",", ".", ":", *separators)]
     return not begins.isdisjoint(wanted) and not any(
-        _says_also(segment, other) or _truth(segment, known) is (wanted is NO)
+        _means_no(segment, gold.known) if wanted is YES else _means_yes(segment)
         for segment in segments
     )
 
 
-def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
-    """Whether a part of an answer contains the opposite word.
+def _means_no(words: Sequence[str], known: frozenset[str]) -> bool:
+    """Whether a part of an answer denies the question: "he was not", or its denied words."""
+    content = {*words} - GRAMMAR - WORDS["negation"]
+    if content and content <= known and not WORDS["negation"].isdisjoint(words):
+        return True
+    having = WORDS["be"] | WORDS["auxiliary"] | {"with"}  # "he had no children"
+    denied = any(
+        word in NO and word.isascii() and not (before in having and after not in GRAMMAR | YES | NO)
+        for before, word, after in zip(["", *words], words, [*words[1:], "is"], strict=False)
+    )
+    return denied or " ".join(words) in NO or bool(_NO.search(" ".join(words)))
 
-    The "no" in "he had no children" or "there is no doubt" does not count.
-    """
-    for i, word in enumerate(segment):
-        noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in GRAMMAR | YES | NO
-        noun = noun and i > 0 and segment[i - 1] in BE | AUXILIARY | {"with"}
-        if word in other and not noun and not re.match(f"[{CJK}]", word):
-            return True
-    return " ".join(segment) in other
 
-
-def _truth(segment: Sequence[str], known: frozenset[str]) -> bool | None:
-    """Whether a part of an answer affirms or denies the question; None if it does neither.
-
-    Examples: "It is true", "he was", "maybe not", or a repetition of the question.
-    """
-    words = [word for word in segment if word not in YES | NO]
-    denies = not NEGATIONS.isdisjoint(words)
-    for word, after in zip(words, [*words[1:], "it"], strict=False):
-        true = word in ("true", "correct", "right")
-        judges = true or word in ("false", "untrue", "incorrect", "wrong")
-        if judges and word not in known and after in GRAMMAR:
-            return true != denies
-    if words[-1:] == ["not"] or (len(words) == len(segment) == 2 and words[1] in BE):
-        return not denies
-    content, about = {*words} - GRAMMAR - NEGATIONS, known - GRAMMAR
-    return not denies if content and content <= known and (denies or about <= content) else None
+def _means_yes(words: Sequence[str]) -> bool:
+    """Whether a part of an answer affirms the question: "yes", "it is", "that is true"."""
+    text = " ".join(words)
+    # 是 is also a verb
+    return text in YES or bool(_YES.search(text)) or any(map(str.isascii, YES & {*words}))
 
 
 def _lists(answer: str, gold: Gold) -> bool:
     """Whether an answer names all items of a list and nothing else."""
     bulleted = re.sub(r"(?m)(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s+", ", ", commitment(answer))
-    sentences = [gold.mask(sentence) for sentence in split(tokenise(bulleted), ".")]
-    stating = [sentence for sentence in sentences if any(map(is_mention, sentence))]
-    named = {token.text for sentence in stating for token in sentence if is_mention(token)}
+    sentences = [Sentence(part, gold) for part in split(tokenise(bulleted), ".")]
+    named = {one.texts[place][1:] for one in sentences for place in one.places}
     return (
         not _is_question(answer)
-        and named == {MENTION + " ".join(form) for form in gold.forms}
-        and all(_lists_only(sentence, gold) for sentence in stating)
-        and not any(candidates(other, gold) for other in sentences if other not in stating)
+        and named == {" ".join(form) for form in gold.forms}
+        and all(_lists_only(one) if one.places else not one.candidates() for one in sentences)
     )
 
 
-def _lists_only(sentence: Sequence[Token], gold: Gold) -> bool:
+def _lists_only(sentence: Sentence) -> bool:
     """Whether a sentence lists items, with other words only before the first and after the last.
 
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """
-    texts = [token.text for token in sentence]
-    places = [i for i, token in enumerate(sentence) if is_mention(token)]
-    before, inside, after = (
-        texts[: places[0]],
-        texts[places[0] : places[-1]],
-        texts[places[-1] + 1 :],
+    classes, first, last = sentence.classes, sentence.places[0], sentence.places[-1] + 1
+    content = ("name", "noun", "verb", "number", "kin", "joiner")
+    determined = sentence.tokens[0].article or classes[0] == "determiner"
+    framed = not sentence.has(*content, end=first) or (
+        determined and (classes[first - 1] in ("be", "colon") or sentence.texts[first - 1] == "by")
     )
-    known = gold.known | GRAMMAR - OR
-    determined = sentence[0].article or texts[0] in DETERMINERS
-    framed = known.issuperset(before) or (determined and before[-1] in BE | {":", "by"})
-    joined = all(
-        text[0] == MENTION or text in AND | {",", ":", "as", "well", "also"} for text in inside
+    joined = {*classes[first:last]} <= {"gold", "and", "comma", "colon", "filler"} or all(
+        text[0] == MENTION or text in ("as", "well", ",") for text in sentence.texts[first:last]
     )
-    apart = all(b - a > 1 for a, b in itertools.pairwise(places))
-    denies = not (OR | NEGATIONS).isdisjoint(texts)
-    return framed and joined and apart and known.issuperset(after) and not denies
+    apart = ("gold", "gold") not in itertools.pairwise(classes)
+    whole = not sentence.has(*content, start=last) and not sentence.has("or", "denied")
+    return framed and joined and apart and whole

@@ -78,31 +78,28 @@ def _split_initials(names: Sequence[str]) -> list[str]:
 
 
 @cache
-def _places() -> tuple[dict[str, set[str]], set[str]]:
-    """For each place the regions that contain it; and the names of all regions."""
-    around: dict[str, set[str]] = defaultdict(set)
-    areas: set[str] = set()
+def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
+    """The places in each region, all places, and a pattern of a place in a region.
+
+    Places are as `normalise` writes them.
+    """
+    regions: dict[str, set[str]] = defaultdict(set)
     for line in lines("places.txt"):
-        head, sign, tail = re.split(" ([:=]) ", line)
-        heads, parts = set(head.split(", ")), set(tail.split(", "))
-        areas |= heads | (parts if sign == "=" else set())
-        for name in heads | parts:
-            around[name] |= heads if name in parts else set()
+        heads, sign, tail = re.split(" ([:=]) ", line)
+        for region in tail.split(", ") if sign == "=" else ():
+            regions[region]  # a region without places of its own
+        for head in heads.split(", "):
+            regions[head] |= {*tail.split(", ")}
     for _ in range(2):  # a town in England lies in Britain too
-        around = {
-            name: wholes.union(*(around[whole] for whole in wholes)) - {name}
-            for name, wholes in around.items()
-        }
-    return {normalise(name): wholes for name, wholes in around.items()}, areas
-
-
-@cache
-def _place_in_region() -> re.Pattern[str]:
-    names = "|".join(map(re.escape, sorted(_places()[1], key=len, reverse=True)))
-    return re.compile(
+        for places in regions.values():
+            places |= {inner for place in {*places} & {*regions} for inner in regions[place]}
+    names = "|".join(map(re.escape, sorted(regions, key=len, reverse=True)))
+    pattern = re.compile(
         rf"(?P<inner>[^,.;:()\n]{{1,60}})(?P<link>, | \(|,? (?:\w+ed )?in |\. It is (?:\w+ed )?in )"
         rf"(?P<outer>{names})(?![\w’'-])"
     )
+    inside = {name: {*map(normalise, places)} for name, places in regions.items()}
+    return inside, {*map(normalise, regions)}.union(*inside.values()), pattern
 
 
 def located(text: str) -> str:
@@ -111,14 +108,14 @@ def located(text: str) -> str:
     A place next to a region that does not contain it is another candidate.
     """
     for _ in range(3):  # "Chicago, Illinois, USA"
-        text = _place_in_region().sub(_relation, text)
+        text = _regions()[2].sub(_relation, text)
     return text
 
 
 def _relation(match: re.Match[str]) -> str:
-    inner, outer, known = match["inner"].split(), match["outer"], _places()[0]
-    around = (known.get(normalise(" ".join(inner[start:]))) for start in range(len(inner)))
-    regions = next((wholes for wholes in around if wholes is not None), {outer})
-    if outer in regions:
-        return f"{match['inner']} in {outer}"
-    return f"{match['inner']} or {outer}" if regions and "in " in match["link"] else match[0]
+    (regions, known, _), words = _regions(), match["inner"].split()
+    names = [normalise(" ".join(words[start:])) for start in range(len(words))]
+    place = next((name for name in names if name in known), None)
+    if place is None or place in regions[match["outer"]]:
+        return f"{match['inner']} in {match['outer']}"
+    return f"{match['inner']} or {match['outer']}" if "in " in match["link"] else match[0]

@@ -121,6 +121,7 @@ def canonical(text: str) -> str:
     for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
+    text = re.sub(r"(?<![\d)] )\b(?:minus|negative) (?=\d)", "-", text, flags=re.I)
     text = re.sub(
         r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text
     )

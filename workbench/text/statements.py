@@ -1,32 +1,21 @@
 """Decide by rules whether an answer states the gold answer that it names.
 
-No other candidate may come before the gold answer, and no text after it may retract it.
+The words directly before and after the gold answer have to be ones that a statement has there. No
+other candidate may stand next to it or in an earlier sentence, and no later text may retract it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from workbench.text.gold import (
-    AND,
-    AUXILIARY,
-    BE,
-    DETERMINERS,
-    FILLERS,
+    CLASS,
     GRAMMAR,
-    HEDGES,
-    JOINERS,
-    KINDS,
-    NEGATIONS,
-    OR,
-    PREPOSITIONS,
-    PRONOUNS,
-    RELATIVE,
-    REVISIONS,
+    MENTION,
     UNITS,
     VERB,
+    WORDS,
     Gold,
     is_letter,
     is_mention,
@@ -38,57 +27,48 @@ from workbench.text.normal_form import CJK, MONTHS, Token
 
 # Longest sentence that counts as a statement; a longer one may name the gold answer by chance.
 MAX_WORDS = 40
-_KIN = (
-    "father|mother|parent|son|daughter|child|grandfather|grandmother|husband|wife|spouse|widow"
-    "|partner|teacher|mentor|disciple|student|pupil|brother|sister|sibling|twin|uncle|aunt|nephew"
-    "|niece|cousin|assistant|successor|predecessor|friend|enemy|rival|contemporary|follower|fan"
-    "|imitator|namesake"
+# Classes of the words that may stand before and after a gold answer (see `Sentence`).
+_BEFORE = {"start", "comma", "colon", "question", "be", "auxiliary", "preposition", "pronoun"}
+_BEFORE |= {"relative", "and", "or", "hedge", "gold"}
+_AFTER = {"end", "comma", "be", "auxiliary", "question", "preposition", "verb", "relative", "and"}
+_AFTER |= {"or", "hedge", "pronoun", "joiner", "filler", "determiner", "colon", "near", "gold"}
+_RELATED = {"noun", "name", "kin", "joiner", "near"}  # before "of" and the gold answer
+_APART = {
+    "of",
+    "to",
+    "for",
+    "from",
+    "about",
+    "around",
+    "with",
+}  # the thing before these is another one
+_SEPARATORS = {",": "comma", ":": "colon"}
+_SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
+_LISTING = {"start", "comma", "colon", "and", "or", "be", "pronoun", "hedge", "joiner", "gold"}
+_CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
+    r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
+    r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
+    r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|can|could|will|would"
+    r"|came|,(?= who| which)))*"
+    r" (?:not|never|no|wrong|lost|loses|beaten|defeated|failed|jr|sr|junior|senior|2nd|3rd|last)\b"
+    r"|(?<=@) , (?:no|never|wrong|false|not$)\b"
+    r"|\b(?:fled|flee|banish|expel|exil|escap|deport|mov|long|writ|wrote|dream|care)\w*"
+    r" (?:from|about|for|of)(?= @)"
+    r"|\b(?:refus|declin|fail|want|wish|hop|plan|try|tri)\w* to\b(?=.*@)"
+    r"|\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)"
 )
-# Contexts in which a sentence that names the gold answer (@) does not state it. A match is ignored
-# if the question has one of its words.
-_QUALIFIED = [
-    re.compile(pattern)
-    for pattern in (
-        # the statement is no longer true, was never true, or @ lost
-        r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased)\b(?=.*@)",
-        r"(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b",
-        r"(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|,(?= who| which)|who|which))*"
-        r" (?:not|never|no|lost|loses|beaten|defeated|failed|jr|sr|junior|senior)\b",
-        r"(?<=@) , (?:no|never|wrong)\b",
-        # the sentence is about something else that is related to @
-        r"\b(?:near|outside|beyond|unlike|like|than|opposite|against|versus|except|excluding"
-        r"|including|besides?|after|before|until|between|despite|such as|such for)(?= @)",
-        r"\b(?:next|close|similar|opposed|prior|lost|rival|alternative|compared|relative"
-        r"|sequel|prequel|tribute|heir|answer|response)(?= to @)",
-        r"\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)",
-        rf"\b(?:{_KIN})(?= @| of @| to @)",
-        r"\b(?!(?:city|town|village|state|country|republic|kingdom|province|region|county|district"
-        r"|island|year|month|name|title|rank|role|genre|form|kind|type|number|total|heart|center"
-        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast"
-        r"|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
-        r"(?:(?<=\bhe )|(?<=\bshe )|(?<=\bthey ))(?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
-    )
-]
-_BOUNDED = [  # contexts in which a number is a bound or part of a larger value
-    re.compile(pattern)
-    for pattern in (
-        r"\b(?:before|after|more|less|over|under|least|most|between|until|fewer|greater|above|below"
-        r"|than|by|till|prior|past|later|earlier|minus|negative|half|twice|double|triple|times|plus"
-        r"|page|chapter|line|room|following|half of|up to|not)(?= @)",
-        r"(?<=@) (?:bc|percent|dozen|hundred|thousand|million|euros|tonnes|times|ago|minus|plus)\b",
-    )
-]
+_BOUNDS = re.compile(  # the number is a bound or part of a larger value
+    r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|minimum"
+    r"|maximum|not|following|preceding|(?:half|third|quarter|dozen|\w+th|multiple|fraction|square|root)"
+    r" of)(?= @)|(?<=@) and (?:a )?(?:half|quarter)\b|(?<=@) [a-z]+ (?:later|earlier|ago)\b"
+    r"|(?<=@) (?:bc|percent|dozens?"
+    r"|pairs?|scores?|gross|squared|cubed|times|fold|hundreds?|thousands?|millions?|halves|thirds?"
+    r"|quarters?|\w+ths|euros|tonnes|ago|minus|plus)\b"
+)
 _EVENTS = [  # a sentence with another word of the group than the question does not answer it
     frozenset(group.split())
-    for group in (
-        "born died buried raised",
-        "directed written produced composed painted",
-        "first last second third",
-        "largest smallest",
-        "won lost",
-    )
+    for group in ("born died buried raised", "largest smallest", "won lost", "first last second")
 ]
-_PAST = {"die": "died", "dies": "died", "win": "won", "lose": "lost", "begin": "began"}
 _CJK_LIST = re.compile(
     rf"[{CJK}](?<![他她它是在于的年])(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?\0"
     rf"|\0[^{CJK}]*(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?[{CJK}]"
@@ -97,397 +77,307 @@ _CJK_LIST = re.compile(
 
 def states(tokens: Sequence[Token], gold: Gold) -> bool:
     """Whether the first sentence that names a gold answer states it, and no other contradicts."""
-    sentences = [gold.mask(sentence) for sentence in split(tokens, ".")]
-    at = next((i for i, sentence in enumerate(sentences) if any(map(is_mention, sentence))), None)
-    if at is None or len(sentences[at]) > MAX_WORDS:
+    sentences = [Sentence(part, gold) for part in split(tokens, ".")]
+    at = next((i for i, sentence in enumerate(sentences) if sentence.places), None)
+    if at is None or len(sentences[at].tokens) > MAX_WORDS:
         return False
-    known = {token.text for token in sentences[at]}
-    for sentence in sentences[:at]:
-        if any(sentence[word.at].text not in known for word in candidates(sentence, gold)):
-            return False
-    return _sentence_states(sentences[at], gold) and not any(
-        _retracts(later, sentences[at], gold) for later in sentences[at + 1 :]
+    stating = sentences[at]
+    known = gold.known.union(stating.texts)
+    return (
+        not any(one.is_phrase() or one.candidates(stating) - known for one in sentences[:at])
+        and stating.states()
+        and not any(later.retracts(stating) for later in sentences[at + 1 :])
     )
 
 
-def _denied(texts: Sequence[str], known: frozenset[str] = frozenset()) -> set[int]:
+class Sentence:
+    """A sentence whose gold answers are single tokens, with the class of each token.
+
+    A class is one of `grammar.txt`, or "gold", "question" (a word of it), "denied", "comma",
+    "colon", "title" (before a name), "number", "verb", "name", or "noun" (every other word).
+    """
+
+    def __init__(self, tokens: Sequence[Token], gold: Gold) -> None:
+        self.gold = gold
+        self.tokens = gold.mask(tokens)
+        self.texts = [token.text for token in self.tokens]
+        self.places = [i for i, token in enumerate(self.tokens) if is_mention(token)]
+        self.denied = set(_denied(self.texts, gold.known))
+        self.classes: list[str] = []
+        for i in range(len(self.tokens)):
+            self.classes.append(self._class(i))
+
+    def _class(self, i: int) -> str:
+        token, text, gold = self.tokens[i], self.texts[i], self.gold
+        if i in self.places or i in self.denied:
+            return "gold" if i in self.places else "denied"
+        if text in _SEPARATORS:
+            return _SEPARATORS[text]
+        if text in gold.known - GRAMMAR:
+            return "question"
+        if text in CLASS and not is_letter(token):
+            before = self.classes[-1] if i else ""
+            along = before == "joiner" or (text == "with" and before in ("gold", "comma"))
+            return "joiner" if along and CLASS[text] == "preposition" else CLASS[text]
+        if text in TITLES and any(
+            one.name or is_mention(one) for one in self.tokens[i + 1 : i + 2]
+        ):
+            return "title"
+        if re.match(f"[{CJK}]", text) or (text.endswith("ly") and not (token.name and i)):
+            return "filler"
+        if text[0].isdigit():
+            return "number"
+        if VERB.fullmatch(text) and not (token.name and (i or token.article)):
+            # "maybe Paris"; "mining", if the gold answer is a noun
+            first = i == 0 or self.classes[-1] in ("hedge", "or", "revision")
+            if not (text.endswith("s") and first) and (gold.named or not text.endswith("ing")):
+                return "verb"
+        if DEMONYM.fullmatch(text) and not gold.people:
+            return "filler"
+        return "name" if token.name else "noun"
+
+    def has(self, *classes: str, start: int = 0, end: int | None = None) -> bool:
+        """Whether one of some classes is among the tokens."""
+        return not {*classes}.isdisjoint(self.classes[start:end])
+
+    def is_phrase(self) -> bool:
+        """Whether the sentence is only a phrase, such as another guess."""
+        stating = self.has("be", "auxiliary", "verb", "pronoun", "question", "relative", "gold")
+        stating = stating or self.has("preposition")
+        return not stating and self.has("name", "noun", "number")
+
+    def candidates(self, stating: Sentence | None = None) -> set[str]:
+        """The words that could be another answer.
+
+        Nouns count if the gold answer, or the sentence that states it, writes it without a capital.
+        """
+        if self.gold.number:
+            numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
+            return set(filter(is_number, numbers)) - self.gold.known
+        small = not self.gold.named or (stating and not stating.tokens[stating.places[0]].name)
+        wanted = {"name", "noun", "kin"} if small or GRAMMAR.isdisjoint(self.texts) else {"name"}
+        return {
+            text for text, found in zip(self.texts, self.classes, strict=True) if found in wanted
+        }
+
+    def states(self) -> bool:
+        """Whether the sentence states the gold answer that it names."""
+        gold, place = self.gold, self.places[0]
+        text = " ".join("@" if text[0] == MENTION else text for text in self.texts)
+        changed = [*_CHANGES.finditer(text), *(_BOUNDS.finditer(text) if gold.number else ())]
+        own = gold.question - WORDS["be"] - WORDS["auxiliary"] - WORDS["relative"]
+        return not (
+            any(own.isdisjoint(match[0].split()) for match in changed)
+            or any(
+                gold.known & one and one.intersection(self.texts) - gold.known for one in _EVENTS
+            )
+            or not self.denied.isdisjoint(self.places)
+            or self._repeats_verb()
+            or self.has("or")
+            or _CJK_LIST.search("".join(self.texts))
+            or not all(self._stands(one) for one in self.places)
+            or (self._other_number(place) if gold.number else self._other_name(place))
+        )
+
+    def _repeats_verb(self) -> bool:
+        """Whether one clause repeats a verb: "Lyon lies in Rome lies in Paris"."""
+        verbs = [
+            token.text
+            for token, found in zip(self.tokens, self.classes, strict=True)
+            if found in ("be", "verb") and not token.name
+        ]
+        breaks = self.has("and", "comma", "colon", "relative", "pronoun", "joiner")
+        return len({*verbs}) < len(verbs) and not breaks
+
+    def _link(self, at: int) -> tuple[int, str]:
+        """The word that links a word to the sentence, and its class; (-1, "start") for none."""
+        at -= 1
+        while at >= 0 and self.classes[at] in _SKIPPED:
+            at -= 1
+        return at, self.classes[at] if at >= 0 else "start"
+
+    def _has_article(self, start: int, end: int) -> bool:
+        article = any(token.article for token in self.tokens[start:end])
+        return article or self.has("determiner", start=start, end=end)
+
+    def _stands(self, place: int) -> bool:
+        """Whether the words next to a gold answer leave it whole and do not change it.
+
+        "New York", "the mayor of Paris", "hated Paris", "page 1889" and "1889 feet" change it.
+        """
+        return (
+            self._stands_after(place)
+            and (
+                self._stands_before(place)
+                # "in 1902" is the gold answer
+                or (self.gold.number and self.texts[place][1:].split()[0] in WORDS["preposition"])
+            )
+        )
+
+    def _stands_before(self, place: int) -> bool:
+        gold, mention = self.gold, self.tokens[place]
+        at, link = self._link(place)
+        while link == "noun" and mention.name:
+            at, link = self._link(at)
+        own = {*mention.text[1:].split()} & TITLES or not any(TITLES & {*one} for one in gold.forms)
+        if not own and not TITLES.isdisjoint(self.texts[at + 1 : place]):
+            return False  # "Princess Anne" for "Queen Anne"
+        if self.has("noun", start=at + 1, end=place) and not (
+            link in ("preposition", "be") or self._has_article(at + 1, place)
+        ):
+            return False  # "rival Heath Ledger"; but "the actor Heath Ledger"
+        if not gold.number and at > 0 and self.texts[at] in _APART - (gold.question - {"of"}):
+            head = self._link(at)[1]
+            kin = head == "kin" and gold.question & WORDS["kin"]
+            if head in _RELATED and not (kin or self.texts[at - 1] in WORDS["generic"]):
+                return False  # "the mayor of Paris"; but "the city of Paris"
+        passed = link in _BEFORE or (gold.number and link == "verb")
+        return passed or self.texts[at] in gold.question | {"but", "so"}
+
+    def _stands_after(self, place: int) -> bool:
+        gold, mention = self.gold, self.tokens[place]
+        following = self.tokens[place + 1] if place + 1 < len(self.tokens) else Token(".")
+        after = self.classes[place + 1] if place + 1 < len(self.tokens) else "end"
+        if gold.number:
+            counted = gold.counted and after in ("noun", "generic", "kin")
+            return (after in _AFTER or counted) and (
+                following.text not in UNITS or after == "question"
+            )
+        other_kind = following.name and following.text in WORDS["kind"] - {gold.kind}
+        rome = mention.article and following.text == "of"  # "the Rome of the north"
+        beans = after == "verb" and place + 2 == len(self.texts) and following.text.endswith("s")
+        return after in _AFTER and not (other_kind or rome or beans)
+
+    def _other_name(self, place: int) -> bool:
+        """Whether there is another candidate next to the gold answer at `place`.
+
+        If the gold answer has no capital, every noun may be a candidate.
+        """
+        fragment = self.has("comma") and not self.has("verb", "be", "auxiliary", "question")
+        wanted = {"name", "noun", "kin"} if fragment or not self.tokens[place].name else {"name"}
+        listed = False  # whether the last candidate stands in one list with the gold answer
+        for i, found in enumerate(self.classes):
+            if found not in wanted or (i and self.classes[i - 1] == found == "name"):
+                continue
+            at, link = self._link(i)
+            if i < place:
+                if self._is_rival_before(i, place):
+                    return True
+                continue
+            adjacent = {*self.classes[place + 1 : at + 1]} in ({"comma"}, {"and"})
+            if "whose" in self.texts[place:i] or (adjacent and self._abbreviates(i, place)):
+                continue
+            if link == "and" or (link == "comma" and not fragment):
+                listed = adjacent or listed
+            elif link == "relative":
+                listed = not self.has("verb", start=i)
+            else:
+                listed = link in _LISTING
+            described = found != "name" or self.classes[i + 1 : i + 2] == ["noun"]
+            apposed = described and link in ("comma", "be", "relative")
+            if listed and not (apposed and self._has_article(at + 1, i + 1)):
+                return True
+        return False
+
+    def _abbreviates(self, i: int, place: int) -> bool:
+        """Whether a word stands for the gold answer, by its initials: "Helium (He)"."""
+        text, letters = self.texts[i], "".join(word[0] for word in self.texts[place][1:].split())
+        return letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
+
+    def _is_rival_before(self, i: int, place: int) -> bool:
+        """Whether the candidate at `i` competes with the gold answer behind it.
+
+        It does not if it is the subject ("Ana Bo was born in Vetra") or belongs to another word
+        ("the capital of Karsia is Vetra").
+        """
+        mention = self.tokens[place]
+        if "".join(one.text[0] for one in self.tokens[:place] if one.name).endswith(
+            mention.text[1:]
+        ):
+            return False  # "World Health Organization (WHO)"
+        if self.has("and", "joiner", "relative", "pronoun", "colon", start=i, end=place):
+            return True
+        breaks = [at for at in range(i, place) if self.classes[at] in ("comma", "hedge")]
+        start = max(breaks, default=i + 1)
+        verbs = self.has("verb", "question", "auxiliary", "noun", start=start, end=place)
+        stated = self.has("be", "question", "auxiliary", start=start, end=place)
+        if breaks and not (stated or (verbs and self.classes[start] == "hedge")):
+            return self.classes[0] != "preposition"
+        noun = self.classes[i] == "noun" and self._has_article(max(0, i - 1), i + 1)
+        if noun or self._link(i)[1] not in _LISTING:
+            return False
+        if mention.article and not mention.name and self.has("be", start=i, end=place):
+            return False  # "Ana Bo is a painter"
+        described = verbs or self._has_article(i + 1, place)
+        return not (described and self._link(place)[1] == "preposition")
+
+    def _other_number(self, place: int) -> bool:
+        """Whether another number of the same kind comes before the gold number, or next to it.
+
+        The kinds are years, and all other numbers.
+        """
+        year = _is_year(next(filter(is_number, self.texts[place][1:].split())))
+        for i, text in enumerate(self.texts):
+            other = i not in self.places and is_number(text) and text not in self.gold.question
+            if other and (_is_year(text) == year or abs(i - place) < 3):
+                apart = self.has("noun", "verb", "question", "name", start=place + 1, end=i)
+                if i < place or not apart or place == 0:
+                    return True
+        return False
+
+    def retracts(self, stating: Sentence) -> bool:
+        """Whether the sentence, after `stating`, names another candidate instead or denies."""
+        texts, gold = self.texts, self.gold
+        if self.places:
+            return not self.denied.isdisjoint(self.places) or "used to" in " ".join(texts)
+        if self.is_phrase():
+            return True  # "Lomar."
+        known = {*stating.texts} - GRAMMAR
+        rivals = self.candidates(stating) - known
+        frame = stating.texts[: stating.places[0]]
+        if (
+            not rivals
+            or not (
+                WORDS["revision"].union(WORDS["hedge"], WORDS["or"], ["another"]).isdisjoint(texts)
+                and ({*texts} - rivals - GRAMMAR or self.has("be", "auxiliary"))  # not "Or Lomar."
+                and texts[0] not in known  # the same subject again
+                and not (
+                    frame and texts[: len(frame)] == frame
+                )  # the same words before the candidate
+                and rivals.isdisjoint(gold.question)  # the other alternative of the question
+            )
+        ):
+            return bool(rivals)
+        dated = gold.number and not frame and self.classes[0] == "pronoun"
+        bare = gold.number or not self.has("noun", "verb")
+        return dated or any(
+            text in MONTHS
+            or text.endswith("day")
+            or self._link(i)[1] in ("be", "joiner", *["start"] * bare)
+            for i, text in enumerate(texts)
+            if text in rivals
+        )
+
+
+def _denied(texts: Sequence[str], known: frozenset[str]) -> Iterator[int]:
     """The indices of negated words: those after a negation, up to the end of its clause.
 
     "Anything but Vetra" negates Vetra; "if not Vetra" and "not only Vetra" do not.
     """
-    denied, scope = set(), False
-    for i, text in enumerate(texts):
-        after = texts[i + 1] if i + 1 < len(texts) else ""
+    scope = False
+    for i, (text, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
+        before = texts[i - 1] if i else ""
         if text == "but":
-            scope = texts[i - 1 : i] in (["anything"], ["everything"], ["nothing"])
+            scope = before in ("anything", "everything", "nothing")
         elif scope and text in (",", ":", "it", "he", "she"):
             scope = text == "," and after in ("or", "nor", "and")
         elif text == "instead" and after != "of":
             continue
-        elif text in NEGATIONS - known and after not in (",", "only", "just", "merely", "wait"):
-            scope = scope or texts[i - 1 : i] != ["if"]
+        elif text in WORDS["negation"] - known and after not in (",", "only", "just", "wait"):
+            scope = scope or before != "if"
         if scope:
-            denied.add(i)
-    return denied
-
-
-class _Word(NamedTuple):
-    """A word that could be an answer, with its grammatical context."""
-
-    at: int  # index in the sentence
-    name: bool
-    # function words since the previous candidate; "=" is a word of the question, "@" a gold answer
-    link: tuple[str, ...]
-    role: bool  # a preposition, article or verb marks it as something other than the answer
-
-    @property
-    def listed(self) -> bool:
-        """Whether only commas and "and" come before the word."""
-        return self.link not in ((), ("@",)) and all(
-            word in AND or word in ",:@" for word in self.link
-        )
-
-    @property
-    def joined(self) -> bool:
-        """Whether a word that joins guesses comes before it in its clause."""
-        breaks = [i for i, word in enumerate(self.link) if word in RELATIVE | {"="}]
-        return not JOINERS.union(HEDGES).isdisjoint(self.link[max(breaks, default=0) :])
-
-
-def _words(sentence: Sequence[Token], gold: Gold) -> list[_Word]:
-    """The words of a sentence that could be an answer, in order.
-
-    Words of the question, function words, negated words and numbers are excluded.
-    """
-    denied = _denied([token.text for token in sentence], gold.known)
-    words: list[_Word] = []
-    link: list[str] = []
-    for i, token in enumerate(sentence):
-        text = token.text
-        if i in denied or text[0].isdigit() or re.match(f"[{CJK}]", text):
-            continue
-        if is_mention(token):
-            link = ["@"]
-            continue
-        if text in TITLES and i + 1 < len(sentence) and sentence[i + 1].name:
-            continue  # "President" in "President Lomar"
-        if text in gold.known - GRAMMAR or (token.name and _in_question_name(sentence, i, gold)):
-            link.append("=")
-            continue
-        if text in GRAMMAR | JOINERS and not is_letter(token) and not token.article:
-            link.append(text)
-            continue
-        if text.endswith("ly") and not (token.name and i):
-            continue  # an adverb; "Sicily" within a sentence is a name
-        name = token.name and (gold.people or not DEMONYM.fullmatch(text))
-        verb = bool(VERB.fullmatch(text)) and not (token.name and (i or token.article))
-        leads = PREPOSITIONS | DETERMINERS | RELATIVE | AUXILIARY | {"=", "born"}
-        role = token.article or verb or (not name and "=" in link)
-        listed = not name and all(word in AND | {","} for word in link)
-        role = role or (words[-1].role if words and listed and not words[-1].name else False)
-        role = role or (link[-1] in leads if link else bool(words) and words[-1].role)
-        words.append(_Word(i, name and not verb, tuple(link), role))
-        link = []
-    return words
-
-
-def _in_question_name(sentence: Sequence[Token], i: int, gold: Gold) -> bool:
-    """Whether the word at `i` is part of a name that shares a word with the question."""
-    run = [i, i + 1]
-    while run[0] and sentence[run[0] - 1].name and not is_mention(sentence[run[0] - 1]):
-        run[0] -= 1
-    while run[1] < len(sentence) and sentence[run[1]].name and not is_mention(sentence[run[1]]):
-        run[1] += 1
-    return any(token.text in gold.known - GRAMMAR - KINDS for token in sentence[run[0] : run[1]])
-
-
-def candidates(sentence: Sequence[Token], gold: Gold) -> list[_Word]:
-    """The words of a sentence without the gold answer that could be another answer."""
-    if gold.number:
-        denied = _denied([token.text for token in sentence])
-        return [
-            _Word(i, False, tuple(before.text for before in sentence[max(0, i - 1) : i]), False)
-            for i, token in enumerate(sentence)
-            if is_number(token.text) and token.text not in gold.known and i not in denied
-        ]
-    bare = not any(token.text in GRAMMAR for token in sentence)
-    return [word for word in _words(sentence, gold) if word.name or bare or not gold.named]
-
-
-def _sentence_states(sentence: list[Token], gold: Gold) -> bool:
-    """Whether a sentence with a gold answer states that answer."""
-    texts = [token.text for token in sentence]
-    places = [i for i, token in enumerate(sentence) if is_mention(token)]
-    words = {_PAST.get(word, word) for word in texts}
-    question = {_PAST.get(word, word) for word in gold.question}
-    for group in _EVENTS:
-        if group & question and group & words and not group & question & words:
-            return False
-    if _has_two_predicates(texts, gold.question) or not _denied(texts, gold.known).isdisjoint(
-        places
-    ):
-        return False
-    if _is_offered(sentence, places[0], gold):
-        return False
-    text = " ".join("@" if is_mention(token) else token.text for token in sentence)
-    patterns = _BOUNDED if gold.number else _QUALIFIED if gold.named else _QUALIFIED[:-2]
-    qualified = (match[0] for form in patterns for match in form.finditer(text))
-    if any(_changes_meaning(match, gold.question) for match in qualified):
-        return False
-    if gold.number:
-        return all(_number_stands(sentence, place, gold) for place in places)
-    if _CJK_LIST.search("".join(texts)):
-        return False
-    return all(_is_bounded(sentence, place, gold) for place in places) and not (
-        _rival_before(sentence, places[0], gold) or _rival_behind(sentence, places[0], gold)
-    )
-
-
-def _has_two_predicates(texts: Sequence[str], question: frozenset[str]) -> bool:
-    """Whether a clause repeats a verb: "Lyon lies in Rome lies in Paris"."""
-    breaks = AND | RELATIVE | PRONOUNS | {",", ":", "but"}
-    seen: set[str] = set()
-    for text in texts:
-        if text in seen:
-            return True
-        if text in breaks:
-            seen = set()
-        elif (text in BE or VERB.fullmatch(text)) and text not in question:
-            seen.add(text)
-    return False
-
-
-def _changes_meaning(qualifier: str, question: frozenset[str]) -> bool:
-    """Whether a qualifier changes the meaning: the question shares no word with it."""
-    kin = {*_KIN.split("|")}  # "the daughter of …" may answer "Who was her father?"
-    words = {*qualifier.split()} - BE - AUXILIARY - RELATIVE
-    return question.isdisjoint(words) and not (qualifier in kin and question & kin)
-
-
-def _is_offered(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
-    """Whether the sentence offers alternatives to the gold answer: "Vetra or Lomar"."""
-    return any(
-        i < place + 4 or not gold.named or any(token.name for token in sentence[i + 1 : i + 4])
-        for i, token in enumerate(sentence)
-        if token.text in OR and not is_letter(token)
-    )
-
-
-def _number_stands(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
-    """Whether the gold number is the only value of its kind, with its own unit, outside names."""
-    texts = [token.text for token in sentence]
-    value = next(word for word in texts[place][1:].split() if is_number(word))
-    year = _is_year(value)
-    following = texts[place + 1] if place + 1 < len(texts) else ""
-    plain = following in gold.known | GRAMMAR | {""} or (
-        bool(VERB.fullmatch(following)) and following not in UNITS
-    )
-    longer = f"{texts[place][1:]} "
-    whole = any(" ".join(form).startswith(longer) for form in gold.forms)
-    if not plain and (whole or year or not gold.counted):
-        return False
-    before = sentence[place - 1] if place else Token("")
-    if before.name and before.text not in gold.known | GRAMMAR | {*MONTHS}:
-        return False
-    for i, text in enumerate(texts):
-        other = i != place and is_number(text) and not is_mention(sentence[i])
-        if not other or text in gold.question or (_is_year(text) != year and abs(i - place) > 2):
-            continue
-        between = [word for word in texts[place + 1 : i] if word not in GRAMMAR | JOINERS]
-        if i < place or not between or place == 0:
-            return False
-    return True
+            yield i
 
 
 def _is_year(text: str) -> bool:
     return bool(re.fullmatch(r"[12]\d{3}(s|(-\d\d)*)", text))
-
-
-def _is_bounded(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
-    """Whether a gold form is a whole name, unlike "York" in "New York"."""
-    mention = sentence[place]
-    for i in (place - 1, place + 1):
-        token = sentence[i] if 0 <= i < len(sentence) else Token(",")
-        text, ahead = token.text, i < place
-        if text in KINDS and token.name and not ahead and text != gold.kind:
-            return False
-        if text in gold.known or is_mention(token) or re.match(f"[{CJK}]", text):
-            continue
-        if text in GRAMMAR | JOINERS and not is_letter(token):
-            continue
-        if ahead and text in TITLES:
-            titles = {word for form in gold.forms for word in form if word in TITLES}
-            if titles and text not in titles and not titles & {*mention.text[1:].split()}:
-                return False
-            continue
-        if ahead and (DEMONYM.fullmatch(text) or (i == 0 and VERB.fullmatch(text))):
-            continue
-        if token.name or text[0].isdigit() or not (mention.name or VERB.fullmatch(text)):
-            return False
-    return True
-
-
-def _rival_before(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
-    """Whether another candidate comes before the gold answer in its sentence."""
-    texts = [token.text for token in sentence[:place]]
-    start = 0
-    if texts and texts[0] in PREPOSITIONS | {"according", "based", "given"} and "," in texts:
-        start = place - texts[::-1].index(",")  # "In the United States, …"
-    words = [word for word in _words(sentence, gold) if start <= word.at < place]
-    subject = next((i for i in range(start, place) if not _is_aside(texts[i])), place)
-    determined = subject < place and (
-        sentence[subject].article or texts[subject] in DETERMINERS | gold.known - PRONOUNS
-    )
-    clause = texts[subject:]
-    if words and words[0].at == subject and clause:
-        names = (not token.name for token in sentence[subject:place])
-        run = next((i for i, other in enumerate(names) if other), len(clause)) or 1
-        # a name that is the subject is not a candidate: "Ana Bo was born in" before the gold answer
-        tail = clause[run:]
-        verb = any(text in BE or text not in GRAMMAR for text in tail)
-        plain = (JOINERS | AND | RELATIVE | {",", ":"}).isdisjoint(tail)
-        apposed = tail[:1] == [","] and sentence[subject + run + 1].article
-        leads = clause[-1] in PREPOSITIONS | gold.known and not PREPOSITIONS.isdisjoint(tail)
-        stated = leads and ((verb and plain) or (apposed and not gold.question))
-        if stated or (not gold.question and sentence[place].article and plain):
-            words = [word for word in words if word.at >= subject + run and word.name]
-            determined = True
-    initials = "".join(texts[word.at][0] for word in words)
-    if not words or initials.endswith(sentence[place].text[1:]):
-        return False  # "World Health Organization (WHO)"
-    link = texts[words[-1].at + 1 :]
-    own = sentence[place].article or bool(
-        link and link[-1] in PREPOSITIONS | DETERMINERS | gold.known - GRAMMAR
-    )
-    for word in words:
-        following = texts[word.at + 1 :]
-        alone = word.name and not (determined and (AND | {"but"}).isdisjoint(following))
-        if not word.role or alone or (word.name and following[-1:] == [","]):
-            return True
-    verb = bool(VERB.fullmatch(texts[words[-1].at]))
-    return not (determined or verb or own) or not (
-        determined or HEDGES.union(JOINERS).isdisjoint(link)
-    )
-
-
-def _is_aside(text: str) -> bool:
-    return text in HEDGES | FILLERS or text.endswith("ly")
-
-
-def _rival_behind(sentence: Sequence[Token], place: int, gold: Gold) -> bool:
-    """Whether another candidate comes after the gold answer in its sentence.
-
-    A word with a role of its own, from a preposition, article or verb, is not a candidate.
-    """
-    texts = [token.text for token in sentence]
-    letters = "".join(word[0] for word in texts[place][1:].split() if word not in PREPOSITIONS)
-    settled = False  # whether an earlier word after the gold answer was accepted
-    for word in _words(sentence, gold):
-        if word.at < place:
-            continue
-        text = texts[word.at]
-        abbreviates = letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
-        if word.link == ("@", ",") and abbreviates:
-            continue  # "Helium (He)"
-        rival = _is_rival_name if word.name else _is_rival_noun
-        if rival(word, texts, place, settled, gold):
-            return True
-        settled = True
-    return False
-
-
-def _is_rival_name(
-    word: _Word, texts: Sequence[str], place: int, settled: bool, gold: Gold
-) -> bool:
-    """Whether a name after the gold answer is another candidate.
-
-    "Vetra, Lomar" and "Vetra maybe Lomar" have one; "Vetra in Lomar" does not.
-    """
-    fragment = not any(text in BE | AUXILIARY or VERB.fullmatch(text) for text in texts)
-    between = {*texts[place : word.at]}
-    if "whose" in between:
-        return False
-    if not word.link:
-        return not settled
-    if word.listed:
-        return not settled or fragment
-    author = fragment and gold.person and word.link[-1] == "by"
-    contrast = between & {"but", "however", "yet", "while", "whereas"}
-    return bool(
-        word.joined
-        or contrast
-        or author
-        or not word.role
-        or word.link[-1] in BE | {"which", "who", "that"}
-    )
-
-
-def _is_rival_noun(
-    word: _Word, texts: Sequence[str], place: int, settled: bool, gold: Gold
-) -> bool:
-    """Whether a word after the gold answer that is not a name is another candidate.
-
-    "painter, baker" has one; "green, thanks to …" and "blue because air scatters …" do not.
-    """
-    rest = texts[word.at + 1 :]
-    clause = rest[:1] == [","] and rest[1:2] and rest[1] in BE
-    continues = word.listed and (clause or (rest and rest[0] in PREPOSITIONS | BE))
-    if continues or ("because" in word.link and any(map(VERB.fullmatch, rest))):
-        return False
-    if word.listed:
-        return not (settled or (word.role and not texts[word.at].endswith("s")))
-    if word.link[-1:] and word.link[-1] in BE and texts[word.at].endswith("s"):
-        return True
-    joiners = JOINERS - {"known", "named", "called", "with", "because", "later", "though"}
-    if not joiners.isdisjoint(word.link):
-        ends = word.link[-1] in RELATIVE and not rest
-        return ends or not word.role or word.link[-1] in ("as", "to", "by", "of")
-    if word.joined:
-        return not gold.named or word.link[-1] not in PREPOSITIONS | DETERMINERS | {"with"}
-    relative = bool(word.link) and word.link[-1] in RELATIVE
-    ends = relative and not any(text in GRAMMAR or text.endswith("ed") for text in rest)
-    compares = gold.named and texts[word.at].endswith("er")
-    return ends or not (word.role or settled or compares)
-
-
-def _retracts(later: Sequence[Token], stating: Sequence[Token], gold: Gold) -> bool:
-    """Whether a later sentence replaces the gold answer with another candidate or denies it."""
-    texts = [token.text for token in later]
-    place = next(i for i, token in enumerate(stating) if is_mention(token))
-    frame = [token.text for token in stating[:place]]
-    mentioned = [i for i, token in enumerate(later) if is_mention(token)]
-    if mentioned:
-        return not _denied(texts).isdisjoint(mentioned) or "used to" in " ".join(texts)
-    known = {token.text for token in stating} - GRAMMAR
-    rivals = [word for word in candidates(later, gold) if texts[word.at] not in known]
-    if not rivals:
-        return False
-    at = {word.at for word in rivals}
-    plain = [text for i, text in enumerate(texts) if i not in at and text not in GRAMMAR | JOINERS]
-    verbs = any(
-        token.text in BE | AUXILIARY
-        or (
-            VERB.fullmatch(token.text)
-            and not token.name
-            and token.text not in JOINERS
-            and token is not later[rivals[0].at]
-        )
-        for token in later
-    )
-    links = [[text for text in word.link if not _is_aside(text)] for word in rivals]
-    predicated = any(
-        link and link[-1] in BE and not (plain and later[word.at].article)
-        for link, word in zip(links, rivals, strict=True)
-    )
-    value = gold.number or any(texts[i] in MONTHS or texts[i].endswith("day") for i in at)
-    return (
-        predicated  # "It is Lomar."
-        or not (REVISIONS | HEDGES | OR | {"another"}).isdisjoint(texts)  # "Or Lomar."
-        or any(texts[i] in gold.question for i in at)  # the other alternative of the question
-        or not (plain or verbs)  # only the candidate: "Lomar."
-        or texts[0] in known  # the same subject again
-        or (rivals[0].at == 0 and bool(plain) and gold.question.issuperset(plain))
-        or (bool(frame) and texts[: len(frame)] == frame)  # the same words before the candidate
-        or (rivals[0].at == 0 and (gold.number or not verbs))
-        or (value and place == 0 and texts[0] in PRONOUNS)  # another date: "She left in 1934."
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.text import DOUBT, final_answer, is_abstention, probability
+from workbench.text import DOUBT, final_answer, is_abstention, probability, retracted
 from workbench.types import Checked, Failure, Response, Verdict, Verify
 
 
@@ -15,7 +15,8 @@ def outcome(require_box: bool | None = False) -> Verify:
 
     * An abstention is `uncertain`, whatever the gold answer *(ours)*.
     * The right answer, or "invalid question" for a false premise, is `correct`.
-    * Everything else, including a missing final answer, is `incorrect`.
+    * Everything else is `incorrect`, including a missing final answer and one that the text after
+      its box or tag takes back.
     * A question without gold answers is a failure for all its responses: scoring only its
       abstentions would favour them.
 
@@ -41,7 +42,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
         message = f"question '{question.id}' has no gold answers to compare with"
         return replace(verdict, error=Failure("verify", "no_gold", message))
     answer = committed_answer(response, require_box)
-    if answer is None:
+    if answer is None or retracted(response.text, answer):
         return replace(verdict, label="incorrect")
     return replace(verdict, label="uncertain") if is_abstention(answer) else None
 
