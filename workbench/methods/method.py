@@ -5,7 +5,7 @@ Each folder `workbench/methods/NAME/` defines one; `workbench.methods.METHODS` l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import Field, asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -80,6 +80,10 @@ class Method:
         training: config -> how it is trained.
         input_digests: config, bench -> digests of external inputs by name; None for a missing
             input.
+
+    Raises:
+        WorkbenchError: a function returns a value of another type with the default config, or
+            there is training without its parts of the config.
     """
 
     name: str
@@ -93,6 +97,28 @@ class Method:
     scales: JsonMapping = field(default_factory=dict)
     training: Callable[[Any], Training] = lambda config: Training()
     input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
+
+    def __post_init__(self) -> None:
+        # checked here, because a method of another package would else fail only when it is trained
+        config = self.config()
+        for name, kind in (("checks", tuple | list), ("sections", Set)):
+            function = getattr(self, name)
+            value = function(config) if callable(function) else function
+            if (
+                not callable(function)
+                or not isinstance(value, kind)
+                or not all(isinstance(one, str) for one in value)
+            ):
+                raise WorkbenchError(
+                    f"method '{self.name}': {name} must be a function of the config that returns"
+                    f" names in a {'set' if kind is Set else 'tuple'}, not {value!r}"
+                )
+        needed = ("prompts", self.training(config).trainer) if self.stages else ()
+        if missing := [name for name in needed if not hasattr(config, name)]:
+            raise WorkbenchError(
+                f"method '{self.name}' has stages, but its config has no '{missing[0]}': add the"
+                " fields prompts (Prompts) and that of the trainer, such as grpo (GRPO)"
+            )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
         """Return the settings that make the last stage train for `steps` steps, not epochs."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +19,26 @@ from workbench.methods.bench import Bench
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import MethodConfig
 from workbench.policies.generate import as_response
-from workbench.runs.store import append_feedback
+from workbench.runs.store import append_feedback, locate
 from workbench.text.sections import opened
-from workbench.training.recorder import reason, reward_of
+from workbench.training.recorder import error_of, reason, reward_of
 from workbench.training.sampling import grouped, named
 from workbench.types import Checks, Feedback, Grade, JsonMapping, Question, Response, WorkbenchError
 from workbench.util.config import override
 from workbench.util.failures import TooManyFailures, too_many
+from workbench.util.jsonl import iter_rows
+from workbench.verdicts.checks import local_checks, rule_checks
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+# kind of a missing input -> the columns that have it
+INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
+# judges by name; the closed world's brings the settings of its bench
+JUDGES: dict[str, Callable[[], Bench | Checks]] = {
+    "world": lambda: bench_of("tiny"),
+    "rules": lambda: rule_checks(require_box=None),
+    "local": local_checks,
+}
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -45,23 +56,30 @@ class Grader:
 
 
 def grader(
-    recipe: str | MethodConfig, judge: str | Bench | Checks = "tiny", settings: Sequence[str] = ()
+    recipe: str | MethodConfig, judge: str | Bench | Checks | None, settings: Sequence[str] = ()
 ) -> Grader:
     """Return the grader of a method.
 
     Args:
         recipe: a method's name or config.
-        judge: a bench, a bench's name, or `Checks`. A bench also brings its settings of a method
-            that is given by name.
+        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. A bench also brings its
+            settings of a method that is given by name.
         settings: "method.field=value".
 
     Raises:
-        WorkbenchError: the method or setting does not exist, or the judge lacks a check of the
-            method.
+        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
+            the method.
     """
-    judge = bench_of(judge) if isinstance(judge, str) else judge
-    checks = judge if isinstance(judge, Checks) else judge.checks
     name, config = configure_method(recipe)
+    if judge is None:
+        raise WorkbenchError(
+            f"the reward '{name}' needs a judge: give workbench.local_checks() to judge by passages"
+            " and gold answers, judge_checks(…) for a language model, or world_checks(…) for the"
+            " closed world"
+        )
+    if isinstance(judge, str):
+        judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
+    checks = judge if isinstance(judge, Checks) else judge.checks
     if isinstance(recipe, str) and not isinstance(judge, Checks):
         config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
@@ -127,7 +145,7 @@ def stop_at(max_failed: float, reasons: Sequence[str], graded: int) -> None:
 
 def trl_reward(
     recipe: str | MethodConfig,
-    bench: str | Bench | Checks = "tiny",
+    bench: str | Bench | Checks | None = None,
     *,
     settings: Sequence[str] = (),
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -143,22 +161,23 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge: a bench, a bench's name, or `Checks` such as
-            `workbench.verdicts.checks.judge_checks(judge, search)`. A bench also brings its
-            settings of a method that is given by name.
+        bench: the judge, which has no default: `Checks` such as `workbench.local_checks()`, a
+            bench or a bench's name, "local", "rules" or "world". A bench also brings its settings
+            of a method that is given by name.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens; without it, on the words of the text.
         out: a folder that stores every response with its feedback, for the inspector; only for runs
             of one process.
-        max_failed: share of unscored completions in a batch above which training stops.
+        max_failed: share of failed completions in a batch above which training stops. A row
+            without the gold answers or the checklist that other rows have is not a failure.
 
     Raises:
-        WorkbenchError: the method or setting does not exist, or the bench lacks a check of the
-            method. The reward function raises it if too many completions could not be scored.
+        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
+            the method. The reward function raises it if too many completions failed.
     """
     made = grader(recipe, bench, settings)
-    name = made.name
+    name, groups = made.name, _stored_groups(out)
 
     def reward(
         prompts: Sequence[Text], completions: Sequence[Text], **columns: Any
@@ -166,22 +185,43 @@ def trl_reward(
         questions = [made.recognise(question) for question in _questions(prompts, columns)]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
         step = None if state is None else state.global_step + 1
-        responses = _responses(questions, prompts, completions, ids, tokenizer, step)
+        responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
         feedbacks = made.grade(responses)
         if out is not None:
             append_feedback(out, feedbacks)
-        _log(name, feedbacks, columns)
         values = [reward_of(feedback, name) for feedback in feedbacks]
-        unscored = (
+        lacking = [_lacks_input(feedback, name, columns) for feedback in feedbacks]
+        failed = [
             reason(feedback, name)
-            for feedback, value in zip(feedbacks, values, strict=True)
-            if value is None
-        )
-        stop_at(max_failed, list(unscored), len(values))
+            for feedback, value, lacks in zip(feedbacks, values, lacking, strict=True)
+            if value is None and not lacks
+        ]
+        _log(name, feedbacks, len(failed), sum(lacking), columns)
+        stop_at(max_failed, failed, len(values))
         return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
     return reward
+
+
+def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
+    """Return whether a row has no reward only because its own input is incomplete.
+
+    If the data set has no such column at all, no row can be scored, so that is a failure.
+    """
+    error = error_of(feedback, name)
+    return error is not None and any(
+        columns.get(column) is not None for column in INPUTS.get(error.kind, ())
+    )
+
+
+def _stored_groups(out: Path | str | None) -> set[str]:
+    """Return the names of the groups of responses that a folder has from earlier runs."""
+    if out is None:
+        return set()
+    folder, rollouts = locate(out)
+    path = folder / rollouts
+    return {str(row.get("group")) for row in iter_rows(path)} if path.exists() else set()
 
 
 def _questions(prompts: Sequence[Text], columns: JsonMapping) -> list[Question]:
@@ -199,15 +239,22 @@ def _responses(
     ids: Sequence[Sequence[int]] | None,
     tokenizer: PreTrainedTokenizerBase | None,
     step: int | None,
+    groups: set[str],
 ) -> list[Response]:
-    """Return the responses in order; those to one question in one step form a group.
+    """Return the responses in order; those to one question in one call form a group.
 
     A text prompt shows which tag it leaves open. For a conversation, the tokenizer's chat template
     shows it.
+
+    Args:
+        groups: names that earlier calls have used; updated. A trainer may call several times in a
+            step, as for an evaluation, and a resumed one repeats steps.
     """
     responses = []
-    groups = grouped(questions, step)
-    rows = zip(questions, prompts, completions, ids or [()] * len(prompts), groups, strict=True)
+    names = list(grouped(questions, step))
+    free = {group: _free_name(group, groups) for group in dict(names)}
+    groups.update(free.values())
+    rows = zip(questions, prompts, completions, ids or [()] * len(prompts), names, strict=True)
     for question, prompt, completion, own, (group, sample) in rows:
         if tokenizer is not None and ids is not None:
             response = as_response(tokenizer, question, own, [tokenizer.eos_token_id])
@@ -218,21 +265,28 @@ def _responses(
             response = Response("", question, text, offsets=words(text), source="words")
         if isinstance(prompt, str):
             response = replace(response, prefill=opened(prompt))
-        responses.append(named(response, group, sample, step))
+        responses.append(named(response, free[group], sample, step))
     return responses
 
 
-def _log(name: str, feedbacks: Sequence[Feedback], columns: JsonMapping) -> None:
+def _free_name(name: str, taken: Collection[str]) -> str:
+    numbered = (f"{name}.{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one not in taken)
+
+
+def _log(
+    name: str, feedbacks: Sequence[Feedback], failed: int, lacking: int, columns: JsonMapping
+) -> None:
     """Log metrics with TRL's own functions, if it passes them.
 
     Every call logs the same names, because TRL averages over processes.
     """
     rewards = [feedback.rewards[name] for feedback in feedbacks]
     if log_metric := columns.get("log_metric"):
-        failed = sum(reward_of(feedback, name) is None for feedback in feedbacks)
         claims = sum(len(feedback.claims) for feedback in feedbacks)
         unplaced = sum(len(reward.unplaced) for reward in rewards)
         log_metric(f"{name}/failed", failed / len(feedbacks))
+        log_metric(f"{name}/lacking", lacking / len(feedbacks))
         log_metric(f"{name}/claims", claims / len(feedbacks))
         log_metric(f"{name}/unplaced", unplaced / max(claims, 1))
     if log_extra := columns.get("log_extra"):

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import as_tensor
-from workbench.scoring.trl import COLUMNS, Grader, grader, question_from_row, stop_at
+from workbench.scoring.trl import COLUMNS, JUDGES, Grader, grader, question_from_row, stop_at
 from workbench.training.recorder import reason, reward_of
 from workbench.types import Checks, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
-from workbench.verdicts.checks import local_checks, rule_checks
 from workbench.verdicts.llm_judge import llm_judge
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ BY_TOKEN = ("process", "rtg", "whiten")  # estimators that use the place of a re
 BY_EVENT = ("process", "rtg")  # estimators that use which tokens have events
 NAMES = tuple(name for name in ESTIMATORS if name != "gae")  # verl has a GAE for its critic
 SETTINGS = ("recipe", "judge", "settings")
-JUDGES = ("world", "rules", "local")
 
 
 def row_of(question: Question, split: str = "train") -> JsonObject:
@@ -110,12 +108,8 @@ def _judge(judge: object) -> str | Checks:
             )
         if server := llm_judge(**options):
             return server.checks()
-    if judge == "world":
-        return "tiny"
-    if judge == "rules":
-        return rule_checks(require_box=None)
-    if judge == "local":
-        return local_checks()
+    if isinstance(judge, str) and judge in JUDGES:
+        return judge
     raise WorkbenchError(
         f"no judge '{judge}': write one of {', '.join(JUDGES)}, or {{url: …, model: …}}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
@@ -44,11 +45,16 @@ class LLMJudge:
         """
         return {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
 
-    @property
+    @cached_property
     def ask(self) -> BatchJudge:
         """A function from prompts to replies; no file is made before the first reply."""
         key = key_of(self.url)
         return endpoint(self.url, self.model, key=key, cache=self.cache, cache_address=ANYWHERE)
+
+    def close_cache(self) -> None:
+        """Close the file of replies until the next call; sqlite's files beside it are deleted."""
+        if self.ask.cache:
+            self.ask.cache.close()
 
     def checks(self, evidence: bool = True) -> Checks:
         """Return the model's checks; no request is sent before a check is called.
