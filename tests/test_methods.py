@@ -11,8 +11,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,14 @@ from workbench.experiments.experiment import configured, run_experiment
 from workbench.methods import METHODS, TRAINED, configure_method, method, method_configs
 from workbench.methods.bench import Bench
 from workbench.methods.lookup import Table, find, label, scored
-from workbench.methods.method import Method, Prompts, reward_settings, scaled, training_questions
+from workbench.methods.method import (
+    Method,
+    Prompts,
+    Training,
+    reward_settings,
+    scaled,
+    training_questions,
+)
 from workbench.methods.truthrl.config import TruthRL
 from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check
@@ -273,6 +281,32 @@ def test_a_model_or_a_probe_is_a_check_like_any_other(
     assert feedback.rewards[name].value == value, feedback.rewards[name]
     with pytest.raises(WorkbenchError, match=f"no check {aspect}"):
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)
+
+
+@dataclass(frozen=True)
+class Untrainable:
+    weight: float = setting(0.1, "how much a character costs")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"checks": lambda config: "outcome"}, "'brief': checks .* not 'outcome'"),
+        ({"checks": ("outcome",)}, "'brief': checks must be a function"),
+        ({"checks": lambda config: None}, "'brief': checks .* not None"),
+        ({"checks": lambda config: (1,)}, "'brief': checks .* names"),
+        ({"sections": lambda config: "body"}, "'brief': sections .* not 'body'"),
+        ({"sections": lambda config: ["body"]}, "'brief': sections .* set"),
+        ({"config": Untrainable}, "'brief' has stages, but its config has no 'prompts'"),
+        ({"training": lambda config: Training("ppo")}, "config has no 'ppo'"),
+    ],
+)
+def test_a_method_that_cannot_work_is_refused_when_it_is_made(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        replace(SIXTH, **changes)
+    assert replace(SIXTH, config=Untrainable, stages=None).stages is None  # it only scores
 
 
 @pytest.mark.slow

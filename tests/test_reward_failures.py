@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.helpers.reward_rows import failure, row
@@ -18,6 +20,7 @@ from workbench.types import (
     Checks,
     Claims,
     Cost,
+    Event,
     Failure,
     Feedback,
     Passage,
@@ -226,3 +229,44 @@ def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
     ] and feedback.cost.calls == 1
     with pytest.raises(WorkbenchError, match="no check fact"):
         method("rlfh").grader(RLFH(), judge)
+
+
+MISTAKES: dict[str, Callable[[], object]] = {
+    "raises": lambda: 1 / 0,
+    "returns nothing": lambda: None,
+    "returns a number": lambda: 1.0,
+    "neither value nor error": lambda: Reward(None),
+    "text": lambda: Reward("1"),  # type: ignore[arg-type]
+    "NumPy number": lambda: Reward(np.float32(1)),  # type: ignore[arg-type]
+    "infinite": lambda: Reward(math.inf),
+    "NaN": lambda: Reward(math.nan),
+    "beyond the estimators": lambda: Reward(-1e308),
+    "infinite part": lambda: Reward(1.0, {"a": math.inf}),
+    "infinite event": lambda: Reward(1.0, {}, (Event("a", math.inf),)),
+    "events that overflow": lambda: Reward(math.fsum([1e308] * 2)),
+    "events of another sum": lambda: Reward(1.0, {}, (Event("a", 0.5),)),
+    "event at no position": lambda: Reward(1.0, {}, (Event("a", 1.0, "x"),)),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_of_a_reward_function_fails_its_row_alone(name: str) -> None:
+    def mine(feedback: Feedback) -> Any:
+        return MISTAKES[name]() if feedback.response.id == "row 7" else Reward(1.0)
+
+    whole = row([("correct", 5)])
+    bad = replace(whole, response=replace(whole.response, id="row 7"))
+    assert rescore(whole, {"mine": mine}).rewards["mine"].value == 1.0
+    error = failure(rescore(bad, {"mine": mine}).rewards["mine"])
+    assert error.stage == "reward" and "'mine'" in error.message and "'row 7'" in error.message
+
+
+@pytest.mark.parametrize(
+    "setting", ["rlfh.alpha=1e308", "rlfh.beta=1e308", "truthrl.correct=1e308"]
+)
+def test_a_setting_that_overflows_fails_the_row(setting: str) -> None:
+    outcome = Verdict("outcome", "answer", "correct")
+    whole = row([("correct", 5)], [("wrong", 5)], verdicts=[outcome])
+    name = setting.partition(".")[0]
+    paid = rescore(whole, reward_fns(method_configs([name], [setting]))).rewards[name]
+    assert "smaller settings" in failure(paid).message

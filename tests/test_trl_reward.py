@@ -108,7 +108,12 @@ def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Qu
         unknown_column=[1, 2],
         passages=[["One.", {"title": "T", "text": "Two."}]] * 2,
     )
-    assert metrics == {"rlfh/failed": 0.0, "rlfh/claims": 0.5, "rlfh/unplaced": 0.0}
+    assert metrics == {
+        "rlfh/failed": 0.0,
+        "rlfh/lacking": 0.0,
+        "rlfh/claims": 0.5,
+        "rlfh/unplaced": 0.0,
+    }
     assert [set(json.loads(parts)) for parts in extra["rlfh_parts"]] == [{"truth", "info"}] * 2
     assert extra["rlfh_error"] == ["", ""]
     kept = list(iter_feedback(tmp_path))
@@ -117,6 +122,48 @@ def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Qu
     assert [sum(row.rewards["rlfh"].tokens) for row in kept] == pytest.approx(
         [row.rewards["rlfh"].value for row in kept]
     )
+
+
+def test_every_call_stores_rows_of_new_ids(tmp_path: Path, checks: Checks) -> None:
+    """Twice at one step, at the next one, and by a script that repeats the step."""
+    for steps in ([4, 4, 5], [5]):
+        reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
+        for step in steps:
+            state = SimpleNamespace(global_step=step)
+            reward(["Q?"] * 2, ["A", "B"], answers=[["A"]] * 2, trainer_state=state)
+    rows = [row.response for row in iter_feedback(tmp_path)]
+    assert len({row.id for row in rows}) == 8 and len({row.group for row in rows}) == 4
+    assert [row.step for row in rows] == [5, 5, 5, 5, 6, 6, 6, 6]
+
+
+@pytest.mark.parametrize("empty", [None, [], ""])
+@pytest.mark.parametrize("column", ["answers", "answer"])
+def test_a_row_without_gold_answers_is_not_a_failure(
+    checks: Checks, column: str, empty: object
+) -> None:
+    metrics: dict[str, float] = {}
+    reward = workbench.trl_reward("truthrl", checks)
+    for gold in ([["A"], empty, empty, empty], [empty] * 4):
+        columns: dict[str, Any] = {column: gold, "log_metric": metrics.__setitem__}
+        assert reward(["Q?"] * 4, ["A"] * 4, **columns)[1:] == [None] * 3
+    assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
+
+
+def test_there_is_no_default_judge() -> None:
+    with pytest.raises(WorkbenchError, match=r"needs a judge: .*local_checks\(\)"):
+        workbench.trl_reward("rlfh")
+
+
+def test_text_about_the_real_world_is_judged_by_its_passages() -> None:
+    passages = ["The Eiffel Tower in Paris was finished in 1889."]
+    for judge in (workbench.local_checks(), "local"):
+        reward = workbench.trl_reward("rlfh", judge)
+        true, false = reward(
+            ["When was the Eiffel Tower finished?"] * 2,
+            [f"The Eiffel Tower was finished in {year}." for year in (1889, 1925)],
+            passages=[passages] * 2,
+        )
+        assert true is not None and false is not None and true > 0 > false
 
 
 def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:

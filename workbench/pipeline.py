@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.credit.advantages import LARGEST
 from workbench.credit.attribute import assign_token_rewards
 from workbench.types import (
     OF_CLAIMS,
@@ -168,7 +169,7 @@ def _reward(name: str, score: RewardFn, feedback: Feedback) -> Reward:
         reward = score(feedback)
         problem = _mistake(reward) or _mistake(reward := assign_token_rewards(feedback, reward))
     except OverflowError:  # `fsum` raises it instead of returning an infinite sum
-        problem = "is too large for a number: choose smaller settings"
+        problem = "overflows: choose smaller settings"
     except Exception as error:  # of a method from another package: it must not end the whole job
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}, line {frame.lineno}"
@@ -189,8 +190,11 @@ def _mistake(reward: object) -> str:
     for value in (reward.value, *reward.parts.values(), *events, *reward.tokens):
         if not isinstance(value, int | float):  # such as a tensor, which cannot be stored
             return f"has a {type(value).__name__} as a value: convert it to a float"
-        if not math.isfinite(value):
-            return f"has a value of {value}: choose smaller settings, or correct the method"
+        if not abs(value) <= LARGEST:  # true for NaN
+            return (
+                f"has a value of {value}: it must be finite and at most {LARGEST:g}; choose smaller"
+                " settings, or correct the method"
+            )
     if events and not math.isclose(math.fsum(events), reward.value, rel_tol=1e-6, abs_tol=1e-6):
         # the tokens would get another reward than the response
         return f"is {reward.value}, but its events sum to {math.fsum(events)}: make them equal"
