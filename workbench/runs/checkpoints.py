@@ -93,8 +93,6 @@ def is_complete(checkpoint: Path) -> bool:
 
 def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
-    if path.is_dir() and os.name == "nt":  # Windows does not open folders
-        return
     file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(file)

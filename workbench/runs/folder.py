@@ -13,8 +13,8 @@ summary.json     the result; `status` says whether the run is finished
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -38,7 +38,7 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Make the folder `out` and lock it against other processes (without a lock on Windows).
+    """Make the folder `out` and lock it against other processes.
 
     A WorkbenchError in the block removes the new lock file and new empty folders, and the new
     config.json of a run that wrote nothing else.
@@ -49,9 +49,6 @@ def lock(out: Path) -> Iterator[None]:
     with remove_new_folders_on_error(out):
         _check_writable(out)
         before = {path.name for path in out.iterdir()}
-        if importlib.util.find_spec("fcntl") is None:  # Windows
-            yield
-            return
         path = out / ".lock"
         with path.open("ab") as file:
             _acquire(file, path)
@@ -68,7 +65,7 @@ def lock(out: Path) -> Iterator[None]:
 
 def in_use(out: Path) -> bool:
     """Return whether a process holds the lock of the folder `out`. Writes nothing."""
-    if importlib.util.find_spec("fcntl") is None or not (out / ".lock").exists():
+    if not (out / ".lock").exists():
         return False
     with (out / ".lock").open("rb") as file:
         return _is_locked(file, shared=True)
@@ -94,8 +91,6 @@ def _is_locked(file: BinaryIO, shared: bool) -> bool:
 
     On network file systems without locks, nothing prevents it.
     """
-    import fcntl
-
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -25,7 +25,7 @@ from workbench.training.recorder import error_of, reason, reward_of
 from workbench.training.sampling import grouped, named
 from workbench.types import Checks, Feedback, Grade, JsonMapping, Question, Response, WorkbenchError
 from workbench.util.config import override
-from workbench.util.failures import TooManyFailures, too_many
+from workbench.util.failures import check_failed
 from workbench.util.jsonl import iter_rows
 from workbench.verdicts.checks import local_checks, rule_checks
 
@@ -33,6 +33,7 @@ from workbench.verdicts.checks import local_checks, rule_checks
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
 # kind of a missing input -> the columns that have it
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
+UNSCORED = "completions could not be scored"
 # judges by name; the closed world's brings the settings of its bench
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),
@@ -126,23 +127,6 @@ def last_message(messages: Sequence[JsonMapping], role: str) -> str:
     return contents[-1] if contents else ""
 
 
-def stop_at(max_failed: float, reasons: Sequence[str], graded: int) -> None:
-    """Stop if too large a share of the responses has no reward.
-
-    Args:
-        reasons: why, for each response without a reward.
-        graded: number of responses that were graded together.
-
-    Raises:
-        TooManyFailures: the share is above `max_failed`.
-    """
-    if too_many(len(reasons), graded, max_failed):
-        raise TooManyFailures(
-            f"{len(reasons)} of {graded} completions could not be scored ({reasons[0]}): fix that,"
-            " or raise max_failed"
-        )
-
-
 def trl_reward(
     recipe: str | MethodConfig,
     bench: str | Bench | Checks | None = None,
@@ -197,7 +181,7 @@ def trl_reward(
             if value is None and not lacks
         ]
         _log(name, feedbacks, len(failed), sum(lacking), columns)
-        stop_at(max_failed, failed, len(values))
+        check_failed(failed, len(values), max_failed, UNSCORED)
         return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this

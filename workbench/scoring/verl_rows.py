@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import as_tensor
-from workbench.scoring.trl import COLUMNS, JUDGES, Grader, grader, question_from_row, stop_at
+from workbench.scoring.trl import COLUMNS, JUDGES, UNSCORED, Grader, grader, question_from_row
 from workbench.training.recorder import reason, reward_of
 from workbench.types import Checks, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
+from workbench.util.failures import check_failed
 from workbench.verdicts.llm_judge import llm_judge
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def estimate(
     failed = int(rewards_BT.isnan().any(1).sum())
     scored = sum(row.rewards is not None for row in rows)
     why = ["their workbench_error says why"] * failed
-    stop_at(config.get("max_failed", 0.2), why, failed + scored)
+    check_failed(why, failed + scored, config.get("max_failed", 0.2), UNSCORED)
     groups: dict[Hashable, list[int]] = {}
     for place, group in enumerate(index):
         groups.setdefault(group, []).append(place)
