@@ -20,6 +20,7 @@ from workbench.credit.advantages import (
     advantages,
     batch,
     batch_advantages,
+    centred,
     gae,
     group,
     process,
@@ -151,7 +152,7 @@ def test_gae_needs_values() -> None:
         one(gae(), [row(1.0)])
 
 
-@pytest.mark.parametrize("estimator", [group, batch, process, whiten])
+@pytest.mark.parametrize("estimator", [group, centred, batch, process, whiten])
 def test_equal_rewards_and_a_batch_of_one_give_no_signal(estimator: Estimator) -> None:
     equal = one(estimator, [row(0.0, 1.0), row(0.0, 1.0)])
     assert equal[0] == equal[1]
@@ -222,6 +223,7 @@ def test_advantages_are_bounded_by_what_is_normalised_together(
     tokens = sum(r.length for responses in scored for r in responses)
     most = {
         "group": [math.sqrt(count) for count in totals],
+        "centred": [math.inf] * len(groups),
         "batch": [math.sqrt(sum(totals))] * len(groups),
         "process": [math.sqrt(count) * count for count in ends],  # a sum of up to all of them
         "rtg": [math.sqrt(count) for count in paid],

@@ -273,4 +273,15 @@ def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str)
     sentences = [(start, min(start + 7, len(text))) for start in range(0, len(text), 7)]
     [found] = locate(text, sentences, [Claim(0, claim)])
     shares = [coverage(strip_end(claim), text[begin:end]) for begin, end in sentences]
-    assert found.sentence == (shares.index(max(shares)) if any(shares) else None)
+    assert (found.sentence is None) == (not any(shares))
+    assert found.sentence is None or shares[found.sentence] == max(shares)
+
+
+def test_of_equally_covering_sentences_the_one_with_the_end_of_the_claim_is_chosen() -> None:
+    text = "The Eiffel Tower stands in Paris. It was built in 1889. It was built in 1889."
+    sentences = [(0, 33), (34, 55), (56, 77)]
+    claim = "The Eiffel Tower was built in 1889."
+    found = locate(
+        text, sentences, [Claim(0, claim), Claim(1, claim), Claim(2, "The Eiffel Tower")]
+    )
+    assert [one.sentence for one in found] == [1, 2, 0]

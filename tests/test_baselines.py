@@ -33,8 +33,10 @@ FEW = {
         *SAMPLED,
         *(f"rounds.dpo.{one}" for one in STEPS),  # as it was spelled once
     ],
+    "fact_tune": ["drawn.questions=16", "drawn.samples=4", *(f"dpo.{one}" for one in STEPS)],
 }
 RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
+RULES["fact_tune"] = "best_worst"
 
 
 def few(count: int) -> Bench:
@@ -48,7 +50,7 @@ def test_defaults_are_the_papers() -> None:
     rft, dpo, rounds = (BASELINES[name].configure() for name in ("rft", "dpo", "iterative_dpo"))
     assert (rft.sft.optim.learning_rate, rft.sft.passes.batch) == (5e-6, 16)
     assert (rft.drawn.samples, rft.drawn.sampling) == (64, Sampling(0.6, 0.9, 2048))
-    assert dpo.dpo == rounds.dpo and (dpo.rounds, rounds.rounds) == (1, 4)
+    assert dpo.dpo == rounds.dpo and (dpo.rounds, rounds.rounds) == (1, 5)
     assert (dpo.dpo.optim.learning_rate, dpo.dpo.passes.batch) == (3e-6, 32)
 
 

@@ -111,6 +111,20 @@ def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
     assert paper.questions("rl", ["yes_no"]) == []
 
 
+def test_the_policy_is_told_of_false_premises_only_where_questions_have_them(
+    tmp_path: Path,
+) -> None:
+    """TruthRL, table 9."""
+    row = {"question": "?", "answers": ["invalid question"], "kind": "false_premise"}
+    for number, kinds in enumerate((["single"] * 40, [*["single"] * 39, "false_premise"])):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text(
+            "".join(json.dumps({**row, "id": n, "kind": k}) + "\n" for n, k in enumerate(kinds))
+        )
+        prompted = benches.bench("small", questions=file).questions("rl")[0].system
+        assert (r"\boxed{invalid question}" in prompted) == bool(number)
+
+
 def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> None:
     row = {
         "id": "1",

@@ -26,6 +26,8 @@ from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
 from workbench.cli.frame import app
+from workbench.methods import TRAINED
+from workbench.util.config import find
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -407,3 +409,25 @@ def test_links_lead_somewhere(page: str) -> None:
         if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
             broken.append(target)
     assert broken == []
+
+
+def test_the_page_on_the_papers_names_files_settings_and_findings_that_exist() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text()
+    coded = re.findall(r"`([^`]+)`", page)
+    paths = [one for one in coded if re.fullmatch(r"[\w./*]+(?:/|\.py|\.md|\.toml)", one)]
+    assert len(paths) > 80
+    for path in paths:
+        found = [*ROOT.glob(path.rstrip("/")), *(ROOT / "workbench").glob(path.rstrip("/"))]
+        inside = [*(ROOT / "workbench" / "judge" / "prompts").glob(path)]
+        assert found or inside, path
+    settings = [one for one in coded if re.fullmatch(r"[a-z_]+\.[a-z_.]+(?:=\S+)?", one)]
+    settings = [one for one in settings if one.partition(".")[0] in TRAINED]
+    assert len(settings) > 12
+    for one in settings:
+        name, _, rest = one.partition(".")
+        assert find(TRAINED[name].configure(), rest.partition("=")[0]), one
+    toml = "".join(path.read_text() for path in (ROOT / "benchmarks" / "findings").glob("*.toml"))
+    for line in page.splitlines():
+        for names in re.findall(r"[Ff]indings? ((?:[A-Z]\d+(?:, )?)+)", line):
+            for name in names.strip(", ").split(", "):
+                assert f'id = "{name}"' in toml, line

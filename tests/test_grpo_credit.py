@@ -71,6 +71,60 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     assert sorted(seen) == list(range(8)) and seen != sorted(seen)
 
 
+@pytest.mark.parametrize(
+    ("settings", "scaled_by_std"),
+    [
+        ({"loss_type": "grpo"}, True),
+        ({"loss_type": "dr_grpo"}, False),
+        ({"advantages": "centred"}, False),
+    ],
+)
+def test_dr_grpo_does_not_divide_by_the_std_of_the_group(
+    settings: dict[str, Any], scaled_by_std: bool, policy: str, tmp_path: Path
+) -> None:
+    """arXiv 2503.20783, section 3.2: the advantage is the reward minus the mean of its group."""
+    trainer = trainer_of(
+        scaled(CONFIG, **{"advantages": "group", **settings}), policy, tmp_path, all_scored
+    )
+    batch = a_batch(trainer)
+    rewards = [f.rewards["m"].value for f in trainer.recorder.step_feedbacks]
+    for start in range(0, len(rewards), 4):
+        group = rewards[start : start + 4]
+        scale = statistics.stdev(group) + 1e-4 if scaled_by_std else 1.0
+        expected = [(value - statistics.mean(group)) / scale for value in group]
+        assert batch["advantages"][start : start + 4].tolist() == pytest.approx(expected, abs=1e-5)
+    assert statistics.stdev(rewards[:4]) > 0.01
+
+
+@pytest.mark.parametrize("redraws", [0, 1, 3])
+def test_only_groups_with_equal_rewards_are_sampled_again(
+    redraws: int, policy: str, tmp_path: Path
+) -> None:
+    """DAPO's dynamic sampling (arXiv 2503.14476): the second question has no signal at first."""
+    graded: list[list[Feedback]] = []
+
+    def grade(responses: Sequence[Response]) -> list[Feedback]:
+        flat = len(graded) < 2
+        values = [0.0 if flat and n // 4 == 1 else float(n % 4) for n in range(len(responses))]
+        rows = zip(responses, values, strict=True)
+        graded.append([Feedback(one, rewards={"m": Reward(value)}) for one, value in rows])
+        return graded[-1]
+
+    config = scaled(CONFIG, advantages="group", redraws=redraws)
+    trainer = trainer_of(config, policy, tmp_path, grade)
+    batch = a_batch(trainer)
+    # one grading for each try, until there is signal, and one of what is trained on
+    assert len(graded) == {0: 1, 1: 2, 3: 4}[redraws]
+    ids = [[feedback.response.token_ids for feedback in rows] for rows in graded]
+    assert all(rows[:4] == ids[0][:4] and rows[8:] == ids[0][8:] for rows in ids)
+    if redraws == 3:
+        assert ids[0][4:8] != ids[1][4:8] != ids[2][4:8] == ids[3][4:8]
+        assert all(batch["advantages"].view(-1, 4).abs().sum(1) > 0)
+    else:
+        assert batch["advantages"].view(-1, 4)[1].abs().sum() == 0
+    assert trainer.responses == [feedback.response for feedback in graded[-1]]
+
+
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
@@ -170,6 +224,10 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
     for name, count in (("once", 1), ("twice", 2)):
         again, out = scaled(config, iterations=count), tmp_path / name
         train_grpo(again, run.QUESTIONS, by_token, policy, out, method="m", seed=1)
+    changes = {
+        n: [r["ratio_change"] for r in metrics_rows(tmp_path / n)] for n in ("once", "twice")
+    }
+    assert max(changes["once"]) < 1e-5 < 1e-4 < min(changes["twice"])
     rows = list(iter_feedback(tmp_path / "twice"))
     scored = [row.response for row in rows if row.rewards["m"].value is not None]
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)

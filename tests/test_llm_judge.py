@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,27 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
+from workbench.claims import single_pass
 from workbench.experiments.evaluate import evaluate_policy, evaluation_grade
 from workbench.experiments.experiment import identity_of, run_experiment
 from workbench.experiments.queue import Entry
-from workbench.judge import Element
+from workbench.judge import Element, elements
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench
-from workbench.retrieval import build_index
-from workbench.types import Response, WorkbenchError
+from workbench.retrieval import build_index, from_passages
+from workbench.types import (
+    Claim,
+    Claims,
+    Failure,
+    Passage,
+    Prompt,
+    Question,
+    Reply,
+    Response,
+    WorkbenchError,
+)
 from workbench.util.failures import TooManyFailures
+from workbench.verdicts.checks import judge_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -41,6 +54,61 @@ def index(folder: Path, text: str) -> str:
     )
     build_index(folder / "index", str(folder / "pages.jsonl"))
     return str(folder / "index")
+
+
+class Reader:
+    """A judge that keeps its prompts and replies with an error."""
+
+    def __init__(self) -> None:
+        self.prompts: list[Prompt] = []
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        self.prompts += prompts
+        return [Reply(None, Failure("judge", "none", "no reply"))] * len(prompts)
+
+    def texts(self, task: str, tag: str) -> list[str]:
+        parts = (part for one in self.prompts if one.task == task for part in elements(one.text))
+        found = [part for part in parts if part.tag == tag]
+        return [piece.text for part in found for piece in (part.children or (part,))]
+
+
+def test_the_gold_answer_is_among_the_materials_of_a_claim() -> None:
+    """RLFH, tables 4 and 6."""
+    judge, page = Reader(), Passage("p", "Ada", "Ada was born in Paris.")
+    claims = Claims(((0, 4),), (Claim(0, "Ada was born in Rome."),))
+    for answers in ((), ("Paris", "Lutetia")):
+        question = Question("q", "Where was Ada born?", answers, passages=(page,))
+        judge_checks(judge).verify["fact"]([(Response("r", question, "Rome"), claims)])
+    assert judge.texts("verify", "materials") == [
+        "Ada was born in Paris.",
+        "Ada was born in Paris.",
+        "Where was Ada born? Paris / Lutetia",
+    ]
+
+
+def test_the_time_of_a_question_is_in_the_prompts_of_policy_and_judge() -> None:
+    """TruthRL, tables 9 to 11."""
+    judge = Reader()
+    question = Question("q", "Who won last?", ("Ada",), meta={"query_time": "03/01/2024, 9:00 PT"})
+    dated = "Who won last?\nQuery time: 03/01/2024, 9:00 PT"
+    assert question.messages() == [{"role": "user", "content": dated}]
+    judge_checks(judge).verify["outcome"]([(Response("r", question, "Bo"), Claims())])
+    assert judge.texts("outcome", "question") == [dated]
+
+
+def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
+    judge, page = Reader(), Passage("p", "Ada", "Ada was born in Paris.")
+    question = Question("q", "Where was Ada born?")
+    own = replace(question, passages=(Passage("o", "Own", "Ada lived in Rome."),))
+    extract = single_pass(judge, from_passages([page]).search)
+    extract([Response("r", one, "Ada was born in Rome.") for one in (question, own)])
+    assert judge.texts("single_pass", "materials") == [page.text, "Ada lived in Rome."]
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise OSError("disk")
+
+    [failed] = single_pass(judge, broken)([Response("r", question, "Ada was born in Rome.")])
+    assert failed.error and failed.error.stage == "retrieve"
 
 
 @pytest.mark.parametrize(

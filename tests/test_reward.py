@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.helpers.reward_rows import failure
@@ -82,11 +84,10 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
     ("config", "good", "poor"),
     [
         (TruthRL(reasoning="multiplicative"), [2, 0, -2], [1, 0, -1]),  # r·(1 + ρ)
-        # r + .5·ρ, and nothing for an abstention's reasoning
-        (TruthRL(reasoning="additive"), [1.5, 0, -0.5], [1, 0, -1]),
-        (TruthRL(reasoning="additive", reasoning_weight=0.2), [1.2, 0, -0.8], [1, 0, -1]),
+        (TruthRL(reasoning="additive"), [1.5, 0.5, -0.5], [1, 0, -1]),  # r + .5·ρ
+        (TruthRL(reasoning="additive", reasoning_weight=0.2), [1.2, 0.2, -0.8], [1, 0, -1]),
         (TruthRL(reasoning="conditional"), [1, 0, -1], [0, 0, -1]),  # r·ρ where r = 1
-        (TruthRL(reasoning="multiplicative", reward="binary"), [2, -1, -2], [1, -1, -1]),
+        (TruthRL(reasoning="multiplicative", reward="binary"), [2, -2, -2], [1, -1, -1]),
     ],
 )
 def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float]) -> None:
@@ -102,16 +103,34 @@ def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float
     assert reward(config)(lost) == Reward(None, error=unread)
 
 
-def test_knowledge_and_reasoning_together() -> None:
-    """Out of knowledge: an abstention is worth +1, whatever is said of its reasoning."""
-    for way in ("multiplicative", "additive", "conditional"):
-        for quality in ("good", "poor"):
-            verdicts = (
-                Verdict("response", "out_of_knowledge", "unknown"),
-                Verdict("reasoning", "reasoning", quality),
-            )
-            paid = reward(TruthRL(knowledge=True, reasoning=way))(answered("uncertain", *verdicts))
-            assert (paid.value, paid.parts) == (1.0, {"outcome": 1.0, "reasoning": 0.0})
+@pytest.mark.parametrize(
+    ("way", "value"), [("multiplicative", 2.0), ("additive", 1.5), ("conditional", 1.0)]
+)
+def test_knowledge_and_reasoning_together(way: Any, value: float) -> None:
+    """Out of knowledge, an abstention has r = +1; "conditional" is for correct answers alone."""
+    verdicts = (
+        Verdict("response", "out_of_knowledge", "unknown"),
+        Verdict("reasoning", "reasoning", "good"),
+    )
+    paid = reward(TruthRL(knowledge=True, reasoning=way))(answered("uncertain", *verdicts))
+    assert (paid.value, paid.parts["outcome"]) == (value, 1.0)
+
+
+def test_the_string_match_verifier_accepts_only_the_gold_answer() -> None:
+    """Table 5: whatever the judge accepts, the answer must equal a gold answer after
+    normalisation; an abstention stays one.
+    """
+    pay = reward(TruthRL(verifier="string_match"))
+    question = Question("q", "Where?", answers=("Paris", "the city of Paris"))
+    for text, label, value in (
+        ("paris.", "incorrect", 1.0),
+        ("The city of Paris", "correct", 1.0),
+        ("It is Paris, France", "correct", -1.0),
+        ("I don't know", "uncertain", 0.0),
+    ):
+        response = Response("r", question, text, offsets=((0, len(text)),))
+        row = Feedback(response, verdicts=(Verdict("outcome", "answer", label),))
+        assert pay(row).value == value
 
 
 def test_config_values_and_the_checks_they_need() -> None:

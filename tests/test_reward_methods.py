@@ -233,13 +233,20 @@ def test_verdicts_on_what_is_not_there_change_nothing() -> None:
     )
 
 
-def test_worked_example_in_all_five() -> None:
+def test_worked_example_in_every_method() -> None:
     """RLFH as in test_reward_rlfh. TruthRL: correct. FoRAG: (1 + 0)/2 and 1 (hedged, true).
     KLCF: R 1/3, P 1/2, F .4; p 2/3; (.4 + 2/3)/2. KnowRL: format 1, correct 2, the thinking's
-    one fact supported 1."""
+    one fact supported 1. Binary RAR: a claim is wrong."""
     paid = rescore(worked_example(), reward_fns(method_configs())).rewards
     assert {name: reward.value for name, reward in paid.items()} == pytest.approx(
-        {"rlfh": 1.6550881545, "truthrl": 1.0, "forag": 1.5, "klcf": 8 / 15, "knowrl": 4.0}
+        {
+            "rlfh": 1.6550881545,
+            "truthrl": 1.0,
+            "forag": 1.5,
+            "klcf": 8 / 15,
+            "knowrl": 4.0,
+            "binary_rar": 0.0,
+        }
     )
     assert tuple(paid) == tuple(METHODS)
 

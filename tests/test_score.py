@@ -14,7 +14,8 @@ import pytest
 from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import WorkbenchError
+from workbench.types import Claim, Question, Response, WorkbenchError
+from workbench.verdicts.checks import judge_checks
 
 
 def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
@@ -61,6 +62,42 @@ def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> 
     ]
     assert {verdict["by"] for verdict in row["verdicts"]} == {"given"}
     assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
+
+
+def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
+    tmp_path: Path,
+) -> None:
+    """FActScore, VeriScore and SAFE leave claims behind."""
+    [row] = world_rows(1)
+    extracted = options(tmp_path, [row], judge="world", method="rlfh")
+    score_file(extracted)
+    [scored] = read(extracted.out)
+    claims = [{"text": claim["text"]} for claim in scored["claims"]]
+    spans = [{**one, "span": c["span"]} for one, c in zip(claims, scored["claims"], strict=True)]
+    texts = [claim["text"] for claim in claims]
+    for number, given in enumerate((claims, spans, texts)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        chosen = options(folder, [{**row, "claims": given}], judge="world", method="rlfh")
+        assert score_file(chosen)["failed"] == 0
+        [again] = read(chosen.out)
+        assert again["verdicts"] == scored["verdicts"]
+        paid, expected = (one["rewards"]["rlfh"] for one in (again, scored))
+        assert paid["parts"]["truth"] == expected["parts"]["truth"]
+        assert paid == expected or given is not spans  # a place by matching may be another one
+    mixed = [*claims[:-1], {**claims[-1], "label": "wrong"}]
+    chosen = options(tmp_path, [{**row, "claims": mixed}], judge="world")
+    with pytest.raises(WorkbenchError, match=rf"id '{row['id']}'.*\"label\""):
+        score_file(replace(chosen, out=tmp_path / "mixed.jsonl"))
+
+
+def test_a_single_pass_refuses_claims_of_the_row(tmp_path: Path) -> None:
+    replies = judge_checks(lambda prompts: [])
+    assert replies.single_pass
+    question = Question("q", "?")
+    given = Response("r", question, "It is.", given_claims=(Claim(0, "It is."),))
+    [failed] = replies.single_pass([given])
+    assert failed.error and "rlfh.mode=pipeline" in failed.error.message
 
 
 def test_a_feedback_file_is_replayed_with_other_settings(tmp_path: Path) -> None:

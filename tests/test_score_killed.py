@@ -17,12 +17,14 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
-from workbench.scoring.run import ahead
+from workbench.scoring.rows import Item
+from workbench.scoring.run import CHUNK, CHUNK_CHARACTERS, as_completed, in_chunks
+from workbench.types import Feedback, Question, Response
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_ahead_keeps_order_and_takes_no_more_than_its_workers() -> None:
+def test_a_result_is_there_as_soon_as_it_is_finished_and_no_piece_is_taken_early() -> None:
     taken: list[int] = []
     gate = threading.Event()
 
@@ -36,24 +38,33 @@ def test_ahead_keeps_order_and_takes_no_more_than_its_workers() -> None:
             assert gate.wait(5)
         return -number
 
-    results = ahead(work, pieces(), 2)
-    threading.Timer(0.05, gate.set).start()
-    assert next(results) == 0
+    results = as_completed(work, pieces(), 2)
+    assert next(results) == -1  # the first piece still waits
     assert taken == [0, 1]
-    assert list(results) == [-1, -2, -3, -4, -5]
-    assert list(ahead(lambda n: n + 1, [1, 2, 3], 1)) == [2, 3, 4]
+    gate.set()
+    assert sorted(results) == [-5, -4, -3, -2, 0]
+    assert list(as_completed(lambda n: n + 1, [1, 2, 3], 1)) == [2, 3, 4]
 
 
-def test_ahead_raises_where_the_result_would_stand() -> None:
+def test_a_failed_piece_raises_after_the_results_before_it() -> None:
     def work(number: int) -> int:
         if number == 1:
             raise OSError("full")
         return number
 
-    results = ahead(work, [0, 1, 2], 2)
+    results = as_completed(work, [0, 1, 2], 1)
     assert next(results) == 0
     with pytest.raises(OSError, match="full"):
         next(results)
+    with pytest.raises(OSError, match="full"):
+        list(as_completed(work, [0, 1, 2], 2))
+
+
+def test_a_long_response_is_a_chunk_of_its_own() -> None:
+    sizes = [10, CHUNK_CHARACTERS + 1, *[10] * (CHUNK + 1)]
+    question = Question("q", "?")
+    items = [Item(Feedback(Response(str(n), question, "x" * n)), False) for n in sizes]
+    assert [len(chunk) for chunk in in_chunks(items)] == [1, 1, CHUNK, 1]
 
 
 def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]:

@@ -23,7 +23,16 @@ from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
 from workbench.methods.rlfh.stages import loaded_at_first_batch
 from workbench.runs.store import iter_feedback
-from workbench.types import Checked, Claims, Feedback, Question, Response, Verify, WorkbenchError
+from workbench.types import (
+    REFUTED,
+    Checked,
+    Claims,
+    Feedback,
+    Question,
+    Response,
+    Verify,
+    WorkbenchError,
+)
 from workbench.verdicts.checks import rule_checks
 
 FEW = {
@@ -77,6 +86,18 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
         assert len(paid) > 1 and len(set(row.response.advantages)) > 1
     columns = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
     assert columns["claims"] > 0 and {"reward/truth", "reward/info"} <= set(columns)
+
+
+@pytest.mark.slow
+def test_binary_rar_trains_on_one_number_a_response(tmp_path: Path) -> None:
+    summary, rows = trained("binary_rar", [], tmp_path, grpo=FEW)
+    values = {row.rewards["binary_rar"].value for row in rows}
+    assert summary["status"] == "done" and values == {0.0, 1.0} and weights_moved(tmp_path)
+    for row in rows:
+        contradicted = any(v.label in REFUTED for v in row.verdicts if v.aspect == "fact")
+        cut_off = row.response.finish == "length"
+        assert row.rewards["binary_rar"].value == float(not (contradicted or cut_off))
+        assert len(set(row.response.advantages)) == 1
 
 
 @pytest.mark.slow

@@ -131,7 +131,8 @@ class Question:
         checklist: statements that a good answer contains (KLCF).
         kind: such as "single", "list", "yes_no" or "long_form".
         system: system prompt, for example an instruction to think first.
-        meta: other fields, such as tier, lang and split.
+        meta: other fields, such as tier, lang and split. With "query_time", the prompts of policy
+            and judge say when the question was asked (TruthRL, tables 9 to 11).
     """
 
     id: str
@@ -144,6 +145,12 @@ class Question:
     system: str = ""
     meta: JsonMapping = field(default_factory=dict)
 
+    @property
+    def dated_text(self) -> str:
+        """The question, with the time when it was asked if it is known."""
+        time = self.meta.get("query_time")
+        return f"{self.text}\nQuery time: {time}" if time else self.text
+
     def messages(self) -> list[dict[str, str]]:
         """Return the conversation that prompts a policy: the passages, then the question."""
         several = len(self.passages) > 1
@@ -152,7 +159,7 @@ class Question:
             for number, passage in enumerate(self.passages, 1)
         )
         system = [{"role": "system", "content": self.system}] if self.system else []
-        return [*system, {"role": "user", "content": f"{materials}{self.text}"}]
+        return [*system, {"role": "user", "content": f"{materials}{self.dated_text}"}]
 
 
 @dataclass(frozen=True)
@@ -174,6 +181,8 @@ class Response:
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
         prefill: a tag such as "<think>\\n" that the prompt leaves open and `text` continues.
+        given_claims: claims of the input to verify instead of extracted ones, perhaps with a span;
+            None extracts claims. Not stored.
     """
 
     id: str
@@ -193,6 +202,7 @@ class Response:
     finish: str = "stop"
     source: str = "sampled"
     prefill: str = ""
+    given_claims: tuple[Claim, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tests.engines.unsloth_run import RECIPES, config_of
 from tests.gpu.cuda_run import ADVANTAGES
 from workbench.runs.folder import read_json
 from workbench.runs.store import iter_feedback
+from workbench.training.grpo_config import TRL_SCALES, estimator
 from workbench.util.jsonl import iter_rows
 
 pytestmark = needs("unsloth")
@@ -124,7 +125,7 @@ def asked_for(settings: Any) -> dict[str, Any]:
         "top_k": 0,
         "epsilon": settings.clip,
         "epsilon_high": settings.clip_high or settings.clip,
-        "scale_rewards": "group",
+        "scale_rewards": TRL_SCALES.get(estimator(settings), "group"),
         "num_iterations": settings.iterations,
         "importance_sampling_level": "token",
         "use_bias_correction_kl": False,

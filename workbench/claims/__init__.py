@@ -1,15 +1,16 @@
 """Extract claims from responses.
 
 `world` parses the closed world's grammar exactly, `judged` and `single_pass` call a judge, and
-`rules` needs no model. All but `world` share the same sentence splitter. Questions, refusals and
-opinions yield no claims.
+`rules` needs no model. `given_or` takes the claims that an input row brings. All but `world` share
+the same sentence splitter. Questions, refusals and opinions yield no claims.
 """
 
 from __future__ import annotations
 
+from workbench.claims.given import given_or
 from workbench.claims.judged import judged, single_pass
 from workbench.claims.rules import rules
 from workbench.claims.statements import makes_claims
 from workbench.claims.world import world
 
-__all__ = ["judged", "makes_claims", "rules", "single_pass", "world"]
+__all__ = ["given_or", "judged", "makes_claims", "rules", "single_pass", "world"]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from workbench.claims.statements import makes_claims
 from workbench.credit.attribute import THRESHOLD, find_sentence, locate
 from workbench.judge import read, render
+from workbench.retrieval import Search
 from workbench.text.sections import Section, section_at, sections
 from workbench.text.sentences import Span, sentences
 from workbench.types import (
@@ -24,6 +25,7 @@ from workbench.types import (
     Verdict,
 )
 
+PASSAGES = 5  # that a search finds for a response
 RAW = 2000  # characters of a reply that are stored with its failure
 
 
@@ -41,13 +43,35 @@ def judged(judge: Judge) -> Extract:
     return _extractor(judge, "extract")
 
 
-def single_pass(judge: Judge) -> Extract:
+def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     """Return the extractor of RLFH's single-pass mode: one reply has claims and their ratings.
 
     The labels and the informativeness become verdicts of the aspect "fact". The judge also reads
-    the question's passages.
+    the question's passages, or those that `search` finds for the whole response.
     """
-    return _extractor(judge, "single_pass")
+    extract = _extractor(judge, "single_pass")
+
+    def run(responses: Sequence[Response]) -> list[Claims]:
+        try:
+            return extract(_with_passages(search, responses) if search else responses)
+        except (OSError, RuntimeError) as error:  # the store's files, or a server behind it
+            failure = Failure("retrieve", "search", f"the search failed: {error}")
+            return [Claims(error=failure)] * len(responses)
+
+    return run
+
+
+def _with_passages(search: Search, responses: Sequence[Response]) -> list[Response]:
+    """Give the questions without passages those that are found for the whole response."""
+    bare = [one for one in responses if not one.question.passages]
+    titles = [one.question.title.strip() or None for one in bare]
+    found = iter(search([one.text for one in bare], PASSAGES, titles=titles) if bare else ())
+    return [
+        one
+        if one.question.passages
+        else replace(one, question=replace(one.question, passages=tuple(next(found))))
+        for one in responses
+    ]
 
 
 def _extractor(judge: Judge, task: str) -> Extract:

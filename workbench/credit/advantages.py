@@ -6,8 +6,8 @@ others over each group. Outcome rewards and rewards per claim only differ in the
 estimators differ in how they distribute rewards to earlier tokens. A response without a reward
 (None) is ignored and gets advantage 0.
 
-With finite rewards all advantages are finite, however small or large the rewards are. Except for
-`gae`, which keeps the unit of the rewards, they are bounded by the number of responses, events or
+With finite rewards all advantages are finite, however small or large the rewards are. `centred` and
+`gae` keep the unit of the rewards. The others are bounded by the number of responses, events or
 tokens that are normalised together.
 """
 
@@ -112,6 +112,22 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
 
 @by_group
+def centred(responses: Sequence[Rewarded]) -> Advantages:
+    """Estimate as in Dr. GRPO (arXiv 2503.20783, section 3.2): total − mean of the group, in the
+    unit of the rewards. It equals TRL's `scale_rewards="none"`.
+
+    Dividing by the std of the group would give questions that are nearly always or nearly never
+    answered right more weight than others.
+    """
+    totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
+    mean, _ = _moments([total for total in totals if total is not None])
+    return [
+        (0.0 if total is None else total - mean,) * r.length
+        for r, total in zip(responses, totals, strict=True)
+    ]
+
+
+@by_group
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate by process supervision (arXiv 2402.03300, §4.1.3): a token gets the sum of the
     normalised events at or after it.
@@ -212,6 +228,7 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
 
 ESTIMATORS: Mapping[str, Estimator] = {
     "group": group,
+    "centred": centred,
     "batch": batch,
     "process": process,
     "rtg": rtg,

@@ -194,8 +194,10 @@ def _best_sentence(
     claim: str,
     used: Mapping[tuple[str, int], int],
 ) -> int | None:
-    """Return the index of the sentence with the highest coverage. Among equals it is the first in
-    which this claim has not been placed yet.
+    """Return the index of the sentence with the highest coverage.
+
+    Among equals it is the one with more of the claim's second half, since a claim names its subject
+    first and sentences share it *(ours)*; then the first in which this claim has not been placed.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -205,6 +207,9 @@ def _best_sentence(
     if not highest:
         return None
     best = [number for number, score in enumerate(scores) if score == highest]
+    half = encoded[len(encoded) // 2 :]
+    halves = [LCSseq.similarity(half, sentences[number]) for number in best]
+    best = [number for number, score in zip(best, halves, strict=True) if score == max(halves)]
     return next((number for number in best if (claim, number) not in used), best[-1])
 
 

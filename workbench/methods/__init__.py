@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from workbench.methods.baselines import BASELINES
+from workbench.methods.binary_rar import METHOD as BINARY_RAR
 from workbench.methods.forag import METHOD as FORAG
 from workbench.methods.klcf import METHOD as KLCF
 from workbench.methods.knowrl import METHOD as KNOWRL
@@ -16,7 +17,7 @@ from workbench.methods.rlfh import METHOD as RLFH
 from workbench.methods.truthrl import METHOD as TRUTHRL
 from workbench.types import RewardFn, WorkbenchError
 
-OURS = {one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL)}
+OURS = {one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL, BINARY_RAR)}
 ENTRY_POINTS = "workbench.methods"  # the group under which other packages register a `Method`
 
 

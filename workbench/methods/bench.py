@@ -36,6 +36,8 @@ THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in"
     " \\boxed{}. If you are not sure of the answer, write \\boxed{I don't know}."
 )
+# added where some questions have a false premise; their gold answer is "invalid question"
+MAY_BE_INVALID = " If the question assumes something false, write \\boxed{invalid question}."
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,10 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
             ' set\'s name (`workbench data show`) or a file of {"id", "question", "answers",'
             ' "kind"?}'
         )
-    loaded = [replace(question, system=THINK_THEN_BOX) for question in load(source)]
+    read = load(source)
+    invalid = any(question.kind == "false_premise" for question in read)
+    system = THINK_THEN_BOX + MAY_BE_INVALID * invalid
+    loaded = [replace(question, system=system) for question in read]
 
     def questions(
         split: str, kinds: Sequence[str] | None = None, lang: str = "en"

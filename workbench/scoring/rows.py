@@ -1,10 +1,11 @@
 """Read the input rows of `workbench score`. A row is one of these:
 
-* a response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`
+* a response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`; its
+  claims are extracted, or are those of `claims: [{text, span?}]`
 * a stored feedback row, whose rewards are computed again
 * a response with labels: `{id, response, claims: [{text, label, informativeness}], outcome?}`
 
-The last two are replayed: they need no judge. A row that cannot be read is reported with its line
+The last two need no judge. A row that cannot be read is reported with its line
 number, and the other rows are scored.
 """
 
@@ -12,53 +13,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from zlib import crc32
 
-from workbench.credit.attribute import locate
 from workbench.credit.tokens import Offsets, words
 from workbench.data.files import open_rows
 from workbench.data.record import question_of
 from workbench.runs.store import QUESTIONS, question_key, read_questions
-from workbench.text import section_at, sections, sentences
-from workbench.types import (
-    ASPECTS,
-    CLAIM_LABELS,
-    SCHEMA,
-    SECTIONS,
-    Claim,
-    Cost,
-    Event,
-    Failure,
-    Feedback,
-    JsonMapping,
-    JsonObject,
-    Question,
-    Response,
-    Reward,
-    Verdict,
+from workbench.scoring.replay import (
+    Malformed,
+    are_numbers,
+    given_claims,
+    labelled,
+    rewards_of,
+    spans_of,
+    stored,
 )
+from workbench.types import SCHEMA, Feedback, JsonMapping, JsonObject, Question, Response
 from workbench.util.failures import judged
 
-T = TypeVar("T")
-Spans = tuple[tuple[int, int], ...]
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
 MAX_PROBLEMS = 100  # malformed rows whose message is kept
-# The default aspect of a verdict, by the kind of its target.
-DEFAULT_ASPECTS = {"claim": "fact", "item": "checklist", "outcome": "answer"}
-DEFAULT_ASPECTS |= {"reasoning": "reasoning", "segment": "factuality"}
-
-
-class Malformed(ValueError):
-    """A row that cannot be scored. The message names the field and what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +95,12 @@ class Reader:
         if isinstance(row, str):
             raise Malformed(row)
         stored = row.get("question_id") and not row.get("question")
-        item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
+        try:
+            item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
+        except Malformed as problem:
+            identity = row.get(self.columns.get("id", "id"))
+            named = f"id {str(identity)[:80]!r}: " if identity is not None else ""
+            raise Malformed(f"{named}{problem}") from problem
         question = item.response.question
         if self.recognise:
             question = self.recognise(question)
@@ -179,6 +165,8 @@ def parse(
 ) -> Item:
     """Parse one row.
 
+    Claims without labels are `given_claims` of the response.
+
     Args:
         columns: name of a field -> name of the row's column, where they differ.
         questions: stored questions by id, for feedback rows, which only have a `question_id`.
@@ -199,14 +187,16 @@ def parse(
         raise Malformed(f'"schema" is {row["schema"]!r}; this version reads {SCHEMA}')
     response = _with_tokens(_response(row, questions), row, tokenize, split)
     verdicts = row.get("verdicts")
-    if "claims" not in row and verdicts is None:
-        return Item(Feedback(response), replay=False)
+    if verdicts is None:
+        given = given_claims(row, response)
+        if given is None and "claims" in row:
+            return Item(labelled(row, response, split), replay=True)
+        return Item(Feedback(replace(response, given_claims=given)), replay=False)
     readable = isinstance(verdicts, list) and all(isinstance(one, Mapping) for one in verdicts)
     if readable and "schema" in row and not judged(row):
         # `workbench import` wrote this row: it has a trainer's rewards and no verdicts
-        return Item(Feedback(response, rewards=_rewards(row)), replay=False)
-    read = _with_labels if verdicts is None else _stored
-    return Item(read(row, response, split), replay=True)
+        return Item(Feedback(response, rewards=rewards_of(row)), replay=False)
+    return Item(stored(row, response, split), replay=True)
 
 
 def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
@@ -270,10 +260,10 @@ def _with_tokens(
     own = row.get("tokens")
     if tokenize is None and isinstance(own, Mapping) and own.get("offsets"):
         try:
-            offsets = _spans(own["offsets"], response)
+            offsets = spans_of(own["offsets"], response)
             ids = tuple(own.get("ids") or ())
             numbers: JsonObject = {name: tuple(own.get(name) or ()) for name in BY_TOKEN}
-            if not all(map(_are_numbers, (ids, *numbers.values()))):
+            if not all(map(are_numbers, (ids, *numbers.values()))):
                 raise ValueError(own)
         except (TypeError, ValueError) as error:
             raise Malformed(
@@ -289,210 +279,3 @@ def _with_tokens(
 
 def split_words(text: str) -> tuple[tuple[int, ...], Offsets, str]:
     return (), words(text), "words"
-
-
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
-
-
-def _are_numbers(values: Collection[Any]) -> bool:
-    # one sum instead of a call per token: it is finite only if every float is
-    floats = set(map(type, values)) == {float}
-    return (floats and math.isfinite(sum(values))) or all(map(_is_number, values))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
-
-
-_OBJECTS = ("a list of objects", lambda value: _is_list(value) and all(map(_is_object, value)))
-# Field names of claims, verdicts, rewards, events, failures and costs -> a description of the
-# values they may have, and the check of it.
-_FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(
-        "text target aspect label by part stage kind message raw".split(),
-        ("a text", lambda value: isinstance(value, str)),
-    ),
-    **dict.fromkeys(("id", "sentence", "start", "end", "claim"), ("a whole number", _is_whole)),
-    **dict.fromkeys(
-        "value coverage calls cached tokens_in tokens_out seconds".split(), ("a number", _is_number)
-    ),
-    "p": ("between 0 and 1", lambda value: _is_number(value) and 0 <= value <= 1),
-    "informativeness": ("1, 2, 3, 4 or 5", lambda value: _is_whole(value) and 1 <= value <= 5),
-    "section": (f"one of {', '.join(SECTIONS)}", lambda value: value in SECTIONS),
-    "span": (
-        "a pair of positions",
-        lambda value: _is_list(value) and len(value) == 2 and all(map(_is_whole, value)),
-    ),
-    "evidence": _OBJECTS,
-    "events": _OBJECTS,
-    "tokens": ("a list of numbers", lambda value: _is_list(value) and _are_numbers(value)),
-    "unplaced": (
-        "a list of whole numbers",
-        lambda value: _is_list(value) and all(map(_is_whole, value)),
-    ),
-    "parts": ("an object of numbers", lambda one: _is_object(one) and _are_numbers(one.values())),
-}
-_CHECKS: dict[type, list[tuple[str, str, Callable[[Any], bool]]]] = {
-    kind: [(field.name, *_FIELDS[field.name]) for field in fields(kind) if field.name != "error"]
-    for kind in (Claim, Cost, Event, Failure, Reward, Verdict)
-}
-
-
-def _read(kind: type[T], raw: Any, what: str) -> T:
-    """Convert a JSON object to a dataclass and check its fields; unknown fields are ignored.
-
-    Raises:
-        Malformed: a field is missing or has a value of another type.
-    """
-    if not _is_object(raw):
-        raise Malformed(f"{what} is not an object")
-    values: JsonObject = {}
-    for name, expected, is_valid in _CHECKS[kind]:
-        if (value := raw.get(name)) is not None:
-            if not is_valid(value):
-                raise Malformed(f'"{name}" of {what} is not {expected}')
-            values[name] = tuple(value) if isinstance(value, list) else value
-    if kind is Reward:
-        values.setdefault("value", None)  # not scored
-    if raw.get("error") is not None and kind in (Verdict, Reward):
-        values["error"] = _read(Failure, raw["error"], f'"error" of {what}')
-    try:
-        return kind(**values)
-    except TypeError as error:
-        names = " ".join(name for name, *_ in _CHECKS[kind])
-        raise Malformed(f"{what} is incomplete: {names}") from error
-
-
-def _stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Read a row with `verdicts`, complete or with only the fields that rewards need."""
-    spans, claims = _located(row, response, split)
-    verdicts = tuple(map(_verdict, _list(row, "verdicts")))
-    targets = {f"claim:{claim.id}" for claim in claims}
-    first: dict[tuple[str, str], Verdict] = {}
-    for verdict in verdicts:
-        if verdict.target.startswith("claim:") and verdict.target not in targets:
-            raise Malformed(f"a verdict is on '{verdict.target}', which is not among the claims")
-        earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
-        if earlier is verdict:
-            continue
-        # a reward would use the first of two verdicts on one aspect
-        for name in ("label", "p", "informativeness"):
-            before, value = getattr(earlier, name), getattr(verdict, name)
-            if before != value:
-                raise Malformed(
-                    f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other:"
-                    f" {name} {before} and {value}"
-                )
-    cost = _read(Cost, row.get("cost") or {}, '"cost"')
-    error = row.get("error") and _read(Failure, row["error"], '"error"')
-    return Feedback(response, spans, claims, verdicts, _rewards(row), error or None, cost)
-
-
-def _with_labels(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Read a row whose claims have labels, as an annotator or another program writes it."""
-    raw_claims = _list(row, "claims")
-    for claim in raw_claims:
-        if not _is_object(claim) or claim.get("label") not in CLAIM_LABELS:
-            raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
-    spans, claims = _located(row, response, split)
-    raw_verdicts = [
-        {"by": "given", **raw, "target": f"claim:{claim.id}"}
-        for claim, raw in zip(claims, raw_claims, strict=True)
-    ]
-    for target in ("outcome", "reasoning"):
-        if target in row:
-            raw_verdicts.append({"target": target, "label": row[target], "by": "given"})
-    return Feedback(response, spans, claims, tuple(map(_verdict, raw_verdicts)), _rewards(row))
-
-
-def _list(row: JsonMapping, name: str) -> Sequence[Any]:
-    value = row.get(name) or ()
-    if not _is_list(value):
-        raise Malformed(f'"{name}" is not a list')
-    return value
-
-
-def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
-    """Return the sentences and the claims with their spans, from the row or by matching."""
-    claims = []
-    for number, raw in enumerate(_list(row, "claims")):
-        numbered = _is_object(raw) and raw.get("id") is None
-        claims.append(_read(Claim, {**raw, "id": number} if numbered else raw, "a claim"))
-    if len({claim.id for claim in claims}) < len(claims):
-        raise Malformed("two claims have the same id")
-    size, has_sentences = len(response.text), "sentences" in row
-    spans: Spans | None = None
-    if has_sentences:
-        try:
-            spans = _spans(row["sentences"], response)
-        except (TypeError, ValueError) as error:
-            raise Malformed('"sentences" is not a list of spans in the response') from error
-    elif split:
-        spans = sentences(response.text, response.prefill)
-    for claim in claims:
-        if claim.sentence is not None and not 0 <= claim.sentence < len(spans or ()):
-            raise Malformed(f"a claim has the sentence {claim.sentence}, which does not exist")
-        start, stop = claim.span or (0, 0)
-        if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
-            raise Malformed("a claim has a span outside the response")
-    if spans is None or has_sentences or all(claim.span for claim in claims):
-        return spans or (), tuple(claims)
-    parts, located = sections(response.text, response.prefill), []
-    for claim in locate(response.text, spans, claims):
-        if claim.span and claim.section == "body":
-            claim = replace(claim, section=section_at(parts, claim.span[0]) or "body")
-        located.append(claim)
-    return spans, tuple(located)
-
-
-def _spans(value: Any, response: Response) -> Spans:
-    """Check pairs of positions in the response; raise ValueError or TypeError for other values."""
-    spans, size = tuple((start, end) for start, end in value), len(response.text)
-    for start, end in spans:
-        if not (type(start) is type(end) is int and 0 <= start <= end <= size):
-            raise ValueError(value)
-    return spans
-
-
-def _verdict(raw: Any) -> Verdict:
-    if not _is_object(raw) or not isinstance(raw.get("target"), str):
-        raise Malformed('a verdict has no "target"')
-    target = raw["target"]
-    if not raw.get("aspect"):
-        raw = {**raw, "aspect": DEFAULT_ASPECTS.get(target.partition(":")[0], target)}
-    verdict = _read(Verdict, raw, f"the verdict on '{target}'")
-    labels = ASPECTS.get(verdict.aspect)
-    if labels and verdict.label not in (*labels, None):
-        raise Malformed(
-            f"'{verdict.label}' of '{target}' is not a label: write one of {', '.join(labels)}"
-        )
-    return verdict
-
-
-def _rewards(row: JsonMapping) -> dict[str, Reward]:
-    """Read the rewards that a row brings; those of the chosen methods are computed again."""
-    by_method = row.get("rewards") or {}
-    if not _is_object(by_method):
-        raise Malformed('"rewards" is not an object of rewards by method')
-    rewards = {}
-    for name, raw in by_method.items():
-        if raw is None:
-            continue
-        what = f'"rewards.{name}"'
-        if _is_object(raw) and _is_object(raw.get("parts")):  # a table has None in its gaps
-            parts = {part: value for part, value in raw["parts"].items() if value is not None}
-            raw = {**raw, "parts": parts}
-        reward = _read(Reward, raw, what)
-        events = tuple(_read(Event, event, f"an event of {what}") for event in reward.events)
-        rewards[name] = replace(reward, events=events)
-    return rewards

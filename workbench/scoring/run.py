@@ -6,13 +6,11 @@ An interrupted scoring continues after the last row of its output.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,14 +34,16 @@ from workbench.scoring.plan import (
     score_in_actor,
     tokenizer,
 )
-from workbench.scoring.rows import Reader, Survey
+from workbench.scoring.rows import Item, Reader, Survey
 from workbench.types import JsonMapping, JsonObject, Judge, WorkbenchError
 from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
 from workbench.util.jsonl import remove_new_folders_on_error
 
-CHUNK = 128  # responses that are judged and written together
+# Responses that are judged and written together, at most. A long response fills a chunk alone, so
+# that it does not delay the others.
+CHUNK, CHUNK_CHARACTERS = 128, 100_000
 MIN_ROWS = 20  # rows before the share of failures can stop a scoring
 
 # called after each chunk with the totals so far, the number of rows, and the judge's counters
@@ -145,14 +145,13 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
     options, status = job.options, "interrupted"
     progress = len(job.survey.ids), job.judge.totals if job.judge else None
     watch(tally, *progress)
-    items = job.reader.items(remaining)
-    chunks = iter(lambda: list(itertools.islice(items, CHUNK)), [])
+    chunks = in_chunks(job.reader.items(remaining))
     if options.engine == "ray" and not options.remote:
         known = job.search.known if job.search else {}
         load = partial(score_in_actor, options, job.plan.checks is not None, known)
         batches = map_chunks(options.ray, load, job.plan.failed, chunks)
     else:
-        batches = ahead(job.plan.score, chunks, _threads(options, job.survey))
+        batches = as_completed(job.plan.score, chunks, _threads(options, job.survey))
 
     def failing() -> bool:
         return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
@@ -187,8 +186,9 @@ def _nothing_to_score(options: Options, survey: Survey) -> str:
 
 
 def _threads(options: Options, survey: Survey) -> int:
-    """Return 2 for an endpoint, so that it has requests between two chunks."""
-    return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
+    """Return 2 for an endpoint and several chunks, so that it has requests between two chunks."""
+    several = survey.judged > CHUNK or options.source.stat().st_size > 2 * CHUNK_CHARACTERS
+    return 2 if options.remote and several and options.concurrency > 1 else 1
 
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
@@ -233,13 +233,28 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
     return settings
 
 
-def ahead(
+def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield the items in lists of at most `CHUNK`, or of about `CHUNK_CHARACTERS` of responses."""
+    chunk: list[Item] = []
+    characters = 0
+    for item in items:
+        size = len(item.response.text)
+        if chunk and (len(chunk) == CHUNK or characters + size > CHUNK_CHARACTERS):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append(item)
+        characters += size
+    if chunk:
+        yield chunk
+
+
+def as_completed(
     work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
 ) -> Iterator[Result]:
-    """Map `work` over pieces in up to `workers` threads; the order of the results stays.
+    """Map `work` over pieces in up to `workers` threads; yield each result when it is there.
 
-    An exception is raised at the place of its result. The threads are daemons, so that an
-    interrupted process can exit.
+    An exception is raised in place of its result. The threads are daemons, so that an interrupted
+    process can exit.
     """
     if workers <= 1:
         yield from map(work, pieces)
@@ -251,14 +266,20 @@ def ahead(
         except BaseException as error:
             future.set_exception(error)
 
-    running: deque[Future[Result]] = deque()
+    def finished() -> Iterator[Result]:
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        running.difference_update(done)
+        yield from (future.result() for future in done)
+
+    running: set[Future[Result]] = set()
     for piece in pieces:
-        running.append(Future())
-        threading.Thread(target=run, args=(running[-1], piece), daemon=True).start()
-        if len(running) >= workers:
-            yield running.popleft().result()
+        future: Future[Result] = Future()
+        running.add(future)
+        threading.Thread(target=run, args=(future, piece), daemon=True).start()
+        if len(running) == workers:
+            yield from finished()
     while running:
-        yield running.popleft().result()
+        yield from finished()
 
 
 @contextmanager

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from workbench.policies import vllm
 from workbench.training.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
 from workbench.training.stage import order
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.config import check_values, setting
 
 # (ours) Upper bound of a whole response's ratio, from the dual clip of arXiv 1912.09729. For a
 # negative advantage the loss takes the unclipped ratio, and a product over hundreds of tokens is
 # unbounded.
 MAX_TRAJECTORY_RATIO = 3.0
+TRL_SCALES = {"group": "group", "centred": "none"}  # estimators that TRL has -> their scale there
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,9 @@ class GRPO:
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
     prompts_per_step: int = setting(32, "questions per step", least=1)
     group_size: int = setting(8, "responses sampled for each question", least=2)
-    advantages: Literal["group", "batch", "process", "rtg", "whiten"] = setting(
-        "group", "estimator of token advantages"
+    advantages: Literal["group", "centred", "batch", "process", "rtg", "whiten"] = setting(
+        "group",
+        "estimator of token advantages; group is centred with loss_type=dr_grpo, as in its paper",
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
     clip_high: float | None = setting(
@@ -45,6 +48,12 @@ class GRPO:
         0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0
     )
     iterations: int = setting(1, "optimizer steps on the responses of each step", least=1)
+    redraws: int = setting(
+        0,
+        "how often a group whose rewards are all equal is sampled again, as in DAPO's dynamic"
+        " sampling; other questions are never drawn",
+        least=0,
+    )
     mask_truncated: bool = setting(
         False, "leave truncated responses out of the loss and of its baselines"
     )
@@ -80,17 +89,23 @@ def check(config: GRPO) -> None:
         raise WorkbenchError(
             f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none"
         )
-    if config.importance_sampling != "token" and config.advantages not in ("group", "batch"):
+    by_response = ("group", "centred", "batch")
+    if config.importance_sampling != "token" and config.advantages not in by_response:
         raise WorkbenchError(
             f"advantages is {config.advantages}: advantages by token would cancel over a whole"
             f" response with importance_sampling={config.importance_sampling}; use"
-            " importance_sampling=token, or advantages=group or batch"
+            " importance_sampling=token, or advantages=group, centred or batch"
         )
     if config.importance_sampling == "trajectory" and 1 + high >= MAX_TRAJECTORY_RATIO:
         raise WorkbenchError(
             f"clip or clip_high is {high}: with importance_sampling=trajectory it must be below"
             f" {MAX_TRAJECTORY_RATIO - 1:g}, because ratios are bounded by"
             f" {MAX_TRAJECTORY_RATIO:g}"
+        )
+    if config.redraws and config.vllm != "none":
+        raise WorkbenchError(
+            f"redraws is {config.redraws}: groups are sampled again by the trained model alone:"
+            " leave vllm at none"
         )
     check_report_to(config.saving)
     check_colocate(config)
@@ -151,6 +166,14 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
     return responses, generated, micro
 
 
+def estimator(config: GRPO) -> str:
+    """Return the name of the estimator: Dr. GRPO's loss removes the group's std from `group`, too
+    (arXiv 2503.20783).
+    """
+    drop_std = config.loss_type == "dr_grpo" and config.advantages == "group"
+    return "centred" if drop_std else config.advantages
+
+
 def check_split(config: GRPO, processes: int) -> None:
     """Raise a WorkbenchError if the processes cannot share a batch equally, or if several processes
     sample with vLLM.
@@ -158,6 +181,10 @@ def check_split(config: GRPO, processes: int) -> None:
     if config.vllm != "none" and processes > 1:
         raise WorkbenchError(
             f"vllm=colocate works in one process, not in {processes}: leave vllm at none"
+        )
+    if config.redraws and processes > 1:
+        raise WorkbenchError(
+            f"redraws is {config.redraws}: this needs one process, not {processes}; leave it at 0"
         )
     _, generated, micro = batches(config, processes)
     if micro < 1 or generated % (micro * processes):
@@ -170,3 +197,38 @@ def check_split(config: GRPO, processes: int) -> None:
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
     """Return the indices, among `count` questions, of the questions of a run in training order."""
     return order(count, config.steps * config.prompts_per_step, seed)
+
+
+def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
+    """Return TRL's arguments for `config`, including those whose defaults could change."""
+    from workbench.training.trl_common import process_state, trainer_arguments
+
+    processes = process_state().num_processes
+    trajectory = config.importance_sampling == "trajectory"
+    responses, generated, micro = batches(config, processes)
+    parts = config.optim, config.lora, config.saving
+    return dict(
+        **trainer_arguments(*parts, out, steps=config.steps, updates=config.iterations, seed=seed),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=responses // (micro * processes),
+        generation_batch_size=generated,
+        num_generations=config.group_size,
+        num_iterations=config.iterations,
+        epsilon=config.clip,
+        epsilon_high=config.clip if config.clip_high is None else config.clip_high,
+        delta=MAX_TRAJECTORY_RATIO if trajectory else None,
+        beta=config.kl.beta,
+        temperature=config.sampling.temperature,
+        top_p=config.sampling.top_p,
+        top_k=0,
+        max_completion_length=config.sampling.max_new_tokens,
+        loss_type=config.loss_type,
+        scale_rewards=TRL_SCALES.get(estimator(config), "group"),
+        # every token gets the ratio of its response, see `RolloutTrainer`
+        importance_sampling_level="token" if trajectory else config.importance_sampling,
+        # TRL would multiply the KL by the ratio; the papers do not
+        use_bias_correction_kl=False,
+        entropy_coef=config.entropy,
+        mask_truncated_completions=config.mask_truncated,
+        shuffle_dataset=False,  # the rows are in training order, so resuming skips rows
+    )

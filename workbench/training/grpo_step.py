@@ -30,18 +30,18 @@ from workbench.credit.tensors import (
 )
 from workbench.policies.generate import as_response, split_batches
 from workbench.training import colocate, unsloth_hooks
-from workbench.training.grpo_config import GRPO, MAX_TRAJECTORY_RATIO, batches, question_order
+from workbench.training.grpo_config import (
+    GRPO,
+    TRL_SCALES,
+    estimator,
+    question_order,
+    trl_arguments,
+)
 from workbench.training.loading import Trainee
 from workbench.training.recorder import LOGGED, RolloutRecorder, reward_of
 from workbench.training.sampling import grouped, named, sample
 from workbench.training.shared_prefix import shared_prefix
-from workbench.training.trl_common import (
-    Offline,
-    finish_trainer,
-    process_state,
-    report_callback,
-    trainer_arguments,
-)
+from workbench.training.trl_common import Offline, finish_trainer, report_callback
 from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, WorkbenchError
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.responses: list[Response] = []  # in the order of their grading
         self.feedbacks: list[Feedback] = []  # of the responses that were graded last
         self.update_logs: list[JsonMapping] = []
-        requested = trl_arguments(config, out, seed)
+        self.numbers: list[int] = []  # of the questions that are being sampled
+        requested = {**trl_arguments(config, out, seed), **colocate.engine_arguments(config)}
         arguments = trl.GRPOConfig(**requested)
         # Unsloth's config sets "none" for dr_grpo.
         arguments.scale_rewards = requested["scale_rewards"]
@@ -126,7 +127,33 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
                 return super()._generate_single_turn(prompt_ids, *args, **kwargs)
             if self.use_vllm:
                 return colocate.sample(self, prompt_ids)
-            return sample(self, prompt_ids), None
+            completions = sample(self, prompt_ids)
+        return self.with_redraws(prompt_ids, completions), None
+
+    def with_redraws(
+        self, prompt_ids: list[list[int]], completions: list[list[int]]
+    ) -> list[list[int]]:
+        """Sample the groups whose rewards are all equal again, up to `redraws` times (DAPO, arXiv
+        2503.14476, section 3.2, which draws other questions). Earlier samples are not recorded.
+        """
+        size, tokenizer = self.config.group_size, self.processing_class
+        for _ in range(self.config.redraws):
+            responses = [
+                as_response(tokenizer, self.questions[n], ids, [tokenizer.eos_token_id])
+                for n, ids in zip(self.numbers, completions, strict=True)
+            ]
+            with self.recorder.timed("grading"):
+                feedbacks = self.recorder.grade(responses)
+            rewards = split_batches([self.reward_value(one) for one in feedbacks], size)
+            flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
+            rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
+            if not rows:
+                break
+            with self.recorder.timed("generation"):
+                again = sample(self, [prompt_ids[row] for row in rows])
+            for row, ids in zip(rows, again, strict=True):
+                completions[row] = ids
+        return completions
 
     # --- rollouts → grades
 
@@ -180,6 +207,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: list[JsonObject]) -> Tensors:
         """Overridden to replace the advantages that TRL computed from the rewards."""
+        self.numbers = [row["number"] for row in inputs]
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
@@ -187,7 +215,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         `responses`. The tokens of responses without a reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
-        if self.config.advantages != "group":  # TRL has computed these itself, (B,)
+        if (
+            name := estimator(self.config)
+        ) not in TRL_SCALES:  # TRL has computed these itself, (B,)
             rows = [
                 Rewarded(len(feedback.response.token_ids), None)
                 if value is None
@@ -197,7 +227,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             advantages = token_advantages(
                 self.recorder.gather(rows),
                 self.config.group_size,
-                ESTIMATORS[self.config.advantages],
+                ESTIMATORS[name],
             )
             advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
             batch = {**batch, "advantages": advantages_BT}
@@ -314,37 +344,3 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def step_ends(self, state: TrainerState) -> bool:
         """Return whether the last update was the last one on its responses."""
         return bool(state.global_step % self.config.iterations == 0)
-
-
-def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
-    """Return TRL's arguments for `config`, including those whose defaults could change."""
-    processes = process_state().num_processes
-    trajectory = config.importance_sampling == "trajectory"
-    responses, generated, micro = batches(config, processes)
-    parts = config.optim, config.lora, config.saving
-    return dict(
-        **trainer_arguments(*parts, out, steps=config.steps, updates=config.iterations, seed=seed),
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=responses // (micro * processes),
-        generation_batch_size=generated,
-        num_generations=config.group_size,
-        num_iterations=config.iterations,
-        epsilon=config.clip,
-        epsilon_high=config.clip if config.clip_high is None else config.clip_high,
-        delta=MAX_TRAJECTORY_RATIO if trajectory else None,
-        beta=config.kl.beta,
-        temperature=config.sampling.temperature,
-        top_p=config.sampling.top_p,
-        top_k=0,
-        max_completion_length=config.sampling.max_new_tokens,
-        loss_type=config.loss_type,
-        scale_rewards="group",
-        # every token gets the ratio of its response, see `_get_per_token_logps_and_entropies`
-        importance_sampling_level="token" if trajectory else config.importance_sampling,
-        # TRL would multiply the KL by the ratio; the papers do not
-        use_bias_correction_kl=False,
-        entropy_coef=config.entropy,
-        mask_truncated_completions=config.mask_truncated,
-        **colocate.engine_arguments(config),
-        shuffle_dataset=False,  # the rows are in training order, so resuming skips rows
-    )

@@ -182,7 +182,9 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store the responses of a finished step with their feedback, and append the step's row.
 
-        Only the fields that begin with "seconds" differ between equal runs.
+        Only the fields that begin with "seconds" differ between equal runs. `ratio_change` is the
+        mean |ratio − 1| of the tokens in the last update: 0 if every batch is used once, so that
+        neither clipping nor the level of importance sampling has an effect.
 
         Args:
             logs: the trainer's means over the step; see `LOGGED`.
@@ -202,6 +204,9 @@ class RolloutRecorder(MetricsLog):
             "length": mean([len(feedback.response.token_ids) for feedback in feedbacks]),
             "truncated": mean([feedback.response.finish == "length" for feedback in feedbacks]),
             **{name: finite(logs.get(name)) for name in LOGGED},
+            "ratio_change": mean(
+                [abs(ratio - 1) for feedback in feedbacks for ratio in feedback.response.ratios]
+            ),
             "seconds": round(total, 3),
             "seconds_generation": round(parts["generation"], 3),
             "seconds_grading": round(parts["grading"], 3),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.claims import judged, rules, single_pass
+from workbench.claims import given_or, judged, rules, single_pass
 from workbench.claims import world as world_claims
 from workbench.judge.outlines import outlines
 from workbench.retrieval import Search
@@ -32,7 +32,9 @@ def world_checks(world: World) -> Checks:
         "out_of_knowledge": world_boundary(world),
     }
     return Checks(
-        world_claims(world), verify, recognise=lambda question: world_question(world, question)
+        given_or(world_claims(world)),
+        verify,
+        recognise=lambda question: world_question(world, question),
     )
 
 
@@ -53,12 +55,17 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),
     }
-    return Checks(judged(judge), verify, single_pass(judge), write=outlines(judge))
+    return Checks(
+        given_or(judged(judge)),
+        verify,
+        given_or(single_pass(judge, search), labels=True),
+        write=outlines(judge),
+    )
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
     """Return the checks that need no model: claims and outcomes by rules."""
-    return Checks(rules(), {"outcome": outcome(require_box)})
+    return Checks(given_or(rules()), {"outcome": outcome(require_box)})
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:
@@ -72,4 +79,4 @@ def local_checks(search: Search | None = None, verifier: str | None = None) -> C
         WorkbenchError: the model's weights are missing or have another digest.
     """
     fact = local_facts(choose_verifier(verifier), search)
-    return Checks(rules(), {"fact": fact, "outcome": outcome()})
+    return Checks(given_or(rules()), {"fact": fact, "outcome": outcome()})

@@ -11,7 +11,7 @@ from workbench.claims.statements import makes_claims
 from workbench.judge import read as read_text
 from workbench.judge import render
 from workbench.retrieval import Search
-from workbench.text import DOUBT, answer_text, in_answer, is_abstention, sentences, thinking
+from workbench.text import DOUBT, answer_text, in_answer, sentences, thinking
 from workbench.types import (
     Checked,
     Claim,
@@ -19,7 +19,9 @@ from workbench.types import (
     Cost,
     Failure,
     Judge,
+    Passage,
     Prompt,
+    Question,
     Reply,
     Response,
     Verdict,
@@ -45,9 +47,9 @@ def facts(
     """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
 
     Each claim is verified against its passages in its own call. One more call per response rates
-    the informativeness of all claims. `retrieve` describes the passages. The judge replies correct,
-    vague or wrong; claims of hedged sentences get the hedged labels. Claims with a verdict of the
-    extraction are skipped.
+    the informativeness of all claims. `retrieve` describes the passages; the question's gold
+    answers are one more (tables 4 and 6). The judge replies correct, vague or wrong; claims of
+    hedged sentences get the hedged labels. Claims with a verdict of the extraction are skipped.
 
     * A claim without passages is a failure of stage "retrieve".
     * A claim that shares no word with any passage of the store is vague, without a call.
@@ -77,7 +79,10 @@ def facts(
                 own = passages[number, claim.id]
                 if own and not isinstance(own, Failure):
                     prompts[number, claim.id] = render(
-                        "verify", question=question, claims=[claim.text], passages=own
+                        "verify",
+                        question=question,
+                        claims=[claim.text],
+                        passages=[*own, *_gold(response.question)],
                     )
             if informativeness and texts:
                 prompts[number, None] = render(
@@ -120,6 +125,12 @@ def facts(
         return [checked(number) for number in range(len(batch))]
 
     return verify
+
+
+def _gold(question: Question) -> list[Passage]:
+    """Return the gold answers as one more passage, as RLFH's prompts have them (tables 4 and 6)."""
+    text = f"{question.text} {' / '.join(question.answers)}"
+    return [Passage("", "Reference answer", text)] if question.answers else []
 
 
 def checklist(judge: Judge) -> Verify:
@@ -214,13 +225,12 @@ def reasoning(judge: Judge) -> Verify:
 
     Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
     gold answers and the reasoning, but not the answer. The following are poor without a call
-    *(ours)*: a response without thoughts, idle thoughts (`is_idle`), and an abstention (table 8
-    scores the reasoning of uncertain responses 0).
+    *(ours)*: a response without thoughts, and idle thoughts (`is_idle`).
     """
 
     def prompt(response: Response) -> Prompt | None:
         thought, question = thinking(response.text, response.prefill), response.question
-        if is_idle(thought) or is_abstention(response.text, prefill=response.prefill):
+        if is_idle(thought):
             return None
         gold = question.answers or None
         return render("reasoning", question=question.text, response=thought, answers=gold)
@@ -256,7 +266,9 @@ def judged_outcome(
 
     def prompt(response: Response) -> Prompt:
         question, answer = response.question, committed_answer(response, require_box) or ""
-        return render("outcome", question=question.text, response=answer, answers=question.answers)
+        return render(
+            "outcome", question=question.dated_text, response=answer, answers=question.answers
+        )
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         verdicts = [rule_verdict(response) for response, _ in batch]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from workbench.claims.world import broken, topic_of
-from workbench.text import answer_text, in_answer, is_abstention
+from workbench.text import answer_text, in_answer
 from workbench.types import (
     BY_PASSAGES,
     KNOWLEDGE,
@@ -72,8 +72,7 @@ def world_reasoning(world: World) -> Verify:
     """Return the check of aspect "reasoning": good or poor.
 
     Reasoning is good if it has a true claim about the question's subject and no wrong claim
-    *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good. The reasoning of
-    an abstention is poor (TruthRL, arXiv 2509.25760, table 8).
+    *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good.
     """
     return _each_row(world, _reasoning)
 
@@ -309,8 +308,7 @@ def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Iterat
     # repeated or off-subject claims
     useless = {v.target for v in judged if v.aspect == "subject"}
     helps = any(v.label in SUPPORTED and v.target not in useless for v in judged)
-    abstains = is_abstention(response.text, prefill=response.prefill)
-    good = helps and all(v.label not in REFUTED for v in facts) and not abstains
+    good = helps and all(v.label not in REFUTED for v in facts)
     yield replace(verdict, label="good" if good else "poor")
 
 

@@ -7,10 +7,17 @@ from functools import partial
 from typing import Any
 
 from workbench.methods.baselines.config import GoldSFT, PairDPO, SampleSFT
-from workbench.methods.baselines.stages import on_gold, on_pairs, on_samples
-from workbench.methods.method import AT_ONCE, Method, Training, scaled
+from workbench.methods.baselines.stages import (
+    factscore,
+    on_fact_pairs,
+    on_gold,
+    on_pairs,
+    on_samples,
+)
+from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled
 from workbench.methods.truthrl.method import PARTS
 from workbench.methods.truthrl.reward import ternary
+from workbench.pipeline import ANSWER_SECTIONS
 from workbench.training.settings import Samples, Sampling
 from workbench.training.stage import Stage
 
@@ -19,6 +26,10 @@ ADAPTER = {**AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
 TUNED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}
 PREFERRED = {**ADAPTER, "batch": 32, "learning_rate": 1e-4}
+FACTS = {"facts": ("FActScore", "share of the claims that the evidence supports")}
+LONG_PROMPTS = Prompts(system="")  # the question alone: an answer in prose
+# FactTune-FS (arXiv 2311.08401, section 4): 10 samples at temperature 1
+TEN = Samples(samples=10, sampling=Sampling(max_new_tokens=512))
 ROUND = Samples(sampling=Sampling(max_new_tokens=256))
 
 
@@ -29,17 +40,18 @@ def _baseline(
     stages: Callable[..., Sequence[Stage]],
     **tiny: Any,
 ) -> Method:
+    long = stages is on_fact_pairs
     method = Method(
         name,
         title,
         config,
-        lambda config: ternary(),
-        lambda config: ("outcome",),
-        lambda config: frozenset(),
+        lambda config: factscore() if long else ternary(),
+        lambda config: ("fact",) if long else ("outcome",),
+        lambda config: ANSWER_SECTIONS if long else frozenset(),
         lambda config, bench: stages(config, bench, method),
-        {"outcome": PARTS["outcome"]},
+        FACTS if long else {"outcome": PARTS["outcome"]},
         {"tiny": scaled(config(), **tiny)},
-        lambda config: Training("dpo" if stages is on_pairs else "sft"),
+        lambda config: Training("dpo" if hasattr(config, "dpo") else "sft"),
     )
     return method
 
@@ -52,9 +64,18 @@ _EACH = (
     _baseline(
         "iterative_dpo",
         "Iterative DPO",
-        partial(PairDPO, rounds=4, drawn=ROUND),
+        partial(PairDPO, rounds=5, drawn=ROUND),  # DPO, then 4 rounds from its checkpoint
         on_pairs,
         drawn=FEW,
+        dpo=PREFERRED,
+    ),
+    _baseline(
+        "fact_tune",
+        "FactTune-FS",
+        partial(PairDPO, prompts=LONG_PROMPTS, drawn=TEN),
+        on_fact_pairs,
+        prompts={"kinds": "biography", "eval_kinds": "biography"},
+        drawn={**FEW, "samples": 8, "max_new_tokens": 64},
         dpo=PREFERRED,
     ),
 )

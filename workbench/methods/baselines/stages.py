@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from workbench.data import sample
 from workbench.methods.baselines.config import GoldSFT, PairDPO, SampleSFT
 from workbench.methods.bench import Bench
+from workbench.methods.lookup import Table, claims, on_claim, scored, supported, unscored
 from workbench.methods.method import Method, training_questions
 from workbench.training.collect import collect_in_stage
 from workbench.training.offline import offline_stage
-from workbench.training.pairs import boxed, gold, plain, r_tuning, rft, truthrl_pairs
+from workbench.training.pairs import best_worst, boxed, gold, plain, r_tuning, rft, truthrl_pairs
 from workbench.training.rows import Card, Example, Pair
 from workbench.training.stage import Job, Stage
-from workbench.types import Feedback, Question, WorkbenchError
+from workbench.types import Event, Feedback, Question, Reward, RewardFn, WorkbenchError
 from workbench.util.config import check_values
 
 
@@ -59,12 +61,41 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     return [stage(number) for number in range(1, config.rounds + 1)]
 
 
+def factscore() -> RewardFn:
+    """Return the score of FactTune-FS's pairs: the share of supported claims (arXiv 2311.08401).
+
+    A response without claims has no score, so it is in no pair.
+    """
+
+    @scored
+    def share(feedback: Feedback, verdicts: Table) -> Reward:
+        found = claims(feedback, lambda claim: claim.section != "think")
+        if not found:
+            raise unscored("no_terms", "the response has no claims, so its FActScore is undefined")
+        value = fmean(supported(on_claim(verdicts, claim, "fact")) for claim in found)
+        return Reward(value, {"facts": value}, (Event("facts", value),))
+
+    return share
+
+
+def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
+    """DPO on the samples with the highest and the lowest FActScore for each question.
+
+    FactTune-FS takes all pairs of a question's samples with different scores; the extreme pair
+    alone is ours, as in KLCF's DPO baseline.
+    """
+    if config.rounds != 1:
+        raise WorkbenchError(f"rounds is {config.rounds}: {method.title} has one: leave it out")
+    collect = _collector(config, bench, method, answered=False)
+    return [offline_stage(config.dpo, lambda job: best_worst(collect(job, job.seed), method.name))]
+
+
 def _collector(
-    config: SampleSFT | PairDPO, bench: Bench, method: Method
+    config: SampleSFT | PairDPO, bench: Bench, method: Method, *, answered: bool = True
 ) -> Callable[[Job, int], list[Feedback]]:
     """Return a function that collects graded samples of a job's initial policy with a seed."""
     check_values(config)
-    drawn, questions = config.drawn, training_questions(config.prompts, bench)
+    drawn, questions = config.drawn, training_questions(config.prompts, bench, answered=answered)
     if drawn.questions is not None:
         questions = sample(questions, drawn.questions)  # the same in every run
     grade = method.grader(config, bench.checks)

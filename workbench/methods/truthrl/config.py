@@ -63,6 +63,9 @@ class TruthRL:
     reasoning_weight: float = setting(
         0.5, "λ: weight of the reasoning, if it is additive", range=(0, 2, 0.05)
     )
+    verifier: Literal["judge", "string_match"] = setting(
+        "judge", "judge: its verdict; string_match: the answer must equal a gold answer"
+    )  # table 5
     prompts: Prompts = PROMPTS
     probe: Probing = PROBE
     grpo: GRPO = PAPER

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from workbench.methods.lookup import Table, find, label, scored
 from workbench.methods.truthrl.config import TruthRL
+from workbench.text import final_answer, normalise
 from workbench.types import KNOWLEDGE, OUTCOMES, Event, Feedback, Reward, RewardFn
 from workbench.util.config import check_values
 
-# (outcome reward r, reasoning quality ρ of 0 or 1) -> final reward
-Combine = Callable[[float, float], float]
+# (outcome reward r, reasoning quality ρ of 0 or 1, outcome) -> final reward
+Combine = Callable[[float, float, str], float]
 
 REASONING = {"good": 1.0, "poor": 0.0}
 UNKNOWN = KNOWLEDGE[1]
@@ -28,16 +30,15 @@ def reward(config: TruthRL) -> RewardFn:
         base = ternary(config.correct, config.abstain, config.wrong)
     if config.knowledge:
         base = knowledge(base, config.wrong)
-    if config.reasoning == "none":
-        return base
-    # section 4.6
-    ways: dict[str, Combine] = {
-        "multiplicative": lambda r, rho: r * (1 + rho),
-        "additive": lambda r, rho: r + config.reasoning_weight * rho,
-        # "where r = +1", read as: where the answer has a positive reward
-        "conditional": lambda r, rho: r * rho if r > 0 else r,
-    }
-    return reasoning(base, ways[config.reasoning])
+    if config.reasoning != "none":
+        # section 4.6
+        ways: dict[str, Combine] = {
+            "multiplicative": lambda r, rho, _: r * (1 + rho),
+            "additive": lambda r, rho, _: r + config.reasoning_weight * rho,
+            "conditional": lambda r, rho, outcome: r * rho if outcome == "correct" else r,
+        }
+        base = reasoning(base, ways[config.reasoning])
+    return string_match(base) if config.verifier == "string_match" else base
 
 
 def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:
@@ -81,9 +82,9 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
     """Return the reasoning-enhanced variant (section 4.6): `base` combined with the quality ρ of
     the reasoning, 1 if good and 0 if poor.
 
-    The reasoning of an abstention changes nothing, whatever its verdict: table 8 gives uncertain
-    responses a reasoning score of 0, and the conditional strategy is for correct outcomes alone. A
-    failed verdict on it leaves the response without a reward all the same.
+    An abstention's reasoning counts like any other: the score of 0 in the paper's analysis was
+    observed, not defined. The conditional strategy is for correct answers alone. A failed verdict
+    leaves the response without a reward in any case.
     """
 
     @scored
@@ -91,10 +92,9 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
         outcome = base(feedback)
         if outcome.value is None:
             return outcome
-        # looked up first: a failed verdict also leaves an abstention without a reward
         quality = REASONING[label(find(verdicts, "reasoning", None), REASONING)]
-        abstains = label(find(verdicts, "outcome", None), OUTCOMES) == "uncertain"
-        change = 0.0 if abstains else combine(outcome.value, quality) - outcome.value
+        answered = label(find(verdicts, "outcome", None), OUTCOMES)
+        change = combine(outcome.value, quality, answered) - outcome.value
         return Reward(
             outcome.value + change,
             {**outcome.parts, "reasoning": change},
@@ -102,3 +102,26 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
         )
 
     return with_reasoning
+
+
+def string_match(base: RewardFn) -> RewardFn:
+    """Return `base` with the rule-based verifier of table 5: an answer is correct only if it equals
+    a gold answer, normalised as in SQuAD. Abstentions are those of the outcome verdict.
+    """
+
+    def by_string_match(feedback: Feedback) -> Reward:
+        response = feedback.response
+        answer = final_answer(
+            response.text, r"\boxed" in response.question.system, response.prefill
+        )
+        matches = normalise(answer or "") in map(normalise, response.question.answers)
+        label = "correct" if matches else "incorrect"
+        verdicts = tuple(
+            replace(verdict, label=label, p=None, by="string match")
+            if verdict.target == "outcome" and verdict.label in ("correct", "incorrect")
+            else verdict
+            for verdict in feedback.verdicts
+        )
+        return base(replace(feedback, verdicts=verdicts))
+
+    return by_string_match

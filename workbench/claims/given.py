@@ -1,0 +1,51 @@
+"""Take the claims that an input row brings in place of extracted ones."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.credit.attribute import locate
+from workbench.text import section_at, sections, sentences
+from workbench.types import Claims, Extract, Failure, Response
+
+
+def given_or(extract: Extract, *, labels: bool = False) -> Extract:
+    """Return an extractor that places `Response.given_claims`, and calls `extract` for responses
+    without them.
+
+    Args:
+        labels: `extract` labels its claims as well. It cannot label others, so responses with
+            given claims fail.
+    """
+    place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
+
+    def run(responses: Sequence[Response]) -> list[Claims]:
+        extracted = iter(extract([one for one in responses if one.given_claims is None]))
+        return [next(extracted) if one.given_claims is None else place(one) for one in responses]
+
+    return run
+
+
+_UNLABELLED = Failure(
+    "extract",
+    "given_claims",
+    "the row brings its claims, and a single pass labels only those that it extracts: set"
+    " rlfh.mode=pipeline",
+)
+
+
+def _placed(response: Response) -> Claims:
+    """Match each claim to the sentence that it comes from; a claim with a span keeps it."""
+    text, spans = response.text, sentences(response.text, response.prefill)
+    parts = sections(text, response.prefill)
+    claims = []
+    for claim in locate(text, spans, response.given_claims or ()):
+        if claim.span:
+            start = claim.span[0]
+            number = bisect_right(spans, start, key=lambda span: span[1])
+            claim = replace(claim, sentence=min(number, len(spans) - 1) if spans else None)
+            claim = replace(claim, section=section_at(parts, start) or "body")
+        claims.append(claim)
+    return Claims(spans, tuple(claims))

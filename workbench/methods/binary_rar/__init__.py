@@ -1,0 +1,20 @@
+"""Binary RAR: a reward of 1 for a response that contradicts no retrieved passage, else 0 (arXiv
+2510.17733).
+
+The paper: GRPO with a KL penalty. On Qwen3-8B, long-form hallucination falls by 39.3 %, while
+instruction following, mathematics and code stay. A response is right as a whole or not at all, so
+that neither fewer nor more generic claims earn more; abstention has the reward 1 as well.
+
+Our deviations:
+
+* Each claim is verified against its own passages, and a response is contradicted if one of its
+  claims is (label `wrong` or `hedged_wrong`). The paper's verifier reads the whole response in one
+  call. A claim without evidence (`vague`) contradicts nothing, as in the paper.
+* A failed verdict leaves the response without a reward; the released code gives it 0.
+* A LoRA adapter is trained, as the released code does with its second trainer.
+"""
+
+from workbench.methods.binary_rar.config import BinaryRAR
+from workbench.methods.binary_rar.method import METHOD
+
+__all__ = ["METHOD", "BinaryRAR"]

@@ -1,0 +1,36 @@
+"""The settings of Binary RAR (arXiv 2510.17733), with the defaults of the paper's code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.methods.method import Prompts
+from workbench.training.grpo_config import GRPO
+from workbench.training.settings import KL, LoRA, Optim, Sampling
+from workbench.util.config import setting
+
+# The code's numbers, except where marked as ours.
+PAPER = GRPO(
+    steps=200,  # (ours)
+    prompts_per_step=16,
+    group_size=8,
+    loss_type="dapo",  # a mean over the tokens of the batch
+    micro_batch=2,  # (ours)
+    generation_batch=32,  # (ours)
+    optim=Optim(learning_rate=1e-5, schedule="linear", warmup=0.0),  # of its LoRA trainer
+    sampling=Sampling(max_new_tokens=4096),
+    kl=KL(beta=0.001),
+    lora=LoRA(lora_r=32, lora_alpha=32),
+)
+PROMPTS = Prompts(system="")  # the question alone
+
+
+@dataclass(frozen=True)
+class BinaryRAR:
+    """The settings of the reward, and of the training."""
+
+    truncated: bool = setting(
+        False, "reward a truncated response like any other, instead of with 0"
+    )  # (code) off
+    prompts: Prompts = PROMPTS
+    grpo: GRPO = PAPER

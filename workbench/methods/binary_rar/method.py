@@ -1,0 +1,51 @@
+"""The method Binary RAR: its check, the part of its reward, and its settings at the tiny bench."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.methods.bench import Bench
+from workbench.methods.binary_rar.config import BinaryRAR
+from workbench.methods.binary_rar.reward import reward
+from workbench.methods.method import AT_ONCE, Method, scaled, training_questions
+from workbench.training.grpo import grpo_stage
+from workbench.training.stage import Stage
+
+PARTS = {"consistent": ("no contradiction", "1 if the evidence contradicts no claim, else 0")}
+# *(ours)*, for 1M parameters on two CPU cores: RLFH's prompts and budget; not tuned.
+TINY = scaled(
+    BinaryRAR(),
+    prompts={"kinds": "biography", "eval_kinds": "biography"},
+    grpo={
+        "steps": 30,
+        "learning_rate": 3e-3,
+        "max_new_tokens": 64,
+        "generation_batch": None,
+        **AT_ONCE,
+        "save_every": 5,
+    },
+)
+
+
+def stages(config: BinaryRAR, bench: Bench) -> Sequence[Stage]:
+    """Return the one stage of a training: GRPO.
+
+    Raises:
+        WorkbenchError: invalid settings, no questions or missing checks.
+    """
+    # open questions have no gold answers
+    questions = training_questions(config.prompts, bench, answered=False)
+    grade = METHOD.grader(config, bench.checks)
+    return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
+
+
+METHOD: Method = Method(
+    "binary_rar",
+    "Binary RAR",
+    BinaryRAR,
+    reward,
+    lambda config: ("fact",),
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+)

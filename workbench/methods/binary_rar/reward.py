@@ -1,0 +1,32 @@
+"""Binary RAR's reward (arXiv 2510.17733, section 3): 1 if nothing in a response is contradicted."""
+
+from __future__ import annotations
+
+from workbench.methods.binary_rar.config import BinaryRAR
+from workbench.methods.lookup import P_TRUE, Table, claims, label, on_claim, scored
+from workbench.types import REFUTED, Event, Feedback, Reward, RewardFn
+from workbench.util.config import check_values
+
+
+def reward(config: BinaryRAR) -> RewardFn:
+    """Return the reward function: 1 if no claim of the answer is refuted, else 0, at its end.
+
+    A response without claims, such as a refusal, has the reward 1. A truncated one has 0 *(code)*,
+    unless `truncated` is set. A failed verdict leaves the response without a reward.
+
+    Raises:
+        WorkbenchError: invalid settings.
+    """
+    check_values(config)
+
+    @scored
+    def binary_rar(feedback: Feedback, verdicts: Table) -> Reward:
+        answer = claims(feedback, lambda claim: claim.section != "think")
+        # every verdict is read first: a failed one must not hide behind a refuted claim
+        labels = [label(on_claim(verdicts, claim, "fact"), P_TRUE) for claim in answer]
+        refuted = any(one in REFUTED for one in labels)
+        cut_off = feedback.response.finish == "length" and not config.truncated
+        value = float(not refuted and not cut_off)
+        return Reward(value, {"consistent": value}, (Event("consistent", value),))
+
+    return binary_rar

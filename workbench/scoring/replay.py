@@ -1,0 +1,304 @@
+"""Read rows that bring their verdicts or labels, and rows that bring claims to be verified."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from workbench.credit.attribute import locate
+from workbench.text import section_at, sections, sentences
+from workbench.types import (
+    ASPECTS,
+    CLAIM_LABELS,
+    SECTIONS,
+    Claim,
+    Cost,
+    Event,
+    Failure,
+    Feedback,
+    JsonMapping,
+    JsonObject,
+    Response,
+    Reward,
+    Verdict,
+)
+
+T = TypeVar("T")
+Spans = tuple[tuple[int, int], ...]
+
+# The default aspect of a verdict, by the kind of its target.
+DEFAULT_ASPECTS = {"claim": "fact", "item": "checklist", "outcome": "answer"}
+DEFAULT_ASPECTS |= {"reasoning": "reasoning", "segment": "factuality"}
+
+
+class Malformed(ValueError):
+    """A row that cannot be scored. The message names the field and what is wrong with it."""
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
+
+
+def are_numbers(values: Collection[Any]) -> bool:
+    # one sum instead of a call per token: it is finite only if every float is
+    floats = set(map(type, values)) == {float}
+    return (floats and math.isfinite(sum(values))) or all(map(_is_number, values))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+_OBJECTS = ("a list of objects", lambda value: _is_list(value) and all(map(_is_object, value)))
+# Field names of claims, verdicts, rewards, events, failures and costs -> a description of the
+# values they may have, and the check of it.
+_FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(
+        "text target aspect label by part stage kind message raw".split(),
+        ("a text", lambda value: isinstance(value, str)),
+    ),
+    **dict.fromkeys(("id", "sentence", "start", "end", "claim"), ("a whole number", _is_whole)),
+    **dict.fromkeys(
+        "value coverage calls cached tokens_in tokens_out seconds".split(), ("a number", _is_number)
+    ),
+    "p": ("between 0 and 1", lambda value: _is_number(value) and 0 <= value <= 1),
+    "informativeness": ("1, 2, 3, 4 or 5", lambda value: _is_whole(value) and 1 <= value <= 5),
+    "section": (f"one of {', '.join(SECTIONS)}", lambda value: value in SECTIONS),
+    "span": (
+        "a pair of positions",
+        lambda value: _is_list(value) and len(value) == 2 and all(map(_is_whole, value)),
+    ),
+    "evidence": _OBJECTS,
+    "events": _OBJECTS,
+    "tokens": ("a list of numbers", lambda value: _is_list(value) and are_numbers(value)),
+    "unplaced": (
+        "a list of whole numbers",
+        lambda value: _is_list(value) and all(map(_is_whole, value)),
+    ),
+    "parts": ("an object of numbers", lambda one: _is_object(one) and are_numbers(one.values())),
+}
+_CHECKS: dict[type, list[tuple[str, str, Callable[[Any], bool]]]] = {
+    kind: [(field.name, *_FIELDS[field.name]) for field in fields(kind) if field.name != "error"]
+    for kind in (Claim, Cost, Event, Failure, Reward, Verdict)
+}
+
+
+def _read(kind: type[T], raw: Any, what: str) -> T:
+    """Convert a JSON object to a dataclass and check its fields; unknown fields are ignored.
+
+    Raises:
+        Malformed: a field is missing or has a value of another type.
+    """
+    if not _is_object(raw):
+        raise Malformed(f"{what} is not an object")
+    values: JsonObject = {}
+    for name, expected, is_valid in _CHECKS[kind]:
+        if (value := raw.get(name)) is not None:
+            if not is_valid(value):
+                raise Malformed(f'"{name}" of {what} is not {expected}')
+            values[name] = tuple(value) if isinstance(value, list) else value
+    if kind is Reward:
+        values.setdefault("value", None)  # not scored
+    if raw.get("error") is not None and kind in (Verdict, Reward):
+        values["error"] = _read(Failure, raw["error"], f'"error" of {what}')
+    try:
+        return kind(**values)
+    except TypeError as error:
+        names = " ".join(name for name, *_ in _CHECKS[kind])
+        raise Malformed(f"{what} is incomplete: {names}") from error
+
+
+def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
+    """Read a row with `verdicts`, complete or with only the fields that rewards need."""
+    spans, claims = _located(row, response, split)
+    verdicts = tuple(map(_verdict, _list(row, "verdicts")))
+    targets = {f"claim:{claim.id}" for claim in claims}
+    first: dict[tuple[str, str], Verdict] = {}
+    for verdict in verdicts:
+        if verdict.target.startswith("claim:") and verdict.target not in targets:
+            raise Malformed(f"a verdict is on '{verdict.target}', which is not among the claims")
+        earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
+        if earlier is verdict:
+            continue
+        # a reward would use the first of two verdicts on one aspect
+        for name in ("label", "p", "informativeness"):
+            before, value = getattr(earlier, name), getattr(verdict, name)
+            if before != value:
+                raise Malformed(
+                    f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other:"
+                    f" {name} {before} and {value}"
+                )
+    cost = _read(Cost, row.get("cost") or {}, '"cost"')
+    error = row.get("error") and _read(Failure, row["error"], '"error"')
+    return Feedback(response, spans, claims, verdicts, rewards_of(row), error or None, cost)
+
+
+# Columns in which VeriScore, SAFE and FActScore write the claims of a response, with their own
+# verdicts, which are ignored.
+CLAIM_COLUMNS = ("all_claims", "all_claim_lst", "checked_statements", "all_atomic_facts")
+CLAIM_COLUMNS += ("annotations", "decisions")
+_CLAIM_TEXTS = ("text", "claim", "self_contained_atomic_fact", "atomic_fact", "atom")
+_SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")  # of one sentence
+
+
+def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
+    """Return the claims of a row without labels, which are to be verified.
+
+    None if the row has no claims, or claims with labels.
+
+    Raises:
+        Malformed: a claim has no text, or a span outside the response.
+    """
+    raw = _raw_claims(row)
+    if raw is None or ("claims" in row and not raw) or any(claim.get("label") for claim in raw):
+        return None
+    raw = [
+        {"id": number, "text": claim["text"], "span": claim.get("span")}
+        for number, claim in enumerate(raw)
+    ]
+    _, claims = _located({"claims": raw}, response, split=False)
+    return tuple(replace(claim, end=claim.span and claim.span[1]) for claim in claims)
+
+
+def _raw_claims(row: JsonMapping) -> list[JsonObject] | None:
+    """Return the claims of `claims`, else of the first column of `CLAIM_COLUMNS` that has some."""
+    if "claims" in row:
+        return list(_flat_claims(_list(row, "claims")))
+    for name in CLAIM_COLUMNS:
+        if _is_list(row.get(name)):
+            with suppress(Malformed):  # the column of another program with the same name
+                return list(_flat_claims(row[name]))
+    return None
+
+
+def _flat_claims(value: Any) -> Iterator[JsonObject]:
+    """Yield the claims of nested lists and objects, in the forms of several programs."""
+    if _is_list(value):
+        for item in value:
+            yield from _flat_claims(item)
+    elif value is not None:
+        claim = value if _is_object(value) else {"text": value}
+        inner = [claim[name] for name in _SENTENCE_CLAIMS if claim.get(name) is not None]
+        texts = [text for name in _CLAIM_TEXTS if isinstance(text := claim.get(name), str)]
+        if inner:
+            yield from ({**one, "label": None} for one in _flat_claims(inner[0]))
+        elif texts and texts[0].strip():
+            yield {**claim, "text": texts[0]}
+        else:
+            raise Malformed(f'a claim has no "text": {value!r:.80}')
+
+
+def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
+    """Read a row whose claims have labels, as an annotator or another program writes it."""
+    raw_claims = _raw_claims(row) or []
+    for claim in raw_claims:
+        if (label := claim.get("label")) not in CLAIM_LABELS:
+            raise Malformed(
+                f'"label" of a claim is {repr(label) if label else "missing"}: give all claims one'
+                f" of {', '.join(CLAIM_LABELS)}, or no claim a label"
+            )
+    spans, claims = _located({**row, "claims": raw_claims}, response, split)
+    raw_verdicts = [
+        {"by": "given", **raw, "target": f"claim:{claim.id}"}
+        for claim, raw in zip(claims, raw_claims, strict=True)
+    ]
+    for target in ("outcome", "reasoning"):
+        if target in row:
+            raw_verdicts.append({"target": target, "label": row[target], "by": "given"})
+    return Feedback(response, spans, claims, tuple(map(_verdict, raw_verdicts)), rewards_of(row))
+
+
+def _list(row: JsonMapping, name: str) -> Sequence[Any]:
+    value = row.get(name) or ()
+    if not _is_list(value):
+        raise Malformed(f'"{name}" is not a list')
+    return value
+
+
+def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
+    """Return the sentences and the claims with their spans, from the row or by matching."""
+    claims = []
+    for number, raw in enumerate(_list(row, "claims")):
+        numbered = _is_object(raw) and raw.get("id") is None
+        claims.append(_read(Claim, {**raw, "id": number} if numbered else raw, "a claim"))
+    if len({claim.id for claim in claims}) < len(claims):
+        raise Malformed("two claims have the same id")
+    size, has_sentences = len(response.text), "sentences" in row
+    spans: Spans | None = None
+    if has_sentences:
+        try:
+            spans = spans_of(row["sentences"], response)
+        except (TypeError, ValueError) as error:
+            raise Malformed('"sentences" is not a list of spans in the response') from error
+    elif split:
+        spans = sentences(response.text, response.prefill)
+    for claim in claims:
+        if claim.sentence is not None and not 0 <= claim.sentence < len(spans or ()):
+            raise Malformed(f"a claim has the sentence {claim.sentence}, which does not exist")
+        start, stop = claim.span or (0, 0)
+        if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
+            raise Malformed("a claim has a span outside the response")
+    if spans is None or has_sentences or all(claim.span for claim in claims):
+        return spans or (), tuple(claims)
+    parts, located = sections(response.text, response.prefill), []
+    for claim in locate(response.text, spans, claims):
+        if claim.span and claim.section == "body":
+            claim = replace(claim, section=section_at(parts, claim.span[0]) or "body")
+        located.append(claim)
+    return spans, tuple(located)
+
+
+def spans_of(value: Any, response: Response) -> Spans:
+    """Check pairs of positions in the response; raise ValueError or TypeError for other values."""
+    spans, size = tuple((start, end) for start, end in value), len(response.text)
+    for start, end in spans:
+        if not (type(start) is type(end) is int and 0 <= start <= end <= size):
+            raise ValueError(value)
+    return spans
+
+
+def _verdict(raw: Any) -> Verdict:
+    if not _is_object(raw) or not isinstance(raw.get("target"), str):
+        raise Malformed('a verdict has no "target"')
+    target = raw["target"]
+    if not raw.get("aspect"):
+        raw = {**raw, "aspect": DEFAULT_ASPECTS.get(target.partition(":")[0], target)}
+    verdict = _read(Verdict, raw, f"the verdict on '{target}'")
+    labels = ASPECTS.get(verdict.aspect)
+    if labels and verdict.label not in (*labels, None):
+        raise Malformed(
+            f"'{verdict.label}' of '{target}' is not a label: write one of {', '.join(labels)}"
+        )
+    return verdict
+
+
+def rewards_of(row: JsonMapping) -> dict[str, Reward]:
+    """Read the rewards that a row brings; those of the chosen methods are computed again."""
+    by_method = row.get("rewards") or {}
+    if not _is_object(by_method):
+        raise Malformed('"rewards" is not an object of rewards by method')
+    rewards = {}
+    for name, raw in by_method.items():
+        if raw is None:
+            continue
+        what = f'"rewards.{name}"'
+        if _is_object(raw) and _is_object(raw.get("parts")):  # a table has None in its gaps
+            parts = {part: value for part, value in raw["parts"].items() if value is not None}
+            raw = {**raw, "parts": parts}
+        reward = _read(Reward, raw, what)
+        events = tuple(_read(Event, event, f"an event of {what}") for event in reward.events)
+        rewards[name] = replace(reward, events=events)
+    return rewards
