@@ -259,14 +259,3 @@ def test_a_mistake_of_a_reward_function_fails_its_row_alone(name: str) -> None:
     assert rescore(whole, {"mine": mine}).rewards["mine"].value == 1.0
     error = failure(rescore(bad, {"mine": mine}).rewards["mine"])
     assert error.stage == "reward" and "'mine'" in error.message and "'row 7'" in error.message
-
-
-@pytest.mark.parametrize(
-    "setting", ["rlfh.alpha=1e308", "rlfh.beta=1e308", "truthrl.correct=1e308"]
-)
-def test_a_setting_that_overflows_fails_the_row(setting: str) -> None:
-    outcome = Verdict("outcome", "answer", "correct")
-    whole = row([("correct", 5)], [("wrong", 5)], verdicts=[outcome])
-    name = setting.partition(".")[0]
-    paid = rescore(whole, reward_fns(method_configs([name], [setting]))).rewards[name]
-    assert "smaller settings" in failure(paid).message

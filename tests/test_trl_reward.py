@@ -136,7 +136,7 @@ def test_every_call_stores_rows_of_new_ids(tmp_path: Path, checks: Checks) -> No
     assert [row.step for row in rows] == [5, 5, 5, 5, 6, 6, 6, 6]
 
 
-@pytest.mark.parametrize("empty", [None, [], ""])
+@pytest.mark.parametrize("empty", [None, [], "", [None], [""]])
 @pytest.mark.parametrize("column", ["answers", "answer"])
 def test_a_row_without_gold_answers_is_not_a_failure(
     checks: Checks, column: str, empty: object
@@ -150,8 +150,9 @@ def test_a_row_without_gold_answers_is_not_a_failure(
 
 
 def test_there_is_no_default_judge() -> None:
-    with pytest.raises(WorkbenchError, match=r"needs a judge: .*local_checks\(\)"):
-        workbench.trl_reward("rlfh")
+    for judge in ((), (None,), ("http://127.0.0.1:1/v1",)):
+        with pytest.raises(WorkbenchError, match=r"needs a judge.*local_checks\(\)"):
+            workbench.trl_reward("rlfh", *judge)
 
 
 def test_text_about_the_real_world_is_judged_by_its_passages() -> None:

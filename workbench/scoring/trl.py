@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.credit.tokens import words
 from workbench.data.record import question_of
 from workbench.methods import METHODS, configure_method
+from workbench.methods.bench import NAMES as BENCHES
 from workbench.methods.bench import Bench
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import MethodConfig
@@ -72,11 +73,12 @@ def grader(
             the method.
     """
     name, config = configure_method(recipe)
-    if judge is None:
+    if judge is None or (isinstance(judge, str) and judge not in (*JUDGES, *BENCHES)):
+        # no default: the closed world would judge any other text by its own facts
         raise WorkbenchError(
-            f"the reward '{name}' needs a judge: give workbench.local_checks() to judge by passages"
-            " and gold answers, judge_checks(…) for a language model, or world_checks(…) for the"
-            " closed world"
+            f"the reward '{name}' needs a judge, not {judge!r}: give workbench.local_checks() to"
+            " judge by passages and gold answers, judge_checks(…) for a language model, or"
+            " world_checks(…) for the closed world"
         )
     if isinstance(judge, str):
         judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
@@ -97,7 +99,7 @@ def question_from_row(prompt: Text, row: JsonMapping) -> Question:
     Raises:
         WorkbenchError: a column has a value of another type.
     """
-    row = {name: row[name] for name in COLUMNS if row.get(name) is not None}
+    row = {name: row[name] for name in COLUMNS if not _is_empty(row.get(name))}
     text = row.pop("question", "") or (
         prompt if isinstance(prompt, str) else last_message(prompt, "user")
     )
@@ -110,8 +112,15 @@ def question_from_row(prompt: Text, row: JsonMapping) -> Question:
         return question_of(row, identity, text)
     except ValueError as error:
         raise WorkbenchError(
-            f"a column of the data set cannot be read: {error}: rename or correct it"
+            f"the row '{identity}' of the data set cannot be read: {error}: correct or rename it"
         ) from error
+
+
+def _is_empty(value: object) -> bool:
+    """Return whether a cell has no value. A data set has empty ones where rows lack an input."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_empty, value))
+    return value is None or (isinstance(value, str) and not value)
 
 
 def last_message(messages: Sequence[JsonMapping], role: str) -> str:
