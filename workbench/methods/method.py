@@ -102,16 +102,11 @@ class Method:
         # checked here, because a method of another package would else fail only when it is trained
         config = self.config()
         for name, kind in (("checks", tuple | list), ("sections", Set)):
-            function = getattr(self, name)
-            value = function(config) if callable(function) else function
-            if (
-                not callable(function)
-                or not isinstance(value, kind)
-                or not all(isinstance(one, str) for one in value)
-            ):
+            value = getattr(self, name)(config)
+            if not isinstance(value, kind) or not all(isinstance(one, str) for one in value):
                 raise WorkbenchError(
-                    f"method '{self.name}': {name} must be a function of the config that returns"
-                    f" names in a {'set' if kind is Set else 'tuple'}, not {value!r}"
+                    f"method '{self.name}': {name} must return names in a"
+                    f" {'set' if kind is Set else 'tuple'}, not {value!r}"
                 )
         needed = ("prompts", self.training(config).trainer) if self.stages else ()
         if missing := [name for name in needed if not hasattr(config, name)]:

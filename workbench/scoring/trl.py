@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,13 +208,14 @@ def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
     )
 
 
-def _stored_groups(out: Path | str | None) -> set[str]:
-    """Return the names of the groups of responses that a folder has from earlier runs."""
-    if out is None:
-        return set()
-    folder, rollouts = locate(out)
-    path = folder / rollouts
-    return {str(row.get("group")) for row in iter_rows(path)} if path.exists() else set()
+def _stored_groups(out: Path | str | None) -> Counter[str]:
+    """Count the groups of responses of earlier runs in a folder, as `grouped` does."""
+    if out is None or not (path := Path(*locate(out))).exists():
+        return Counter()
+    groups = {(row["question_id"], row["step"], row["group"]) for row in iter_rows(path)}
+    return Counter(
+        question if step is None else f"{question}/{step}" for question, step, _ in groups
+    )
 
 
 def _questions(prompts: Sequence[Text], columns: JsonMapping) -> list[Question]:
@@ -232,7 +233,7 @@ def _responses(
     ids: Sequence[Sequence[int]] | None,
     tokenizer: PreTrainedTokenizerBase | None,
     step: int | None,
-    groups: set[str],
+    groups: Counter[str],
 ) -> list[Response]:
     """Return the responses in order; those to one question in one call form a group.
 
@@ -240,13 +241,11 @@ def _responses(
     shows it.
 
     Args:
-        groups: names that earlier calls have used; updated. A trainer may call several times in a
-            step, as for an evaluation, and a resumed one repeats steps.
+        groups: see `grouped`; updated. A trainer may call several times in a step, as for an
+            evaluation, and a resumed one repeats steps.
     """
     responses = []
-    names = list(grouped(questions, step))
-    free = {group: _free_name(group, groups) for group in dict(names)}
-    groups.update(free.values())
+    names = grouped(questions, step, counts=groups)
     rows = zip(questions, prompts, completions, ids or [()] * len(prompts), names, strict=True)
     for question, prompt, completion, own, (group, sample) in rows:
         if tokenizer is not None and ids is not None:
@@ -258,13 +257,8 @@ def _responses(
             response = Response("", question, text, offsets=words(text), source="words")
         if isinstance(prompt, str):
             response = replace(response, prefill=opened(prompt))
-        responses.append(named(response, free[group], sample, step))
+        responses.append(named(response, group, sample, step))
     return responses
-
-
-def _free_name(name: str, taken: Collection[str]) -> str:
-    numbered = (f"{name}.{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one not in taken)
 
 
 def _log(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.policies.generate import prompt_ids
+from workbench.policies.hf import padded
 from workbench.training.loading import Trainee
 from workbench.training.recorder import MetricsLog
 from workbench.types import Response, WorkbenchError
@@ -68,19 +69,14 @@ class Actor:
         import torch
 
         prompts = prompt_ids(self.tokenizer, [response.question for response in responses])
-        before = max(len(ids) for ids in prompts)
-        after = max(len(response.token_ids) for response in responses)
-        pad = self.tokenizer.pad_token_id
-        ids, attention = [], []
-        for prompt, response in zip(prompts, responses, strict=True):
-            # every response starts in column `before`
-            left, right = before - len(prompt), after - len(response.token_ids)
-            ids.append([pad] * left + prompt + list(response.token_ids) + [pad] * right)
-            attention.append([0] * left + [1] * (before + after - left - right) + [0] * right)
-        ids_BL, attention_BL = (
-            torch.tensor(rows, device=self.model.device) for rows in (ids, attention)
-        )
-        return ids_BL, attention_BL, attention_BL[:, before:].float()
+        sampled = [response.token_ids for response in responses]
+        # padded on both sides, so that every response starts in the same column
+        parts = [
+            padded(rows, self.tokenizer.pad_token_id, self.model.device, left=left)
+            for rows, left in ((prompts, True), (sampled, False))
+        ]
+        ids_BL, attention_BL = (torch.cat(pieces, dim=1) for pieces in zip(*parts, strict=True))
+        return ids_BL, attention_BL, parts[1][1].float()
 
     def logprobs_and_values(
         self, ids_bL: torch.Tensor, attention_bL: torch.Tensor, length: int, temperature: float
