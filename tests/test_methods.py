@@ -115,7 +115,7 @@ def sixth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
+def test_a_new_method_computes_rewards_and_takes_settings(sixth: None) -> None:
     config = method_configs(["brief"], ["brief.weight=1", "brief.steps=3"])["brief"]
     assert (config.weight, config.grpo.steps) == (1.0, 3)
     [feedback] = method("brief").grader(config, rule_checks())(
@@ -126,7 +126,7 @@ def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
 
 
 @pytest.mark.slow
-def test_a_sixth_method_is_trained_stage_by_stage(sixth: None, tmp_path: Path) -> None:
+def test_a_new_method_trains_stage_by_stage(sixth: None, tmp_path: Path) -> None:
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     summary = run_experiment(SIXTH, configured(SIXTH, bench), bench, out, seed=1, threads=1)
     assert (summary["method"], summary["status"], summary["after"]["n"]) == (
@@ -140,7 +140,7 @@ def test_a_sixth_method_is_trained_stage_by_stage(sixth: None, tmp_path: Path) -
     assert len(rows) == 16 and all(set(row["rewards"]) == {"brief"} for row in rows)
 
 
-def test_a_sixth_method_is_scored_listed_and_inspected(
+def test_a_new_method_is_scored_listed_and_inspected(
     sixth: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from workbench.cli import main
@@ -164,7 +164,7 @@ def test_a_sixth_method_is_scored_listed_and_inspected(
     assert opened.feedback.rewards["brief"].value == pytest.approx(1 / 1.4)
 
 
-def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
+def test_defaults_are_from_the_paper_and_a_bench_replaces_them() -> None:
     grpo = TruthRL().grpo
     assert (grpo.optim.schedule, grpo.prompts_per_step, grpo.kl.beta) == ("constant", 64, 0.001)
     assert (grpo.clip, grpo.sampling) == (0.2, Sampling(1.0, 1.0, 2048))
@@ -180,7 +180,7 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
         method("truthlr")
 
 
-def test_settings_of_every_method_at_every_bench_can_work() -> None:
+def test_settings_of_every_method_and_bench_are_valid() -> None:
     for name in benches.NAMES:
         for one in METHODS.values():
             config = one.configure(name)
@@ -193,7 +193,7 @@ def test_settings_of_every_method_at_every_bench_can_work() -> None:
             assert all(help for _, _, help in settings_of(config))
 
 
-def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
+def test_a_setting_of_an_unused_trainer_is_refused() -> None:
     rlfh = METHODS["rlfh"]
     assert "trainer" not in reward_settings(rlfh.config())
     assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
@@ -207,7 +207,7 @@ def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
             METHODS[name].configure("tiny", [given])
 
 
-def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
+def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> None:
     """In training, in both evaluations, and when the run is evaluated again."""
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     config = scaled(
@@ -224,7 +224,7 @@ def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
     )
 
 
-def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
+def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
     assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
@@ -261,7 +261,7 @@ def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) 
         (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
     ],
 )
-def test_a_model_or_a_probe_is_a_check_like_any_other(
+def test_a_reward_reads_the_verdicts_of_models_and_probes(
     settings: list[str], target: str, aspect: str, value: float
 ) -> None:
     verdict = (
@@ -310,7 +310,7 @@ def test_a_method_that_cannot_work_is_refused_when_it_is_made(
 
 
 @pytest.mark.slow
-def test_a_method_of_another_package_is_listed_scores_and_trains(tmp_path: Path) -> None:
+def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md, installed as a package with an entry point."""
     page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)

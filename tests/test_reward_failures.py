@@ -89,7 +89,7 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
         "knowrl.answer_tag=true",
     ],
 )
-def test_where_every_check_failed_no_method_pays_a_number(
+def test_no_method_scores_a_row_whose_checks_all_failed(
     setting: str, kept: bool, extracted: bool
 ) -> None:
     name = setting.partition(".")[0]
@@ -110,7 +110,7 @@ def test_where_every_check_failed_no_method_pays_a_number(
         ("claim:0", "fact", "knowrl.facts=if_wrong"),
     ],
 )
-def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
+def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str
 ) -> None:
     """On a row without the form, which KLCF pays −1 without looking at a verdict."""
@@ -134,7 +134,7 @@ def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
         assert rescore(with_unused, rewards).rewards[name] == paid
 
 
-def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
+def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
     """Neither in the form nor without it; extraction and checks alike have no reply."""
 
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
@@ -178,7 +178,7 @@ def test_configs_by_name_and_the_checks_that_they_need() -> None:
     assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
 
 
-def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
+def test_every_grader_runs_only_the_checks_of_its_reward() -> None:
     """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each
     method pays by hand.
     """
@@ -206,7 +206,7 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
         assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
 
 
-def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
+def test_single_pass_mode_uses_the_verdicts_of_the_extraction() -> None:
     """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the
     thinking, which is left out.
     """

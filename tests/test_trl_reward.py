@@ -42,7 +42,7 @@ def conversation(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]
 
 
-def test_plain_and_conversational_completions_are_paid_alike(
+def test_plain_and_conversational_completions_earn_the_same(
     checks: Checks, country: Question
 ) -> None:
     reward = workbench.trl_reward("truthrl", checks)
@@ -60,7 +60,7 @@ def test_plain_and_conversational_completions_are_paid_alike(
     assert reward.__name__ == "workbench_truthrl"
 
 
-def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country: Question) -> None:
+def test_the_judge_completes_missing_columns(checks: Checks, country: Question) -> None:
     """The world knows the question by its text; a judge that does not know it cannot score the
     outcome.
     """
@@ -87,14 +87,14 @@ def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country
         (KnowRL(form=0.5), ["knowrl.correct=3"], -0.5 + 3),
     ],
 )
-def test_every_method_pays(
+def test_every_method_computes_a_reward(
     recipe: Any, settings: list[str], value: float, checks: Checks, country: Question
 ) -> None:
     reward = workbench.trl_reward(recipe, checks, settings=settings)
     assert reward([country.text], [f"{country.answers[0]}."]) == [pytest.approx(value)]
 
 
-def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Question) -> None:
+def test_feedback_is_logged_and_stored(tmp_path: Path, checks: Checks, country: Question) -> None:
     metrics: dict[str, float] = {}
     extra: dict[str, list] = {}
     reward = workbench.trl_reward("rlfh", checks, out=tmp_path)
@@ -167,7 +167,7 @@ def test_text_about_the_real_world_is_judged_by_its_passages() -> None:
         assert true is not None and false is not None and true > 0 > false
 
 
-def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
+def test_mistakes_are_reported_before_training(checks: Checks) -> None:
     for recipe, settings, message in (
         ("grpo", [], "no method 'grpo': choose one of rlfh"),
         ("rlfh", ["rlfh.delta=2"], "no field 'delta'"),
@@ -247,7 +247,7 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
     assert [row.response.step for row in read] == [1] * 8 + [2] * 8
 
 
-def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) -> None:
+def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> None:
     """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the
     completion, and only then.
     """

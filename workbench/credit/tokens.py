@@ -44,6 +44,7 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
     special = set(tokenizer.all_special_ids)
     text_ids = [token for token in ids if token not in special]
     ends = _byte_level_ends(tokenizer, text_ids, text)
+    # from the fastest way to the one that works with any tokenizer
     if ends is None:
         ends = _windowed_ends(tokenizer, text_ids, text)
     if ends is None:

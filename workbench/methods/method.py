@@ -120,6 +120,7 @@ class Method:
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
+        # a config with both would be refused
         unset = [f"{self.name}.{path}.epochs=none"] if passes else []
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
@@ -188,6 +189,7 @@ class Prompts:
 
 def reward_settings(config: MethodConfig) -> JsonObject:
     """Return the fields of a config that can change a row's reward, without those of training."""
+    # these cannot change the reward of a stored row
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
@@ -201,6 +203,7 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     Raises:
         WorkbenchError: there is none, or one is of a test set.
     """
+    # the prompt is part of a question, so training and evaluation ask alike
     prompted = bench.with_system_prompt(prompts.system)
     questions = chosen_questions(prompted, "rl", prompts.trained(), answered=answered)
     check_trainable(questions)

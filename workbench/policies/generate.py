@@ -141,6 +141,7 @@ def as_response(
     Its group is "QUESTION", or "QUESTION/STEP" in training, which may repeat a question.
     """
     group = question.id if step is None else f"{question.id}/{step}"
+    # from the ids: encoding the text again may split it into other tokens
     text, offsets = offsets_from_ids(tokenizer, ids)
     return Response(
         id=f"{group}/{sample}",

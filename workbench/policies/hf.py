@@ -50,6 +50,7 @@ def complete(
     sorted_prompts = [tuple(prompts[index]) for index in order]
     scores: dict[int, tuple[float, ...]] = {}
     with (
+        # an evaluation in a training must not change the trainer's random numbers
         torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []),
         torch.no_grad(),
     ):
@@ -115,6 +116,7 @@ def by_generate(
         {} if how.greedy else {"temperature": how.temperature, "top_p": how.top_p, "top_k": 0}
     )
     config = GenerationConfig(
+        # all of them are set, because the model's own defaults would apply otherwise
         do_sample=not how.greedy,
         max_new_tokens=how.max_new_tokens,
         use_cache=True,

@@ -71,11 +71,13 @@ def step_of(checkpoint: Path) -> int:
 
 def mark_complete(checkpoint: Path) -> None:
     """Mark a checkpoint as complete: sync its files, then write their digests."""
+    # before the marker, which promises that the files are on the disk
     for path in (*checkpoint.rglob("*"), checkpoint):
         sync(path)
     paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
     files = {path.relative_to(checkpoint).as_posix(): file_digest(path) for path in paths}
     write_json(checkpoint / MARKER, {"step": step_of(checkpoint), "files": files})
+    # the folders too: a file's name may be lost while its content is kept
     sync(checkpoint)
     sync(checkpoint.parent)
 

@@ -48,6 +48,7 @@ def lock(out: Path) -> Iterator[None]:
     """
     with remove_new_folders_on_error(out):
         _check_writable(out)
+        # an error must leave the folder as it was, so that another run can use it
         before = {path.name for path in out.iterdir()}
         path = out / ".lock"
         with path.open("ab") as file:
@@ -134,6 +135,7 @@ def open_run(
         raise WorkbenchError(f"'{out}' holds {reason}: choose another --out folder")
     if (summary := finished(out)) is not None:
         return summary
+    # a full disk in the middle of a run would cost its last steps
     if shutil.disk_usage(out).free < FREE_MB * 10**6:
         raise WorkbenchError(
             f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out"
@@ -187,6 +189,7 @@ def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> l
 def read_json(path: Path) -> JsonObject | None:
     """Return the object in a JSON file, or None if it is missing or broken."""
     try:
+        # a key that occurs twice is damage: which value counts is not known
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError):
         return None
@@ -203,6 +206,7 @@ def policy_hash(folder: str) -> str | None:
         return None
     digest = hashlib.sha256()
     for file in sorted(path.iterdir()):
+        # cards and digests are left out: they do not change what the policy generates
         if file.suffix == ".safetensors" or file.name in (
             "config.json",
             "adapter_config.json",

@@ -58,6 +58,7 @@ class Store:
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
         lines = [encode(row) for row in rows]  # may raise, so before the first write
+        # passages before questions before rows: a kill leaves no dangling reference
         own = (passage for question in questions for passage in question.passages)
         retrieved = (passage for feedback in feedbacks for passage in feedback.passages)
         self._add(PASSAGES, map(_passage_row, (*own, *retrieved)))

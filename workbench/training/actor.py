@@ -36,6 +36,7 @@ class Actor:
         self.model, self.tokenizer = trainee.model, trainee.tokenizer
         width = self.model.config.get_text_config().hidden_size
         self.head = torch.nn.Linear(width, 1).to(self.model.device)
+        # an untrained critic predicts 0, which adds nothing to the advantages
         torch.nn.init.zeros_(self.head.weight)
         torch.nn.init.zeros_(self.head.bias)
 
@@ -154,6 +155,7 @@ class State:
         """
         import torch
 
+        # separately, or a large gradient of the new head would shrink the adapter's
         norm, head_norm = (
             torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
             for weights in (self.weights, self.actor.head.parameters())
@@ -186,6 +188,7 @@ class State:
         import torch
         from peft import get_peft_model_state_dict
 
+        # a kill may have left half a checkpoint there
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         state = {
@@ -202,6 +205,7 @@ class State:
         import torch
         from peft import set_peft_model_state_dict
 
+        # weights only: a pickle could run code. On the CPU, where the generator needs its state
         state = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
         set_peft_model_state_dict(self.actor.model, state["adapter"])
         self.actor.head.load_state_dict(state["head"])

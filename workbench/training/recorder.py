@@ -103,9 +103,11 @@ class MetricsLog:
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
+        # a metric is None if a step has no graded response
         values = "  ".join(
             f"{name} {row[name]:.2f}" for name in self.progress if row[name] is not None
         )
+        # ten lines for any length of run, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
@@ -156,6 +158,7 @@ class RolloutRecorder(MetricsLog):
         removes it and grades the step again.
         """
         if self.main:
+            # on a normal exit every step has been logged
             if any(error):
                 self.store.append(self.step_feedbacks)
             self.store.close()
