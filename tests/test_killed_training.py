@@ -31,7 +31,7 @@ def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.Co
 
 
 def result(out: Path) -> tuple[Any, ...]:
-    """All that two equal trainings have in common: everything but the seconds."""
+    """Return what is equal in two equal trainings: everything except the seconds."""
     lines = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
     metrics = [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in lines]
     files = [*out.glob("rollouts.jsonl"), *sorted(out.glob("*/*.safetensors"))]

@@ -1,6 +1,4 @@
-"""Methods as values: how each is set, what a bench changes, and a sixth one that is made here,
-in a page of sixty lines.
-"""
+"""The `Method` type: settings, what a bench changes, and a new method that is defined here."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ import workbench.methods.bench as benches
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.experiments.experiment import configured, run_experiment
+from workbench.experiments.experiment import run_experiment
 from workbench.methods import METHODS, TRAINED, configure_method, method, method_configs
 from workbench.methods.bench import Bench
 from workbench.methods.lookup import Table, find, label, scored
@@ -37,7 +35,7 @@ from workbench.methods.truthrl.config import TruthRL
 from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check
 from workbench.training.settings import Sampling
-from workbench.training.stage import Job, Stage, Status
+from workbench.training.stage import Stage
 from workbench.types import (
     Checked,
     Checks,
@@ -55,11 +53,10 @@ from workbench.util.config import settings as settings_of
 from workbench.verdicts.checks import rule_checks
 
 
-# A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers
-# more.
+# A new method, from here to BRIEF: short correct answers earn more.
 @dataclass(frozen=True)
 class Brief:
-    """A right answer earns 1 / (1 + weight · characters), anything else nothing."""
+    """A correct answer earns 1 / (1 + weight · characters), any other answer 0."""
 
     weight: float = setting(0.1, "how much a character costs")
     prompts: Prompts = field(default=Prompts(eval_samples=0))
@@ -83,21 +80,13 @@ def reward(config: Brief) -> RewardFn:
     return pay
 
 
-def warm_up(job: Job) -> Status:
-    (job.out / "warm").write_text(job.start)
-    return "done"
-
-
 def stages(config: Brief, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
-    grade = SIXTH.grader(config, bench.checks)
-    return [
-        Stage("warm_up", warm_up),
-        grpo_stage(config.grpo, lambda job: (questions, grade), SIXTH.name),
-    ]
+    grade = BRIEF.grader(config, bench.checks)
+    return [grpo_stage(config.grpo, lambda job: (questions, grade), BRIEF.name)]
 
 
-SIXTH = Method(
+BRIEF = Method(
     "brief",
     "Brief",
     Brief,
@@ -109,13 +98,13 @@ SIXTH = Method(
 
 
 @pytest.fixture
-def sixth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def brief(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for listed in (METHODS, TRAINED):
-        monkeypatch.setitem(listed, "brief", SIXTH)
+        monkeypatch.setitem(listed, "brief", BRIEF)
     yield
 
 
-def test_a_new_method_computes_rewards_and_takes_settings(sixth: None) -> None:
+def test_a_new_method_computes_rewards_and_takes_settings(brief: None) -> None:
     config = method_configs(["brief"], ["brief.weight=1", "brief.steps=3"])["brief"]
     assert (config.weight, config.grpo.steps) == (1.0, 3)
     [feedback] = method("brief").grader(config, rule_checks())(
@@ -125,23 +114,8 @@ def test_a_new_method_computes_rewards_and_takes_settings(sixth: None) -> None:
     assert configure_method(config) == ("brief", config)
 
 
-@pytest.mark.slow
-def test_a_new_method_trains_stage_by_stage(sixth: None, tmp_path: Path) -> None:
-    bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
-    summary = run_experiment(SIXTH, configured(SIXTH, bench), bench, out, seed=1, threads=1)
-    assert (summary["method"], summary["status"], summary["after"]["n"]) == (
-        "brief",
-        "done",
-        len(NAMES),
-    )
-    assert (out / "stages" / "warm_up" / "warm").read_text() == bench.path("sft")
-    assert json.loads((out / "stages" / "warm_up" / "summary.json").read_text())["status"] == "done"
-    rows = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
-    assert len(rows) == 16 and all(set(row["rewards"]) == {"brief"} for row in rows)
-
-
 def test_a_new_method_is_scored_listed_and_inspected(
-    sixth: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    brief: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from workbench.cli import main
     from workbench.inspector.opened import open_row
@@ -292,8 +266,6 @@ class Untrainable:
     ("changes", "message"),
     [
         ({"checks": lambda config: "outcome"}, "'brief': checks .* not 'outcome'"),
-        ({"checks": ("outcome",)}, "'brief': checks must be a function"),
-        ({"checks": lambda config: None}, "'brief': checks .* not None"),
         ({"checks": lambda config: (1,)}, "'brief': checks .* names"),
         ({"sections": lambda config: "body"}, "'brief': sections .* not 'body'"),
         ({"sections": lambda config: ["body"]}, "'brief': sections .* set"),
@@ -305,8 +277,8 @@ def test_a_method_that_cannot_work_is_refused_when_it_is_made(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        replace(SIXTH, **changes)
-    assert replace(SIXTH, config=Untrainable, stages=None).stages is None  # it only scores
+        replace(BRIEF, **changes)
+    assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # it only scores
 
 
 @pytest.mark.slow

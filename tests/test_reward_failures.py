@@ -1,4 +1,4 @@
-"""Failed checks: no method pays a number for what was not judged."""
+"""Failed checks and mistakes of reward functions: a row that was not judged has no reward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.helpers.reward_rows import failure, row
 from workbench.credit.tokens import words
-from workbench.methods import METHODS, checks_needed, method, method_configs, reward_fns
+from workbench.methods import method, method_configs, reward_fns
 from workbench.methods.bench import bench
 from workbench.methods.rlfh.config import RLFH
 from workbench.pipeline import rescore
@@ -39,8 +39,8 @@ ASKING = ("fact", "checklist")
 
 
 def failed_row(kept: bool, extracted: bool) -> Feedback:
-    """A row in the form or not, with claims in and behind the thinking, on which every check
-    failed, or the extraction did.
+    """Return a row on which every check failed, or the extraction did. It has claims in thinking
+    and answer; `kept` is whether it has the required form.
     """
     parts = {"think": [("correct", 5)], "tagged": True} if kept else {}
     read = row([("correct", 5)], [("wrong", 3)], **parts, checklist=("a", "b"))  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def test_no_method_scores_a_row_whose_checks_all_failed(
 def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str
 ) -> None:
-    """On a row without the form, which KLCF pays −1 without looking at a verdict."""
+    """The row lacks the form, for which KLCF gives −1 whatever the verdicts are."""
     whole = row(
         [("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")]
     )
@@ -135,7 +135,7 @@ def test_a_failed_check_counts_only_if_the_reward_needs_it(
 
 
 def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
-    """Neither in the form nor without it; extraction and checks alike have no reply."""
+    """With and without the required form, extraction and all checks get no reply."""
 
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
         return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
@@ -164,24 +164,8 @@ def test_rlfh_names_the_rating_that_failed() -> None:
     assert failure(lacking).kind == "no_informativeness"
 
 
-def test_configs_by_name_and_the_checks_that_they_need() -> None:
-    configs = method_configs(settings=["rlfh.alpha=2", "klcf.l_max=none"])
-    assert tuple(configs) == tuple(METHODS)
-    assert configs["rlfh"].alpha == 2.0 and configs["klcf"].l_max is None
-    for names, settings, message in (
-        (None, ["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
-        (["dpo"], [], "no method 'dpo': choose one of rlfh"),
-    ):
-        with pytest.raises(WorkbenchError, match=message):
-            method_configs(names, settings)
-    assert checks_needed(method_configs()) == ("fact", "outcome", "checklist")
-    assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
-
-
 def test_every_grader_runs_only_the_checks_of_its_reward() -> None:
-    """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each
-    method pays by hand.
-    """
+    """A correct answer of importance 4 after a wrong thought, computed by hand."""
     tiny = bench("tiny")
     countries = [q for q in tiny.questions("ood", ["single"]) if "In which country is" in q.text]
     asked = countries[0]
@@ -236,13 +220,11 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "returns nothing": lambda: None,
     "returns a number": lambda: 1.0,
     "neither value nor error": lambda: Reward(None),
-    "text": lambda: Reward("1"),  # type: ignore[arg-type]
     "NumPy number": lambda: Reward(np.float32(1)),  # type: ignore[arg-type]
     "infinite": lambda: Reward(math.inf),
     "NaN": lambda: Reward(math.nan),
     "beyond the estimators": lambda: Reward(-1e308),
     "infinite part": lambda: Reward(1.0, {"a": math.inf}),
-    "infinite event": lambda: Reward(1.0, {}, (Event("a", math.inf),)),
     "events that overflow": lambda: Reward(math.fsum([1e308] * 2)),
     "events of another sum": lambda: Reward(1.0, {}, (Event("a", 0.5),)),
     "event at no position": lambda: Reward(1.0, {}, (Event("a", 1.0, "x"),)),  # type: ignore[arg-type]

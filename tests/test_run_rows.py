@@ -38,7 +38,7 @@ NASTY = (
 
 
 def other(number: int) -> Feedback:
-    """A row whose texts look like the file's own marks, with several methods and a failure."""
+    """Return a row whose texts look like JSON keys, with several methods and a failure."""
     row, text = rollout(1, number % 4), NASTY[number % len(NASTY)]
     rewards = {
         text: Reward(None, {text: 1e-07}),
@@ -59,7 +59,7 @@ def other(number: int) -> Feedback:
 
 
 def forget() -> None:
-    """Stand in for a new process."""
+    """Clear the caches, as in a new process."""
     stored._rows._cache.clear()
     for thread, _ in list(stored._readers.values()):
         thread.join()

@@ -1,6 +1,4 @@
-"""`workbench.trl_reward`: the graders as a reward function in scripts that know nothing else of
-this package.
-"""
+"""`workbench.trl_reward`: the methods' rewards as a function for training scripts of TRL."""
 
 from __future__ import annotations
 
@@ -61,8 +59,8 @@ def test_plain_and_conversational_completions_earn_the_same(
 
 
 def test_the_judge_completes_missing_columns(checks: Checks, country: Question) -> None:
-    """The world knows the question by its text; a judge that does not know it cannot score the
-    outcome.
+    """The world finds the question by its text. Without gold answers in any column, the outcome of
+    another question is a failure.
     """
     reward = workbench.trl_reward("truthrl", checks)
     assert reward([country.text], [country.answers[0]]) == [1.0]
@@ -83,7 +81,6 @@ def test_the_judge_completes_missing_columns(checks: Checks, country: Question) 
     [
         # 1·g(4) and ln(1 + g(4)): a country is of importance 4
         ("rlfh", [], 1.2 + 0.7884573603642703),
-        ("knowrl", [], -1 + 2 + 0),  # untagged, correct, nothing thought
         (KnowRL(form=0.5), ["knowrl.correct=3"], -0.5 + 3),
     ],
 )
@@ -155,22 +152,9 @@ def test_there_is_no_default_judge() -> None:
             workbench.trl_reward("rlfh", *judge)
 
 
-def test_text_about_the_real_world_is_judged_by_its_passages() -> None:
-    passages = ["The Eiffel Tower in Paris was finished in 1889."]
-    for judge in (workbench.local_checks(), "local"):
-        reward = workbench.trl_reward("rlfh", judge)
-        true, false = reward(
-            ["When was the Eiffel Tower finished?"] * 2,
-            [f"The Eiffel Tower was finished in {year}." for year in (1889, 1925)],
-            passages=[passages] * 2,
-        )
-        assert true is not None and false is not None and true > 0 > false
-
-
 def test_mistakes_are_reported_before_training(checks: Checks) -> None:
     for recipe, settings, message in (
         ("grpo", [], "no method 'grpo': choose one of rlfh"),
-        ("rlfh", ["rlfh.delta=2"], "no field 'delta'"),
         ("rlfh", ["rlfh.epsilon=-2"], "must be > -1"),
         ("klcf", ["klcf.w_general=1"], "no check general"),
         ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
@@ -181,9 +165,7 @@ def test_mistakes_are_reported_before_training(checks: Checks) -> None:
 
 @pytest.mark.slow
 def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
-    """Two steps of somebody else's script: TRL's own trainer, a data set, our function; weights
-    move and rewards are logged.
-    """
+    """In two steps of TRL's own trainer with a data set, weights change and rewards are logged."""
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -248,9 +230,7 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
 
 
 def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> None:
-    """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the
-    completion, and only then.
-    """
+    """KnowRL: 1 for the form and 1 for the refusal, if the prompt or the completion has the tag."""
     reward = workbench.trl_reward("knowrl", checks)
     rest = "Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
@@ -259,4 +239,4 @@ def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> 
         == reward(["Q?"], [f"<think>{rest}"], **columns)
         == [2.0]
     )
-    assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
+    assert reward(["Q?"], [rest], **columns) == [0.0]  # no tag is open

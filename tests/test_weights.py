@@ -67,9 +67,6 @@ def template(text: str) -> Change:
     return lambda folder: (folder / "chat_template.jinja").write_text(text)
 
 
-LOOP = "{% for a in range(99999) %}" * 3
-
-
 def panicking(folder: Path) -> None:
     path = folder / "tokenizer.json"
     splits = {"type": "FixedLength", "length": 0}
@@ -98,8 +95,10 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "a tokenizer that panics": (panicking, "the tokenizer of .* crashed"),
     "an invalid chat template": (template("{% for x in %}"), "fix the chat template"),
-    "an endless chat template": (template(LOOP + "{% endfor %}" * 3), "more than 1 seconds"),
-    "an endless output": (template(LOOP + "xx" + "{% endfor %}" * 3), "fix the chat template"),
+    "an endless chat template": (
+        template("{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3),
+        "more than 1 seconds",
+    ),
     "2 GB of output": (template("{{ 'x' * 2000000000 }}"), "fix the chat template"),
     "2 GB by doubling": (
         template(
@@ -108,8 +107,6 @@ BROKEN: dict[str, tuple[Change, str]] = {
         ),
         "fix the chat template",
     ),
-    "a wide format": (template("{{ '%2000000000d' | format(1) }}"), "fix the chat template"),
-    "a long list": (template("{{ ([0] * 900000000) | length }}"), "fix the chat template"),
 }
 
 
