@@ -4,8 +4,7 @@ Conventions:
 
 * Characters are Python string positions in `Response.text`, from 0; a span `(start, end)` is
   half-open.
-* T is the number of tokens of a response. A sequence "per token" has length T, or is empty if the
-  values were not recorded.
+* T is the number of tokens of a response. A sequence "per token" has length T; empty: not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
 
