@@ -107,7 +107,7 @@ def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     # forked, because a new interpreter would import transformers again, which takes seconds
     trial = multiprocessing.get_context("fork").Process(target=_render_trial, args=(tokenizer,))
     with warnings.catch_warnings():
-        # Python 3.12 warns of threads at a fork; the child uses none of their locks
+        # Python 3.12 warns of threads at a fork; the child does not use their locks
         warnings.simplefilter("ignore", DeprecationWarning)
         trial.start()
     trial.join(TEMPLATE_SECONDS)

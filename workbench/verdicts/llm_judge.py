@@ -52,7 +52,7 @@ class LLMJudge:
         return endpoint(self.url, self.model, key=key, cache=self.cache, cache_address=ANYWHERE)
 
     def close_cache(self) -> None:
-        """Close the file of replies until the next call; sqlite's files beside it are deleted."""
+        """Close the cache until the next call: sqlite deletes its -wal and -shm files."""
         if self.ask.cache:
             self.ask.cache.close()
 
