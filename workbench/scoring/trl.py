@@ -73,15 +73,15 @@ def grader(
             the method.
     """
     name, config = configure_method(recipe)
-    if judge is None or (isinstance(judge, str) and judge not in (*JUDGES, *BENCHES)):
+    if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
+        judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
+    if not isinstance(judge, Bench | Checks):
         # no default: the closed world would judge any other text by its own facts
         raise WorkbenchError(
             f"the reward '{name}' needs a judge, not {judge!r}: give workbench.local_checks() to"
             " judge by passages and gold answers, judge_checks(…) for a language model, or"
             " world_checks(…) for the closed world"
         )
-    if isinstance(judge, str):
-        judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
     checks = judge if isinstance(judge, Checks) else judge.checks
     if isinstance(recipe, str) and not isinstance(judge, Checks):
         config = METHODS[name].configure(judge.name)
