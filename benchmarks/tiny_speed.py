@@ -279,10 +279,10 @@ def prompts(rounds: int) -> dict[str, Any]:
 
 
 def start(rounds: int) -> dict[str, Any]:
-    """Seconds from a fresh process to the tiny bench, and to the end of `workbench world show`."""
+    """Seconds from a fresh process to the tiny bench, and to the end of `workbench world`."""
     commands = {
         "bench": ["-c", "from workbench.methods.bench import bench; bench('tiny')"],
-        "show": ["-m", "workbench.cli", "world", "show"],
+        "show": ["-m", "workbench.cli", "world"],
     }
     found = {}
     for name, command in commands.items():

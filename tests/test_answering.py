@@ -15,7 +15,7 @@ from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.score_helpers import write
 from workbench.cli.answer import _print
-from workbench.experiments.answering import Answer, Sources, answer_from, closed_world
+from workbench.experiments.answering import Answer, Sources, answer, answer_from, closed_world
 from workbench.experiments.answering.reader import Reader, reader_of
 from workbench.inspector.live import PAGES as PAGES_OF_THE_WORLD
 from workbench.inspector.live import indexes, sources_of
@@ -105,6 +105,15 @@ def number_of(answer: Answer, text: str) -> int:
     return next(
         number for number, passage in enumerate(answer.passages, start=1) if text in passage.text
     )
+
+
+@pytest.mark.slow
+def test_the_example_of_the_pages_is_answered_rightly_with_the_right_sources() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text(encoding="utf-8")
+    example = answer(re.findall(r'workbench answer "(.*?)"  #', page)[0])
+    assert len(example.sentences) == 6
+    for sentence in example.sentences:
+        assert sentence.label == "correct" and {*sentence.passages} <= {*sentence.found}
 
 
 @pytest.mark.slow

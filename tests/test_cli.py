@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,6 @@ TRAIN = ["train", "truthrl", "--out", "unused"]
 NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
 
 Cli = Callable[..., tuple[int, str, str]]
-Scores = dict[str, Any]
 
 
 @pytest.fixture
@@ -43,35 +45,6 @@ def stand_in(
     """Replace functions that a command's module calls."""
     for name, function in functions.items():
         monkeypatch.setattr(f"workbench.cli.{command}.{name}", function)
-
-
-def scores(accuracy: float) -> Scores:
-    cell = {"value": accuracy, "low": accuracy - 0.05, "high": accuracy + 0.05}
-    return {
-        "n": 8,
-        "accuracy": cell,
-        "abstention": cell,
-        "hallucination": cell,
-        "truthfulness": cell,
-        "failed": 0,
-    }
-
-
-def report(**more: Any) -> dict[str, Any]:
-    greedy = {
-        **scores(0.5),
-        "by_tier": {"known": scores(0.9), "page_only": scores(0.1)},
-        "by_kind": {},
-    }
-    return {
-        "policy": "p",
-        "split": "test",
-        "n": 8,
-        "seeds": [0],
-        "greedy": greedy,
-        "sampled": greedy,
-        **more,
-    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -103,6 +76,21 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
     helps = [command.help for command in group.commands.values()]  # type: ignore[attr-defined]
     assert all("\n" not in text.replace("\n\n", "") for text in helps)
     assert all(len(text.partition("\n\n")[0]) <= 90 for text in helps)
+
+
+def test_help_keeps_brackets(cli: Cli) -> None:
+    assert "[[run]]" in cli("queue", "--help")[1]
+
+
+def test_completion_knows_the_commands() -> None:
+    words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
+    completed = subprocess.run(
+        [sys.executable, "-c", "from workbench.cli import main; main()"],
+        env={**os.environ, **words, "_WORKBENCH_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+    )
+    assert completed.stdout.split() == ["compare"]
 
 
 def test_version(cli: Cli) -> None:
@@ -175,30 +163,29 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("report", "expected"),
     [
         ({"failed": 0}, 0),
-        ({"greedy": {**scores(0.5), "failed": 1}}, 3),
-        ({"sampled": {**scores(0.5), "failed": {"value": 0.25, "low": 0.1, "high": 0.4}}}, 3),
+        ({"greedy": {"failed": 1}}, 3),
+        ({"sampled": {"failed": {"value": 0.25, "low": 0.1, "high": 0.4}}}, 3),
         ({"status": "too_many_failures", "failed": 9}, 4),
         ({"status": "interrupted"}, 130),
     ],
 )
 def test_exit_codes(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], expected: int
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, report: dict[str, Any], expected: int
 ) -> None:
-    stand_in(monkeypatch, "train", evaluate_policy=lambda *_, **__: report(**more))
+    stand_in(monkeypatch, "train", evaluate_policy=lambda *_, **__: report)
     code, out, _ = cli("evaluate", "p", "--split", "ood", "--json")
-    assert code == expected
-    assert json.loads(out) == report(**more)
+    assert (code, json.loads(out)) == (expected, report)
 
 
 def test_world_show(cli: Cli) -> None:
-    code, out, _ = cli("world", "show", "--json")
+    code, out, _ = cli("world", "--json")
     described = json.loads(out)
     assert code == 0 and described["seed"] == 0 and described["pages"] > 0
-    code, out, _ = cli("world", "show", "--entity", described["examples"][0])
+    code, out, _ = cli("world", "--entity", described["examples"][0])
     assert code == 0
     assert described["examples"][0] in out and "relation" in out and "exposures" in out
-    code, out, err = cli("world", "show", "--entity", "Nobody")
+    code, out, err = cli("world", "--entity", "Nobody")
     assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1

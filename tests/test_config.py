@@ -98,6 +98,13 @@ def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
     assert restore(Settings(), {}) == Settings()
 
 
+@pytest.mark.parametrize("rate", ["1e308", "-1e308", "1e-310", "1e10", "9" * 400])
+def test_numbers_whose_results_would_overflow_are_refused(rate: str) -> None:
+    kind = int if rate.isdigit() else float
+    with pytest.raises(WorkbenchError, match=r"rate is .*it must be 0 or of a size between"):
+        check_values(Settings(inner=Inner(rate=kind(rate))))
+
+
 def test_values_that_cannot_be_are_found_in_parts_too() -> None:
     check_values(Settings())
     with pytest.raises(WorkbenchError, match="rate is inf: it must be a finite number"):

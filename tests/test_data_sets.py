@@ -52,7 +52,7 @@ def test_every_data_set_is_tested_here() -> None:
 
 @pytest.mark.parametrize(
     ("name", "record", "expected"),
-    [r for r in RECORDS if any(set(o) <= set(r[1]) for o in SETS[r[0]].own)],
+    [r for r in RECORDS if SETS[r[0]].recognises(r[1])],
 )
 def test_a_schema_of_its_own_is_recognised(
     name: str, record: dict[str, Any], expected: dict[str, Any], tmp_path: Path
@@ -68,7 +68,7 @@ def test_a_wrong_schema_names_columns(name: str, tmp_path: Path) -> None:
     (tmp_path / "file.jsonl").write_text('{"claim": "x", "label": 1}\n')
     with pytest.raises(WorkbenchError, match="found claim, label") as error:
         load(tmp_path / "file.jsonl", schema=name)
-    assert all(column in str(error.value) for column in SETS[name].columns[0])
+    assert SETS[name].columns[0] in str(error.value)
 
 
 SLICES = [

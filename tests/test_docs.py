@@ -62,8 +62,8 @@ KNOWN: dict[str, dict[str, How]] = {
     },
     "docs/commands.md": {
         "source .venv/bin/activate": SETS_UP,
-        "workbench world show": AS_IT_IS,
-        'workbench world show --entity "Dramem Torusin"': AS_IT_IS,
+        "workbench world": AS_IT_IS,
+        'workbench world --entity "Dramem Torusin"': AS_IT_IS,
         "workbench world export --out runs/world": AS_IT_IS,
         "workbench world build --out runs/policy": How(
             not_run="takes minutes; tests/test_tiny.py builds a small one"
@@ -73,8 +73,8 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
         (
-            'workbench answer "What is Dramem Torusin known for and how does it compare with Voku '
-            'Kebas?"'
+            'workbench answer "What is Sotri Bebren known for and how does it compare with Stanel '
+            'Dunumin?"'
         ): (AS_IT_IS),
         (
             'workbench answer "When was the Eiffel Tower built?" --store wiki --policy '
@@ -132,6 +132,10 @@ KNOWN: dict[str, dict[str, How]] = {
             f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} "
             f"--judge-model NAME"
         ): (AS_IT_IS),
+        "workbench export runs/judged --claims runs/claims.parquet": AS_IT_IS,
+        "workbench compare runs/ternary runs/binary --against runs/binary": AS_IT_IS,
+        "workbench compare runs": AS_IT_IS,
+        "workbench metrics runs/ternary runs/binary": AS_IT_IS,
         "workbench agree runs/judged runs/local": AS_IT_IS,
         "workbench inspect --run runs/judged": How(
             not_run="serves until it is stopped; tests/browsing.py starts it"
@@ -257,7 +261,8 @@ def parse(command: str) -> None:
     current: Any = typer.main.get_command(app)
     context = current.make_context("workbench", shlex.split(command)[1:])
     while hasattr(current, "commands"):
-        rest = [*context._protected_args, *context.args]
+        if not (rest := [*context._protected_args, *context.args]):
+            return  # a group that shows something itself
         name, current, rest = current.resolve_command(context, rest)
         context = current.make_context(name, rest, parent=context)
 
@@ -364,6 +369,10 @@ def test_the_commands_page_can_be_followed_in_order(tmp_path: Path, run: Run) ->
             how = KNOWN["docs/commands.md"][name_of(command)]
             if not how.not_run:
                 run(command.replace(JUDGE, server.url), how)
+        (snippet,) = re.findall(
+            r"^```python\n(.*?)^```$", (ROOT / "docs/commands.md").read_text(), re.S | re.M
+        )
+        exec(snippet, {})
         for command in BETWEEN["docs/commands.md"]:
             assert command in inline("docs/commands.md")
             run(command, AS_IT_IS)

@@ -93,15 +93,6 @@ def test_report_has_the_declared_shape() -> None:
     assert (result["sampled"]["n"], result["sampled"]["failed"]) == (3, 3)
 
 
-def test_paired_difference_of_one_run() -> None:
-    """Scores a 1, 1, 0, −1 and b 1, 0, −1, −1: mean difference (0 + 1 + 1 + 0) / 4."""
-    result = paired_difference([run("ccui")], [run("cuii")])
-    assert (result["diff"], result["n"]) == (0.5, 4)
-    assert (result["low"] or 0) <= 0.5 <= (result["high"] or 0)
-    same = paired_difference([run("ccui")], [run("ccui")])
-    assert (same["diff"], same["low"], same["high"], same["p"]) == (0.0, 0.0, 0.0, 1.0)
-
-
 def test_paired_difference_resamples_seeds_too() -> None:
     """Seeds disagree: +2 with one seed and 0 with the other on every question. Only the seeds cause
     uncertainty."""

@@ -16,10 +16,12 @@ from workbench.experiments.experiment import max_failed, run_experiment, totals,
 from workbench.methods import METHODS, TRAINED, trained
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
+from workbench.metrics import rates
+from workbench.metrics.rows import file_of
 from workbench.policies.generate import generate
 from workbench.policies.load import load_policy
 from workbench.runs.folder import lock
-from workbench.runs.store import append_feedback
+from workbench.runs.store import append_feedback, iter_feedback
 from workbench.training.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
@@ -77,6 +79,10 @@ def test_run_from_start_to_summary_and_again(
     )
     assert summary["before"]["split"] == summary["after"]["split"] == "validation"
     assert summary["before"]["n"] == len(NAMES)  # without the question that has no gold answer
+    for when in ("before", "after"):  # the greedy answers, for paired comparisons
+        stored = rates(list(iter_feedback(out / "evaluation" / f"{when}.jsonl")))
+        assert stored["accuracy"] == summary[when]["greedy"]["accuracy"]["value"]
+    assert file_of(out) == out / "evaluation" / "after.jsonl"
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
     assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
+from workbench.experiments.claims_table import without_formula
 from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.examples import worked_example
-from workbench.inspector.export import _inert, exported
+from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import step_row
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import open_row, show
@@ -341,7 +342,7 @@ def test_the_list_is_exported_without_formulas(tmp_path: Path) -> None:
 
 @given(st.text(alphabet=st.sampled_from('=+-@ok"\t\r\n\u2028 ,1'), max_size=12))
 def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
-    out = str(_inert(text))
+    out = str(without_formula(text))
     assert "\r" not in out
     pieces = [piece for line in out.splitlines() for piece in line.split("\t")]
     assert not any(piece.startswith(tuple("=+-@")) for piece in pieces)

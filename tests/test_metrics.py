@@ -84,18 +84,6 @@ def row(question: str, labels: str = "", **fields: Any) -> Row:
     return reduce_row(stored(question, labels, **fields))
 
 
-def test_one_response_worked_by_hand() -> None:
-    """S = 3 of n = 5: precision .6, penalty exp(1 − 10/5), recall@4 = .75, F1@4 = 2·.6·.75/1.35."""
-    terms = claim_terms(row("q", "cchvw"), k=4, veriscore_k=2)
-    assert terms["correct"] == (3, 1) and terms["incorrect"] == (1, 1) and terms["vague"] == (1, 1)
-    assert terms["factscore"] == terms["precision"] == (pytest.approx(0.6), 1)
-    assert terms["factscore_penalised"] == (pytest.approx(0.6 * math.exp(-1)), 1)
-    assert terms["recall@4"] == (0.75, 1) and terms["f1@4"] == (pytest.approx(2 / 3), 1)
-    assert terms["veriscore"] == (pytest.approx(2 * 0.6 / 1.6), 1)
-    assert terms["fact_per_query"] == (0, 1) and terms["fact_per_sentence"] == (3, 5)
-    assert [penalty(n) for n in (9, 10, 11)] == [pytest.approx(math.exp(-1 / 9)), 1, 1]
-
-
 def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
     assert factual_sentences(row("q", "cwhc", sentences=[0, 0, 1, 1])) == [False, True]
     unknown = reduce_row(
@@ -200,6 +188,7 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
     assert value["factscore_penalised"] == pytest.approx(
         (0.75 * math.exp(-1.5) + 0.5 * math.exp(-4)) / 2
     )
+    assert [penalty(n) for n in (9, 10, 11)] == [pytest.approx(math.exp(-1 / 9)), 1, 1]
     assert value["recall@4"] == pytest.approx((3 / 4 + 1 / 4) / 4)
     assert value["f1@4"] == pytest.approx((0.75 + 1 / 3) / 4)
     assert found["veriscore_k"] == 4 and value["veriscore"] == value["f1@4"]
@@ -308,7 +297,8 @@ def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
             pytest.approx(two[name]["p"]),
         )
         same = compare(a, a, settings)["paired"][name]
-        assert same == {"diff": 0, "low": 0, "high": 0, "p": 1, "n": same["n"]}
+        assert [same[key] for key in ("diff", "low", "high", "p")] == [0, 0, 0, 1]
+        assert same["value"] == same["other"]
 
 
 def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_path: Path) -> None:
@@ -327,10 +317,29 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
     )
     found = compare_files(a, b, **FAST)
     assert (found["factscore"]["value"], found["other"]["factscore"]["value"]) == (0.75, 0.375)
-    # questions 1 and 4
-    assert (found["paired"]["factscore"]["diff"], found["paired"]["factscore"]["n"]) == (0.0, 2)
+    # questions 1 and 4 count in both values and in their difference
+    cell = found["paired"]["factscore"]
+    assert [cell[key] for key in ("value", "other", "diff", "n")] == [0.75, 0.75, 0.0, 2]
     # an abstention is an answer to whether it responds
     assert found["paired"]["responded"]["n"] == 3
+
+
+def test_rollouts_of_several_steps_are_not_compared(tmp_path: Path) -> None:
+    """Of a run's folder, the answers of the evaluation after training are compared instead."""
+    rows = [with_outcome(stored(f"q{i}"), "correct") | {"step": i} for i in (1, 2)]
+    runs = [tmp_path / name for name in "ab"]
+    for folder in runs:
+        (folder / "evaluation").mkdir(parents=True)
+        file(folder / "rollouts.jsonl", rows)
+    for pair in (runs, [run / "rollouts.jsonl" for run in runs]):
+        with pytest.raises(WorkbenchError, match=r"rollouts of 2 steps.*workbench evaluate RUN"):
+            compare_files(*pair, **FAST)
+    assert compare_files(runs[0], **FAST)["steps"] == 2
+    for folder, label in zip(runs, ("correct", "incorrect"), strict=True):
+        file(folder / "evaluation" / "after.jsonl", [with_outcome(stored("v"), label)])
+    found = compare_files(*runs, **FAST)
+    assert found["paired"]["truthfulness"]["diff"] == 2
+    assert found["file"] == str(runs[0] / "evaluation" / "after.jsonl")
 
 
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
@@ -354,7 +363,7 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
 def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
-    with pytest.raises(WorkbenchError, match="row 2 is not a feedback row"):
+    with pytest.raises(WorkbenchError, match=r"row 2 is not a feedback row .*\(id (None|'q')\)"):
         compare_files(path)
     with pytest.raises(WorkbenchError, match="no such file"):
         compare_files(tmp_path / "none.jsonl")

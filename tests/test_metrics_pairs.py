@@ -159,7 +159,7 @@ A = {"id": "1", "question_id": "q", "question": "Who?", "response": "Ada"}
         (
             [A | {"step": 1}, A | {"step": 2}],
             [A | {"step": 1}, A | {"step": 2}],
-            "2 training",
+            "rollouts of 2 steps",
         ),
     ],
 )

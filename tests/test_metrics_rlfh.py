@@ -92,18 +92,33 @@ def test_command_prints_one_object(tmp_path: Path, cli: Cli) -> None:
     assert found["paired"]["truthfulness"]["diff"] == 2
 
 
+def test_outcomes_come_first_where_there_are_some_and_claims_where_not(
+    tmp_path: Path, cli: Cli
+) -> None:
+    both = [with_outcome(stored(name, "cw"), "correct") for name in "ab"]
+    for rows, first, absent in (
+        (both, "accuracy", "aurc"),
+        ([stored("a", "cw")], "factscore", "accuracy"),
+        ([with_outcome(stored("a"), "correct")], "accuracy", "factscore"),
+    ):
+        path = file(tmp_path / "rows.jsonl", rows)
+        table = cli("metrics", path)[1].splitlines()
+        names = [line.split()[0] for line in table[3:] if line.strip()]
+        assert names[0] == first and absent not in names and table[0].startswith(str(path))
+
+
 def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
     a = file(tmp_path / "a.jsonl", [stored("a", "ccw"), stored("b", "f")])
     code, out, err = cli("metrics", str(a), str(a), "--figures", str(tmp_path / "figures"))
     assert code == 3  # done, and a row failed
-    assert re.search(r"factscore +0\.667 +0\.667 +0\.000 \[0\.000, 0\.000\] +1\.000 +\d+ *\n", out)
-    assert re.search(r"factscore +0\.667 \[0\.667, 0\.667\] +1 *\n", cli("metrics", str(a))[1])
-    assert "accuracy: no response has an outcome" in err
+    assert re.search(r"factscore +66\.7 +66\.7 +0\.0 \[0\.0, 0\.0\] +1\.000 +\d+ *\n", out)
+    assert re.search(r"factscore +66\.7 \[66\.7, 66\.7\] +1 *\n", cli("metrics", str(a))[1])
+    assert re.search("accuracy.*: no response has an outcome", err) and "accuracy" not in out
     assert re.search(r"no_claims +abstained +failed +unverified +not_judged\n", out)
-    assert "1 of 2 rows of the file failed" in err and "—" in out and "None" not in out
+    assert f"1 of 2 rows of {a} failed" in err and "None" not in out
     never = {**stored("c"), "schema": 1}
     _, out, err = cli("metrics", str(file(tmp_path / "b.jsonl", [stored("a", "c"), never])))
-    assert "excluded: not judged: 1 of 2 rows of the file" in err
+    assert "excluded: not judged: 1 of 2 rows of" in err
     code, out, err = cli("metrics", str(file(tmp_path / "c.jsonl", [never])))
     assert (code, out, len(err.splitlines())) == (
         2,

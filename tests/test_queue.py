@@ -27,7 +27,6 @@ from workbench.experiments.queue import (
     train_queue,
 )
 from workbench.experiments.queue.runs import distinct, hash_of, plan_run
-from workbench.experiments.queue.training import outcome
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock
@@ -185,11 +184,6 @@ def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) ->
     assert hash_of({key: value for key, value in stored.items() if key != "versions"}) == run.hash
     [row] = status_of([run])["runs"]
     assert (row["status"], row["step"], row["steps"]) == ("done", 2, 2)
-    accuracy = [summary[when]["greedy"]["accuracy"]["value"] for when in ("before", "after")]
-    reward = metrics_rows(run.folder)[-1]["reward"]
-    assert outcome(run).startswith(
-        f"reward {reward:.2f}, accuracy {accuracy[0]:.2f} → {accuracy[1]:.2f}, abstention"
-    )
     write(run.folder / "config.json", json.dumps({**stored, "seed": 5}))
     with pytest.raises(WorkbenchError, match=r"has another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
@@ -325,7 +319,7 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
         queue.send_signal(signal.SIGINT)
         out, err = queue.communicate(timeout=120)
     assert queue.returncode == 130 and err.endswith(
-        "interrupted; the same command takes up an unfinished run\n"
+        "interrupted; the same command resumes an unfinished run\n"
     )
     assert [row["status"] for row in json.loads(out)["runs"]] == [
         "interrupted",

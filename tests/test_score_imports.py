@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from tests.helpers.score_helpers import read, write
+from tests.helpers.score_helpers import examples, read, write
 from workbench.cli import main
+from workbench.data.chat import text_of
 from workbench.runs.store import iter_feedback
 from workbench.scoring import Options, score_file
 from workbench.scoring.imports import import_completions
@@ -37,8 +40,6 @@ VERL: list[dict[str, Any]] = [
 
 
 def test_trl_parquet(tmp_path: Path) -> None:
-    import pandas as pd
-
     folder = tmp_path / "completions"
     folder.mkdir()
     pd.DataFrame([{**row, "step": 10} for row in TRL]).to_parquet(
@@ -58,68 +59,52 @@ def test_trl_parquet(tmp_path: Path) -> None:
     assert missing.value is None and missing.error is not None
 
 
-QWEN = (
-    "<|im_start|>system\nBe"
-    " brief.<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
-)
-LLAMA = "<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>"
-ASKED = "Who painted this?\nName one."
+@pytest.mark.parametrize("prompt", examples("prompts"))
+def test_the_question_of_a_prompt_is_its_last_user_turn(prompt: Any) -> None:
+    assert text_of(prompt, "user") == "Who painted this?\nName one."
 
 
-@pytest.mark.parametrize(
-    ("prompt", "question"),
-    [
-        ([{"role": "system", "content": "Hm."}, {"role": "user", "content": ASKED}], ASKED),
-        (QWEN.format(ASKED), ASKED),
-        (
-            LLAMA.format("system", "Today.")
-            + LLAMA.format("user", ASKED)
-            + "<|start_header_id|>assistant",
-            ASKED,
-        ),
-        # decoded without the marks, as both trainers do
-        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n", ASKED),
-        # Qwen3, told not to think
-        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n<think>\n\n</think>\n\n", ASKED),
-        (f"user\nHi\nmodel\nHello.\nuser\n{ASKED}\nmodel\n", ASKED),  # Gemma
-        (f"system\n\nToday.user\n\n{ASKED}assistant\n\n", ASKED),
-        # What is no conversation, or not a whole one, is the question as it is.
-        (ASKED, ASKED),
-        ("user\nHi\nassistant\nHello.", "user\nHi\nassistant\nHello."),
-        ("Explain:\nuser\nx\nassistant\n", "Explain:\nuser\nx\nassistant\n"),
-        (QWEN.format(" "), QWEN.format(" ")),
-    ],
-)
-def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(
-    tmp_path: Path, prompt: Any, question: str
-) -> None:
-    import_completions(
-        "trl", write(tmp_path / "c.jsonl", [{**TRL[0], "prompt": prompt}]), tmp_path / "out.jsonl"
+@pytest.mark.parametrize("prompt", examples("prompts_as_they_are"))
+def test_a_prompt_that_is_no_whole_conversation_is_the_question(prompt: str) -> None:
+    assert text_of(prompt, "user") == prompt
+
+
+@pytest.mark.parametrize("mark", ["User: ", "user\n", "user\n\n", "Q: a\n", "[INST]", "<|user|>"])
+def test_a_prompt_of_many_marks_is_read_in_linear_time(mark: str) -> None:
+    start = time.perf_counter()
+    text_of(mark * 20_000 + "assistant", "user")
+    assert time.perf_counter() - start < 5
+
+
+TOOLS = [{"role": "assistant", "content": None, "tool_calls": []}, {"role": "tool", "content": "T"}]
+
+
+def test_completions_of_messages_and_steps_of_any_type(tmp_path: Path) -> None:
+    turns = [{"role": "assistant", "content": "Paris."}, *TOOLS]
+    rows = [{**TRL[0], "completion": turns, "step": step} for step in (1, "1", 1.0)]
+    bad = [{**TRL[0], "completion": TOOLS[1:]}, {**TRL[0], "step": "x"}]
+    summary = import_completions(
+        "trl", write(tmp_path / "c.jsonl", [*rows, *bad]), tmp_path / "out.jsonl"
     )
-    [found] = iter_feedback(tmp_path / "out.jsonl")
-    assert found.response.question.text == question
+    found = [row.response for row in iter_feedback(tmp_path / "out.jsonl")]
+    assert [(one.text, one.step, one.sample) for one in found] == [
+        ("Paris.", 1, sample) for sample in range(3)
+    ]
+    assert [problem["line"] for problem in summary["problems"]] == [4, 5]
 
 
-@pytest.mark.parametrize(
-    ("gold", "answers"),
-    [
-        ("['Paris' 'Rome']", ("Paris", "Rome")),
-        ("['Paris', 'Rome']", ("Paris", "Rome")),
-        ("""["O'Neill" 'say \\'hi\\'']""", ("O'Neill", "say 'hi'")),
-        ("Paris", ("Paris",)),
-        ("['Paris' + 'Rome']", ("['Paris' + 'Rome']",)),
-        (r"['\x']", (r"['\x']",)),
-    ],
-)
-def test_gold_answers_that_numpy_printed_are_a_list(
-    tmp_path: Path, gold: str, answers: tuple[str, ...]
-) -> None:
-    """Also where they stand under "target", in which Search-R1's data sets have them."""
-    for number, gts in enumerate((gold, {"target": gold})):
-        source = write(tmp_path / f"{number}.jsonl", [{**VERL[0], "gts": gts}])
-        import_completions("verl", source, tmp_path / f"out{number}.jsonl")
-        [found] = iter_feedback(tmp_path / f"out{number}.jsonl")
-        assert found.response.question.answers == answers
+def test_tables_and_columns_that_are_no_rewards(tmp_path: Path) -> None:
+    rows = [[1, "Who?", "42", 1.0, 2, 0.5], [2, "Who?", "x", None, 2, None]]
+    frame = pd.DataFrame(rows, columns="step prompt completion acc length len_reward".split())
+    frame.to_csv(tmp_path / "c.csv")
+    frame.to_json(tmp_path / "c.table.json", orient="split")  # as of wandb
+    for name in ("c.csv", "c.table.json"):
+        summary = import_completions("trl", tmp_path / name, tmp_path / f"{name}.jsonl")
+        assert summary["rewards"] == ["trl:acc", "trl:len_reward"]
+        assert "length" in summary["not_rewards"]
+        first, second = iter_feedback(tmp_path / f"{name}.jsonl")
+        assert first.response.text == "42" and first.rewards["trl:len_reward"].value == 0.5
+        assert second.response.step == 2 and second.rewards["trl:acc"].value is None
 
 
 def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
@@ -135,6 +120,7 @@ def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
         (),
         ("A", "B"),
     ]
+    assert summary["without_gold"] == 1
     assert [row.rewards["verl:score"].value for row in rows] == [1.0, -1.0, 0.0, 0.0]
     assert [row.response.step for row in rows] == [7, 7, 7, 8]
 

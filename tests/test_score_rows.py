@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.score_helpers import read, write
+from tests.helpers.score_helpers import examples, read, write
 from workbench.scoring import Options, score_file
-from workbench.scoring.rows import Malformed, parse
+from workbench.scoring.rows import Malformed, Reader, parse
 from workbench.types import Claim, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
@@ -150,15 +150,30 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
     assert claims[2] == Claim(2, "zzz", coverage=0.0)
 
 
-def test_an_integer_beyond_all_floats_is_malformed() -> None:
-    claims = [{"text": "Ada", "label": "correct", "p": 10**400}]
-    with pytest.raises(Malformed, match="of the verdict on 'claim:0' is not between 0 and 1"):
-        parse({"id": 1, "response": "Ada.", "claims": claims}, {}, {})
+@pytest.mark.parametrize("claims", examples("given_claims"))
+def test_claims_without_labels_are_given_to_be_verified(claims: Any) -> None:
+    """In the forms of VeriScore, SAFE and FActScore, too."""
+    row = {"id": 1, "question": "Who?", "response": FULL["response"], "claims": claims}
+    item = parse(row, {}, {})
+    assert not item.replay and item.response.given_claims
+    assert [claim.text for claim in item.response.given_claims] == ["Ada sings", "Ada paints"]
 
 
-def test_a_row_of_another_version_is_malformed() -> None:
-    with pytest.raises(Malformed, match='"schema" is 2'):
-        parse({**FULL, "schema": 2}, {}, {})
+@pytest.mark.parametrize("changed", examples("unreadable_rows"))
+def test_a_row_that_cannot_be_read_is_named_by_its_id(changed: dict[str, Any]) -> None:
+    with pytest.raises(Malformed, match="id 'mine'"):
+        parse({"id": "mine", "question": "Who?", "response": "Ada.", **changed}, {}, {})
+
+
+def test_half_a_surrogate_pair_spoils_no_row(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "Who?", "response": "A\ud800 paints.", "passages": ["\udfff."]}
+    reader = Reader(write(tmp_path / "in.jsonl", [row]))
+    [item] = reader.items(reader.survey().ids)
+    for text in (item.response.text, item.response.question.passages[0].text):
+        assert text.encode() and "\ufffd" in text
+
+
+def test_only_a_feedback_row_has_a_version() -> None:
     assert not parse(
         {"id": "a", "question": "Who?", "response": "Ada.", "schema": "people"}, {}, {}
     ).replay
@@ -183,15 +198,6 @@ def test_columns_have_other_names_and_tables_have_gaps() -> None:
         None,
         "Ada.",
     )
-
-
-@pytest.mark.parametrize("given", [["", "  \n"]])
-@pytest.mark.parametrize("name", ["answers", "checklist"])
-def test_a_list_of_empty_texts_is_told(name: str, given: list[str]) -> None:
-    with pytest.raises(Malformed, match=f'"{name}" has only empty texts'):
-        parse({"id": "a", "question": "Who?", "response": "Ada.", name: given}, {}, {})
-    # none is no mistake
-    assert parse({"id": "a", "question": "Who?", "response": "Ada.", name: []}, {}, {})
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,6 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
 @pytest.mark.parametrize(
     ("row", "text", "answers"),
     [
-        ({"reward_model": {"ground_truth": "Rome"}}, "Where?", ("Rome",)),
-        (
-            {"reward_model": {"ground_truth": {"target": ["Rome", "Roma"]}}},
-            "Where?",
-            ("Rome", "Roma"),
-        ),
         # GSM8K's "answer" is a whole solution, and its question stands without the instruction that
         # the prompt adds.
         (

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.experiments.api import evaluate, train
+    from workbench.experiments.compare import compare
     from workbench.inspector.widgets import token_view
     from workbench.methods import METHODS
-    from workbench.metrics.report import compare_files as compare
     from workbench.scoring.api import rescore, score
     from workbench.scoring.trl import trl_reward
     from workbench.types import Feedback, Question, Response
@@ -38,13 +38,13 @@ __all__ = [
     "trl_reward",
     "world_checks",
 ]
-# public name -> module, and the name there where it differs
+# public name -> module
 PUBLIC = {
     "METHODS": "methods",
     "Feedback": "types",
     "Question": "types",
     "Response": "types",
-    "compare": "metrics.report:compare_files",
+    "compare": "experiments.compare",
     "evaluate": "experiments.api",
     "judge_checks": "verdicts.checks",
     "local_checks": "verdicts.checks",
@@ -61,8 +61,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in PUBLIC:
         raise AttributeError(f"module 'workbench' has no attribute '{name}'")
-    module, _, other = PUBLIC[name].partition(":")
-    return getattr(import_module(f"workbench.{module}"), other or name)
+    return getattr(import_module(f"workbench.{PUBLIC[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -113,6 +113,12 @@ def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
     return path
 
 
+def examples(name: str) -> list[Any]:
+    """The values in a file of `tests/examples`, one a line."""
+    path = Path(__file__).parent.parent / "examples" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 

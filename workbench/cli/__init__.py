@@ -8,6 +8,7 @@ by a signal or a full disk.
 
 from workbench.cli import (  # noqa: F401 - each module adds its commands when it is imported
     answer,
+    compare,
     data,
     doctor,
     export,

@@ -32,8 +32,8 @@ from workbench.verdicts.llm_judge import llm_judge
 
 @app.command(
     epilog=(
-        'Example: workbench answer "What is Dramem Torusin known for and how does it compare with'
-        ' Voku Kebas?"'
+        'Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
+        ' Stanel Dunumin?"'
     )
 )
 def answer(

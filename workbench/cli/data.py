@@ -104,7 +104,7 @@ def data_show(
             {
                 "name": known.name,
                 "from": f"hf:{known.hub}" if known.hub else known.home,
-                "columns": ", ".join(known.columns[0]),
+                "columns": known.columns[0],
             }
             for known in SETS.values()
         ]
@@ -137,8 +137,9 @@ def _describe(questions: Sequence[Question], count: int) -> JsonObject:
 
 
 def _print(description: JsonMapping) -> None:
+    labels = {"splits": "splits, by a hash of the id"}
     names = [name for name in description if name != "questions"]
-    print_table("", ("", ""), [(name, text(description[name])) for name in names])
+    print_table("", ("", ""), [(labels.get(name, name), text(description[name])) for name in names])
     rows = [
         [
             q["id"],

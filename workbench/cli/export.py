@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.frame import Json, app, show, stdout_kept_clean
+from workbench.cli.frame import Json, app, print_mapping, show, stdout_kept_clean
+from workbench.experiments.claims_table import export_claims
 from workbench.experiments.export import Dtype
 from workbench.experiments.export import export as export_policy
 from workbench.types import JsonMapping, WorkbenchError
@@ -16,13 +17,24 @@ from workbench.types import JsonMapping, WorkbenchError
 
 @app.command(epilog="Example: workbench export runs/truthrl --merged runs/truthrl-merged")
 def export(
-    policy: Annotated[str, typer.Argument(help="Folder of a finished run or of an adapter.")],
+    policy: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of a finished run or an adapter; for --claims, a run or a feedback file."
+        ),
+    ],
     merged: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--merged", metavar="DIR", help="New folder for safetensors, tokenizer and card."
         ),
-    ],
+    ] = None,
+    claims: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="New .csv or .parquet table with a row for each claim instead."
+        ),
+    ] = None,
     base: Annotated[
         str | None,
         typer.Option(help="Base model of the adapter; default: the one that the adapter names."),
@@ -41,12 +53,19 @@ def export(
     ] = True,
     as_json: Json = False,
 ) -> int:
-    """Merge a trained adapter into its base model.
+    """Merge a trained adapter into its base model, or write claims as a table.
 
-    The result is a checkpoint for transformers and vLLM; llama.cpp's convert_hf_to_gguf.py makes
-    a GGUF file of it. Nothing is uploaded without --push, which uses the login of
-    `hf auth login` or HF_TOKEN.
+    The merged model is a checkpoint for transformers and vLLM; llama.cpp's
+    convert_hf_to_gguf.py makes a GGUF file of it. Nothing is uploaded without --push, which uses
+    the login of `hf auth login` or HF_TOKEN.
     """
+    if (merged is None) == (claims is None):
+        raise WorkbenchError("name one of --merged DIR for a model and --claims FILE for a table")
+    if claims is not None:
+        with stdout_kept_clean():
+            table = export_claims(policy, claims)
+        return show(table, as_json, print_mapping)
+    assert merged is not None
     if push is None and not private:
         raise WorkbenchError("--public needs --push: name the repository with --push OWNER/NAME")
     with stdout_kept_clean():

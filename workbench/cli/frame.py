@@ -47,6 +47,9 @@ class Commands(TyperGroup):
                 self.commands[name] = self.commands.pop(name)  # moves it to the end
         for command in self.commands.values():
             command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
+            for parameter in command.params:
+                if text := getattr(parameter, "help", None):
+                    parameter.help = text.replace("[", r"\[")  # type: ignore[attr-defined]
 
 
 app = typer.Typer(
@@ -56,11 +59,13 @@ app = typer.Typer(
 )
 
 
-def add_group(name: str, help: str, example: str) -> typer.Typer:
-    """Add a group of commands, such as `workbench index`."""
-    group = typer.Typer(cls=Commands, no_args_is_help=True)
+def add_group(
+    name: str, help: str, example: str, alone: Callable[..., None] | None = None
+) -> typer.Typer:
+    """Add a group of commands, such as `workbench index`; `alone` runs without a command."""
+    group = typer.Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
-    group.callback()(lambda: None)
+    group.callback(invoke_without_command=alone is not None)(alone or (lambda: None))
     app.add_typer(group, name=name, help=help, epilog=f"Example: workbench {example}")
     return group
 
@@ -129,7 +134,11 @@ Bench = Annotated[
 Questions = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper."
+        metavar="NAME|FILE",
+        help=(
+            "Data set or file of questions for the benches small and paper. A hash of its ids"
+            " divides a file into rl (80 %), validation and test."
+        ),
     ),
 ]
 Overrides = Annotated[
@@ -347,7 +356,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         console.print(Text(title), soft_wrap=True)
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False, show_header=any(columns))
     for column in columns:
-        table.add_column(Text(column))
+        table.add_column(Text(column), overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))  # Text: brackets in an answer are not markup
     console.print(table, Text())
@@ -358,11 +367,15 @@ def _value(cell: Cell) -> float | None:
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 
-def percent(cell: Cell) -> str:
-    """A share as percent, with its interval if it has one."""
+def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
+    """A share as percent, with its interval if it has one; `scale=1` is for other numbers.
+
+    `digits` are the decimals of the interval.
+    """
     value = _value(cell)
     if value is None:
         return ABSENT
     if not isinstance(cell, Mapping) or cell.get("low") is None:
-        return f"{100 * value:.1f}"
-    return f"{100 * value:.1f} [{100 * cell['low']:.0f}, {100 * cell['high']:.0f}]"
+        return f"{scale * value:.1f}"
+    low, high = (f"{scale * cell[bound]:.{digits}f}" for bound in ("low", "high"))
+    return f"{scale * value:.1f} [{low}, {high}]"

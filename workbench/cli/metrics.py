@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli.frame import (
-    ABSENT,
+    Cell,
     DryRun,
     Json,
     Judge,
@@ -20,14 +21,16 @@ from workbench.cli.frame import (
     app,
     complain,
     ended_by_signal,
+    percent,
     print_mapping,
     print_table,
     show,
     stdout_kept_clean,
     text,
 )
-from workbench.metrics import compare_files, read_rows
-from workbench.metrics.claims import K
+from workbench.metrics import RATES, compare_files, read_rows
+from workbench.metrics.claims import COUNTS, K
+from workbench.metrics.hacks import SHARES
 from workbench.metrics.hacks import hacks as hacks_of
 from workbench.metrics.pairs import REASONS, Pairs, pair_files
 from workbench.metrics.plots import write_pages
@@ -42,17 +45,23 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HACKS = ("hacks", "other_hacks")  # reward hacks by step
+NOT_SHARES = (*COUNTS, "sentences_per_fact")
 UNPAIRED = {
     "incomplete": "pairs without a verdict in both orders",
     "repeated": "samples of a question and step that occur twice in a file",
     "other_question": "pairs whose question text differs between the files",
 }
-EXAMPLE = "Example: workbench metrics runs/after/rollouts.jsonl runs/before/rollouts.jsonl --json"
+EXAMPLE = "Example: workbench metrics runs/after.jsonl runs/before.jsonl --json"
 
 
 @app.command("metrics", epilog=EXAMPLE)
 def metrics(
-    feedback: Annotated[Path, typer.Argument(help="JSONL of feedback rows, or a run's folder.")],
+    feedback: Annotated[
+        Path,
+        typer.Argument(
+            help="JSONL of feedback rows, or a run's folder: its evaluation after training."
+        ),
+    ],
     other: Annotated[
         Path | None,
         typer.Argument(help="A second one to compare with; differences are FEEDBACK − OTHER."),
@@ -117,6 +126,7 @@ def metrics(
                 k=k,
                 sections=sections or (),
                 seed=seed,
+                several_steps=hacks,
             )
             if hacks:
                 result["hacks"] = hacks_of(feedback)
@@ -161,61 +171,93 @@ def _figures(
 
 
 def _print(result: JsonMapping) -> None:
-    other, tests = result.get("other", {}), result.get("paired", {})
+    other, names = result.get("other"), _names(result)
+    reports = [result] if other is None else [result, other]
+    paths = [os.path.abspath(report["file"]) for report in reports]
+    root = os.path.commonpath(map(os.path.dirname, paths))
+    labels = [os.path.relpath(path, root) for path in paths]
+    rows: list[tuple[str, ...]]
+    if other:
+        tests = result["paired"]
+        rows = [
+            (name, *paired_cells(name, tests[name]))
+            for name in names
+            if "reason" not in tests[name]
+        ]
+        columns = ("metric", *labels, "difference [95 %]", "p", "questions")
+        title = f"paired over {result['common']} common questions"
+    else:
+        rows = [(name, _value(name, result[name]), text(result[name]["n"])) for name in names]
+        columns = ("metric", "value [95 %]", "questions")
+        title = f"{result['n']} responses to {result['questions']} questions"
+    files = " and ".join(report["file"] for report in reports)
+    k = f"; VeriScore's K is {result['veriscore_k']}" if result["veriscore_k"] else ""
+    print_table(f"{files}: {title}{k}; shares in percent", columns, rows)
+    if "win_rate" in result:
+        _print_preferences(result, labels)
+    counts = {
+        key: [{"": name, **report[key]} for name, report in zip(labels, reports, strict=True)]
+        for key in ("excluded", "outcomes")
+    }
+    hacks = {
+        f"{key}, shares in percent": [
+            {name: _value(name, step[name]) if name in SHARES else step[name] for name in step}
+            for step in result[key]
+        ]
+        for key in HACKS
+        if key in result
+    }
+    print_mapping(counts | hacks)
+    for report in reports:
+        _complain_of_rows(report)
+    _complain_of_metrics(result)
+
+
+def _names(result: JsonMapping) -> list[str]:
+    """The metrics with values; with outcomes, their rates come before the metrics of claims."""
     names = [
         name
         for name, cell in result.items()
-        if isinstance(cell, Mapping) and "value" in cell and name not in REASONS
+        if isinstance(cell, Mapping) and cell.get("value") is not None and name not in REASONS
     ]
-    rows: list[tuple[str, ...]]
-    columns: tuple[str, ...]
-    if other:
-        rows = [
-            (name, _value(result[name]), _value(other[name]), *_test(tests[name])) for name in names
-        ]
-        columns = ("metric", "value", "other", "difference [95 %]", "p", "n")
-    else:
-        rows = [(name, _with_interval(result[name]), text(result[name]["n"])) for name in names]
-        columns = ("metric", "value [95 %]", "n")
-    title = (
-        f"{result['n']} responses to {result['questions']} questions; VeriScore's K is"
-        f" {text(result['veriscore_k'])}"
-    )
-    print_table(title, columns, rows)
-    if "win_rate" in result:
-        _print_preferences(result)
-    files = {"the file": result, **({"other": other} if other else {})}
-    counts = {
-        key: [{"": name, **report[key]} for name, report in files.items()]
-        for key in ("excluded", "outcomes")
-    }
-    print_mapping({**counts, **{key: result[key] for key in HACKS if key in result}})
-    for name, report in files.items():
-        _complain_of_rows(name, report)
-    for name in names:
-        if reason := result[name].get("reason"):
-            complain(f"{name}: {reason}")
+    return sorted(names, key=lambda name: name not in RATES)
 
 
-def _complain_of_rows(name: str, report: JsonMapping) -> None:
-    of = f"of {report['n']} rows of {name}"
+def _complain_of_metrics(result: JsonMapping) -> None:
+    """Print the metrics without a value, by reason."""
+    reasons: dict[str, list[str]] = {}
+    cells = [*result.items(), *result.get("paired", {}).items()]
+    for name, cell in cells:
+        if isinstance(cell, Mapping) and "reason" in cell and name not in REASONS:
+            reasons.setdefault(cell["reason"], []).append(name)
+    for reason, names in reasons.items():
+        complain(f"{', '.join(names)}: {reason}")
+
+
+def _complain_of_rows(report: JsonMapping) -> None:
+    of = f"of {report['n']} rows of {report['file']}"
     if failed := report["failed"]:
         complain(f"{failed} {of} failed: each records a failure")
     if unjudged := report["excluded"]["not_judged"]:
         complain(f"excluded: not judged: {unjudged} {of}; `workbench score` judges them")
     if repeated := report["duplicate_ids"]:
         complain(f"{repeated} {of} repeat an earlier id; they are counted again")
+    if report["steps"] > 1:
+        complain(
+            f"{report['file']} has training rollouts of {report['steps']} steps, so the values are"
+            " averages over as many policies; `workbench compare RUN` shows a run's evaluations"
+        )
 
 
-def _print_preferences(result: JsonMapping) -> None:
+def _print_preferences(result: JsonMapping, labels: Sequence[str]) -> None:
     """Print the win rate with the lengths of the answers, which may explain it."""
     pairs, mean = result["pairs"], result["words"]
     title = (
-        f"preference for FEEDBACK, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']} tied,"
-        f" {pairs['lost']} lost; {text(mean['feedback'])} words against {text(mean['other'])}"
+        f"preference for {labels[0]}, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']}"
+        f" tied, {pairs['lost']} lost; {text(mean['feedback'])} words against {text(mean['other'])}"
     )
-    rows = [(name, _with_interval(result[name]), text(result[name]["n"])) for name in REASONS]
-    print_table(title, ("", "value [95 %]", "questions"), rows)
+    rows = [(name, _value(name, result[name]), text(result[name]["n"])) for name in REASONS]
+    print_table(title, ("", "percent [95 %]", "questions"), rows)
     for name, reason in UNPAIRED.items():
         if pairs[name]:
             complain(f"left out of the win rate: {pairs[name]} {reason}")
@@ -226,14 +268,16 @@ def _print_preferences(result: JsonMapping) -> None:
         complain(f"win_rate: {reason}")
 
 
-def _value(cell: JsonMapping, key: str = "value") -> str:
-    return ABSENT if cell[key] is None else f"{cell[key]:.3f}"
+def _value(name: str, cell: Cell) -> str:
+    return percent(cell, 1 if name in NOT_SHARES else 100, digits=1)
 
 
-def _with_interval(cell: JsonMapping, key: str = "value") -> str:
-    bounds = "" if cell["low"] is None else f" [{cell['low']:.3f}, {cell['high']:.3f}]"
-    return _value(cell, key) + bounds
-
-
-def _test(cell: JsonMapping) -> tuple[str, str, str]:
-    return _with_interval(cell, "diff"), _value(cell, "p"), text(cell["n"])
+def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
+    """The cells of a paired metric: both values, the difference, p and n."""
+    sides = (_value(name, {"value": cell[side]}) for side in ("value", "other"))
+    return (
+        *sides,
+        _value(name, {**cell, "value": cell["diff"]}),
+        f"{cell['p']:.3f}",
+        text(cell["n"]),
+    )

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from workbench.cli.frame import (
-    ABSENT,
     Json,
     app,
-    print_table,
+    print_mapping,
     show,
     stdout_kept_clean,
     text,
@@ -59,20 +58,16 @@ def queue(
 
 
 def _print(result: JsonMapping) -> None:
-    columns = ("run", "name", "method", "seed", "status", "step", "took")
-    print_table("", columns, [_cells(row) for row in result["runs"]])
+    rows = [
+        {
+            **{"run": row["hash"], "name": row["name"], "method": row["method"]},
+            **{"seed": row["seed"], "status": row["status"]},
+            "step": f"{row['step']}/{text(row['steps'])}",
+            "took": duration(row["seconds"]) if row["seconds"] else None,
+        }
+        for row in result["runs"]
+    ]
+    print_mapping({"": rows})
     for row in result["runs"]:
         if row["error"]:
             print(f"{row['hash']}: {row['error']}")
-
-
-def _cells(row: JsonMapping) -> tuple[str, ...]:
-    return (
-        row["hash"],
-        text(row["name"] or None),
-        row["method"],
-        str(row["seed"]),
-        row["status"],
-        f"{row['step']}/{text(row['steps'])}",
-        duration(row["seconds"]) if row["seconds"] else ABSENT,
-    )

@@ -48,8 +48,8 @@ Source = Annotated[
     typer.Option(
         "--in",
         help=(
-            f"JSONL or Parquet of {COLUMNS}; rows with claims and verdicts are scored without a"
-            " judge."
+            f"JSONL, JSON, CSV, TSV or Parquet of {COLUMNS}; given claims are verified instead of"
+            " extracted ones, and rows with verdicts need no judge."
         ),
     ),
 ]
@@ -86,7 +86,9 @@ VerifierName = Annotated[
 ]
 Passages = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.'),
+    typer.Option(
+        metavar="FILE", help='Evidence: JSONL, JSON, CSV, TSV or Parquet of {"text", "title"}.'
+    ),
 ]
 Tokenizer = Annotated[
     str | None,
@@ -237,6 +239,10 @@ def import_logged(
     """Convert completions logged by TRL or verl to feedback rows, with their rewards."""
     summary = import_completions(kind, file, out)
     _report(file, summary)
+    if without := summary.get("without_gold"):
+        complain(f"{without} of {summary['rows']} rows have no gold answer in gts")
+    if left_out := summary["not_rewards"]:
+        complain(f"columns left out, because their names are not of rewards: {', '.join(left_out)}")
     show(summary, as_json, print_mapping)
     return 3 if summary["malformed"] else 0
 

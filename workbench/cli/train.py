@@ -163,7 +163,7 @@ def _print_report(report: JsonMapping) -> None:
         if scores.get("n"):  # `--samples 0` samples nothing
             tiers = {"all": scores, **scores.get("by_tier", {})}
             title = f"{report['policy']} on {report['split']}: {decoding}, percent [95 % interval]"
-            metrics = _metrics(tiers.values())
+            metrics = metrics_with_values(tiers.values())
             rows = [
                 (tier, str(row["n"]), *(percent(row.get(m)) for m in metrics))
                 for tier, row in tiers.items()
@@ -174,12 +174,12 @@ def _print_report(report: JsonMapping) -> None:
 def _print_summary(summary: JsonMapping) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
     title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95 % interval]"
-    metrics = _metrics((before, after))
+    metrics = metrics_with_values((before, after))
     rows = [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics]
     print_table(title, ("", "before", "after"), rows)
 
 
-def _metrics(tables: Iterable[JsonMapping]) -> list[str]:
+def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
     """The metrics with values: outcome rates with gold answers, else shares of claims."""
     present = {
         name

@@ -21,23 +21,26 @@ from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.export import export_world
 from workbench.world.show import describe
 
-world_app = add_group(
-    "world",
-    "Show and export the closed world, and train a tiny model on it.",
-    'world show --entity "Dramem Torusin"',
-)
 
-
-@world_app.command("show", epilog='Example: workbench world show --entity "Dramem Torusin" --json')
-def world_show(
+def world(
+    context: typer.Context,
     entity: Annotated[
         str | None, typer.Option(help="Name of an entity; default: show counts of the world.")
     ] = None,
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
-    """Show counts of the world, or all facts about one entity."""
-    show(describe(entity, seed), as_json, print_mapping)
+    """Show the closed world in numbers, or all facts about one entity."""
+    if context.invoked_subcommand is None:
+        show(describe(entity, seed), as_json, print_mapping)
+
+
+world_app = add_group(
+    "world",
+    "Show and export the closed world, and train a tiny model on it.",
+    'world --entity "Dramem Torusin" --json',
+    world,
+)
 
 
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from workbench.data.files import Records, read_records
 from workbench.data.hub import read_hub
-from workbench.data.record import digest
+from workbench.data.record import column, digest
 from workbench.data.sets import PLAIN, SETS, DataSet
 from workbench.types import JsonMapping, Question, WorkbenchError
 
@@ -65,7 +65,8 @@ def load(
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
     if local and split not in (None, *SPLITS):
         raise WorkbenchError(
-            f"no split '{split}' in a file: its questions are divided into {', '.join(SPLITS)}"
+            f"no split '{split}' in a file: its questions are divided into {', '.join(SPLITS)} by a"
+            " hash of their ids"
         )
     name = str(name_or_file)
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
@@ -187,11 +188,11 @@ def _fitting(
         else next((s for s in SETS.values() if s.recognises(record)), PLAIN)
     )
     if not source.fits(record):
-        expected = " or ".join(", ".join(columns) for columns in source.columns)
+        expected = " or ".join(source.columns)
         known = "" if source is PLAIN else f" of {source.name}"
         raise WorkbenchError(
             f"{location}: not in the schema{known}: expected the columns {expected}; found"
-            f" {_columns(record)}. Map your columns, as in question=…,answers=…"
+            f" {_columns(record)}. Name yours, as in --map question=COLUMN,answers=COLUMN"
         )
     return source
 
@@ -203,30 +204,20 @@ def _columns(record: JsonMapping) -> str:
 def _read(
     source: DataSet, record: JsonMapping, location: str, mapping: Mapping[str, str] | None
 ) -> list[Question]:
-    if mapping is not None:
-        record = {
-            **record,
-            **{field: _reach(record, column, location) for field, column in mapping.items()},
-        }
     try:
+        if mapping is not None:
+            record = {
+                **record,
+                **{field: column(record, name) for field, name in mapping.items()},
+            }
         return list(source.read(record))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = f"no column {error}" if isinstance(error, KeyError) else str(error)
+        identity = "" if record.get("id") is None else f" (id '{record['id']}')"
         raise WorkbenchError(
-            f"{location}: cannot be read as {source.name}: {reason}; found {_columns(record)}"
+            f"{location}{identity}: cannot be read as {source.name}: {reason}; there are"
+            f" {_columns(record)}"
         ) from error
-
-
-def _reach(record: JsonMapping, column: str, location: str) -> object:
-    """Return a column's value; "a.b" is b inside a, unless a column has that exact name."""
-    if column in record:
-        return record[column]
-    value: object = record
-    for part in column.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            raise WorkbenchError(f"{location}: no column '{column}'; there are {_columns(record)}")
-        value = value[part]
-    return value
 
 
 def _finish(

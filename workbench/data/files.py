@@ -7,17 +7,17 @@ records in an object. So the content decides between JSON and JSONL.
 from __future__ import annotations
 
 import bz2
-import contextlib
 import csv
 import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.types import JsonObject, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import check_text, unique_keys
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ Records = list[tuple[str, JsonObject]]
 # number of a line, row or record, from 1; its content, or the problem as text
 Row = tuple[int, JsonObject | str]
 
-WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
+WRAPPERS = "data example examples questions records rows instances per_prompt_data".split()
+NOT_UTF8 = "not text in UTF-8: save it as UTF-8"
+DELIMITERS = {".csv": ",;\t|", ".tsv": "\t,;|"}  # the usual one first
 ROWS = (".jsonl", ".json", ".ndjson", *DELIMITERS, ".parquet")
 READABLE = (*ROWS, ".txt")
 
@@ -47,7 +48,7 @@ def read_records(path: Path) -> Records:
             f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)} (or .gz,"
             " .bz2 of it)"
         )
-    unit, rows = ("line", _texts(path)) if suffix == ".txt" else open_rows(path)
+    unit, rows = open_rows(path)
     records = []
     for number, row in rows:
         location = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
@@ -63,7 +64,7 @@ def suffix_of(path: Path) -> str:
     return inner.suffix.lower()
 
 
-@contextlib.contextmanager
+@contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedReader]:
     """Open a text file and decompress it if needed.
 
@@ -91,9 +92,11 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
         return "row", _parquet(path, skip, columns)
     if suffix in DELIMITERS:
         return "line", _table(path, DELIMITERS[suffix], skip)
+    if suffix == ".txt":
+        return "line", _lines(path, skip, _text_row)
     records = _whole(path)
     if records is None:
-        return "line", _lines(path, skip)
+        return "line", _lines(path, skip, _object)
     return "record", iter(list(enumerate(records, start=1))[skip:])
 
 
@@ -118,6 +121,8 @@ def _whole(path: Path) -> list[JsonObject] | None:
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
         return None
     if isinstance(whole, Mapping) and "question" not in whole:  # not itself a record
+        if _is_table(whole):
+            return [dict(zip(whole["columns"], row, strict=True)) for row in whole["data"]]
         wrapped = (whole[key] for key in WRAPPERS if _is_records(whole.get(key)) and whole[key])
         whole = next(wrapped, [whole])
     if isinstance(whole, Mapping):
@@ -131,43 +136,68 @@ def _is_records(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def _lines(path: Path, skip: int) -> Iterator[Row]:
+def _is_table(value: JsonMapping) -> bool:
+    """Whether an object is a table with rows as lists, as wandb and pandas ("split") write it."""
+    columns, rows = value.get("columns"), value.get("data")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return False
+    return all(isinstance(row, list) and len(row) == len(columns) for row in rows)
+
+
+def _lines(path: Path, skip: int, read: Callable[[bytes], JsonObject | str]) -> Iterator[Row]:
     with open_bytes(path) as file:
         # split only at "\n", because JSON strings may contain U+2028 and other line separators
         for number, line in enumerate(file, start=1):
             if number > skip and line.strip():
-                yield number, _object(line)
+                yield number, read(line)
+
+
+def _text_row(line: bytes) -> JsonObject | str:
+    try:
+        return {"text": line.decode("utf-8-sig").strip()}
+    except UnicodeDecodeError:
+        return NOT_UTF8
 
 
 def _decoded(content: bytes) -> Any:
-    """Parse JSON; NaN becomes None."""
-    text = content.decode("utf-8-sig")
-    return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
+    """Parse JSON. NaN becomes None; half a surrogate pair, which tokenizers refuse, U+FFFD."""
+
+    def load(text: str) -> Any:
+        return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
+
+    value = load(content.decode("utf-8-sig"))
+    if b"\\ud" in content.lower():
+        text = json.dumps(value, ensure_ascii=False)
+        value = load(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return value
 
 
 def _object(line: bytes) -> JsonObject | str:
     try:
         row = _decoded(line)
-    except UnicodeDecodeError as error:
-        return f"not text in UTF-8 ({error.reason}): save it as UTF-8"
+    except UnicodeDecodeError:
+        return NOT_UTF8
     except (ValueError, RecursionError) as error:
         return f"not a JSON object: {error}"
     return row if isinstance(row, dict) else "not a JSON object"
 
 
-def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
+def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
     """Yield the rows below the header with the number of their last line.
 
-    CSV has quotes as Excel writes them. In TSV a quote is an ordinary character, unless quotes
-    enclose the whole value.
+    The delimiter is the one that divides the header most. Quotes are those of Excel and pandas; in
+    a file with tabs whose quotes do not fit that, a quote is an ordinary character.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
-    tabs = delimiter == "\t"
     with open_bytes(path) as file:
-        # invalid bytes become surrogates, so only their own row is an error (see `_record`)
-        lines = (line.decode("utf-8-sig", "surrogateescape") for line in file)
+        header = next(_decode_lines(file), "")
+    delimiter = max(delimiters, key=lambda one: len(next(csv.reader([header], delimiter=one), [])))
+    plain = delimiter == "\t" and not _is_quoted(path)
+    with open_bytes(path) as file:
         rows = csv.reader(
-            lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+            _decode_lines(file),
+            delimiter=delimiter,
+            quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
         )
         columns: list[str] | None = None
         while True:
@@ -178,11 +208,23 @@ def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
                 continue
             if row is None:
                 return
-            values = [_unquoted(value) for value in row] if tabs else row
             if columns is None:
-                columns = values
-            elif values and rows.line_num > skip:  # an empty line has no values
-                yield rows.line_num, _record(columns, values)
+                columns = row
+            elif row and rows.line_num > skip:  # an empty line has no values
+                yield rows.line_num, _record(columns, row)
+
+
+def _decode_lines(file: BufferedReader) -> Iterator[str]:
+    # invalid bytes become surrogates, so only their own row is an error (see `_record`)
+    return (line.decode("utf-8-sig", "surrogateescape") for line in file)
+
+
+def _is_quoted(path: Path) -> bool:
+    """Whether the rows of a file with tabs are complete if quotes enclose values."""
+    with open_bytes(path) as file, suppress(csv.Error):
+        rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
+        return len({len(row) for row in rows if row}) == 1
+    return False
 
 
 def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
@@ -192,16 +234,8 @@ def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
-        return "not text in UTF-8: save it as UTF-8"
+        return NOT_UTF8
     return dict(zip(columns, values, strict=True))
-
-
-def _unquoted(value: str) -> str:
-    """Remove quotes that enclose a whole value."""
-    inner = value[1:-1].replace('""', "")
-    if len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner:
-        return value[1:-1].replace('""', '"')
-    return value
 
 
 def parquet_file(path: Path) -> ParquetFile:
@@ -228,15 +262,3 @@ def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
             for position, row in enumerate(batch.to_pylist(), start=start + 1):
                 if position > skip:
                     yield position, row
-
-
-def _texts(path: Path) -> Iterator[Row]:
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8-sig").strip()
-            except UnicodeDecodeError:
-                yield number, "not text in UTF-8: save it as UTF-8"
-                continue
-            if text:
-                yield number, {"text": text}

@@ -2,50 +2,119 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
-from workbench.types import JsonMapping, Passage, Question
+from workbench.data.chat import text_of
+from workbench.data.printed import container
+from workbench.text.gold import infer_kind
+from workbench.types import JsonMapping, JsonObject, Passage, Question
 
-YES_NO = ("yes", "no")
+# keys of an answer object: TriviaQA, SQuAD, KILT, Search-R1, verl, DROP and ASQA
+ANSWER_KEYS = ("value", "text", "answer", "target", "ground_truth", "spans", "short_answers")
+PASSAGE_KEYS = ("text", "content", "contents", "snippet", "passage", "paragraph_text")
+# fields that a table holds as text
+STRUCTURED = ("claims", "verdicts", "tokens", "sentences", "rewards", "cost", "error")
+TRUTH = {"true": "yes", "false": "no"}
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """Return the texts of a list, a single value, or a list written as text.
+    """Return the texts of a list, a single value, an answer object, or one of these as text.
 
-    Empty texts and duplicates are dropped. For an object (SQuAD's answers on the hub), the texts
-    under "text" are returned.
+    Empty texts and duplicates are dropped.
 
-    Raises ValueError if an item is an object or a list.
+    Raises ValueError if an item is a list, an object of another kind or an infinite number.
     """
+    return tuple(dict.fromkeys(_texts_in(container(value))))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
-        value = value.get("text")
-    if value is None or (isinstance(value, float) and value != value):  # NaN: an empty cell
-        return ()
-    if isinstance(value, str):
-        value = _listed(value.strip(), str, int, float)
-    items = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    if nested := [item for item in items if isinstance(item, Mapping | list)]:
-        raise ValueError(f"expected texts, found {type(nested[0]).__name__}")
-    return tuple(
-        dict.fromkeys(text for item in items if item is not None and (text := str(item).strip()))
-    )
+        found = [value[name] for name in ANSWER_KEYS if value.get(name) is not None]
+        if value and not found and not value.keys() & {*ANSWER_KEYS, "provenance"}:
+            raise ValueError(
+                f"an object needs one of the keys {', '.join(ANSWER_KEYS)}; it has"
+                f" {', '.join(map(str, value))}"
+            )
+        for item in (*found[:1], value.get("aliases")):
+            yield from _texts_in(container(item))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if isinstance(item, list | tuple):
+                raise ValueError("expected texts, found list")
+            yield from _texts_in(item)
+    elif text := _text_in(value):
+        yield text
 
 
-def _listed(text: str, *kinds: type) -> object:
-    """Parse a list of `kinds` that is written as text; return the text if it is not one."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return text
-    for parse in (json.loads, ast.literal_eval):  # pandas prints lists in Python's syntax
-        try:
-            value = parse(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(value, list) and all(isinstance(item, kinds) for item in value):
-            return value
-    return text
+def _text_in(value: Any) -> str:
+    if value is ...:
+        raise ValueError("a list was printed with '...' for some of its items: write it in full")
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise ValueError(f"{value} is not a finite number")
+        value = None if math.isnan(value) else int(value) if value.is_integer() else value
+    return "" if value is None else str(value).strip()
+
+
+def whole_number(row: JsonMapping, name: str) -> int | None:
+    """Return a whole number of any type, or written as text; None for an empty cell of a table.
+
+    Raises ValueError for another value.
+    """
+    value: Any = row.get(name)
+    if value is None or value == "" or value != value:
+        return None
+    whole = re.fullmatch(r"(-?\d{1,18})(\.0*)?", str(value).strip())
+    if not whole:
+        raise ValueError(f'"{name}" is {value!r}, not a whole number')
+    return int(whole[1])
+
+
+def column(row: JsonMapping, name: str) -> object:
+    """Return a column's value; "a.b" is b inside a, unless a column has that exact name.
+
+    Raises KeyError if there is no such column.
+    """
+    if name in row:
+        return row[name]
+    value: Any = row
+    for part in name.split("."):
+        value = container(value)
+        if not isinstance(value, Mapping):
+            raise KeyError(name)
+        value = value[part]
+    return value
+
+
+def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
+    """Return the values of a row by field; lists and objects may be texts, as in a table.
+
+    Empty cells are left out, except an empty response.
+    """
+    named = dict(row)
+    for name, wanted in columns.items():
+        named[name] = None
+        with suppress(KeyError):
+            named[name] = column(row, wanted)
+    return {
+        name: _cell(name, value)
+        for name, value in named.items()
+        if value is not None
+        and not (isinstance(value, float) and value != value)
+        and (value != "" or name == "response")
+    }
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name in ("schema", "sample", "step") and isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return container(value) if name in STRUCTURED else value
 
 
 def digest(text: str) -> str:
@@ -59,8 +128,8 @@ def passage_id(title: str, text: str) -> str:
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
-def passage(value: object, title: str = "") -> Passage:
-    """Convert a text or an object `{title?, text}` (or `content`) to a passage.
+def passage(value: object, title: object = "") -> Passage:
+    """Convert a text or an object `{title?, text}` to a passage; a list of sentences is a text.
 
     Its id is derived from the content, because the ids of different rows often collide (0, 1, 2).
 
@@ -68,7 +137,9 @@ def passage(value: object, title: str = "") -> Passage:
     """
     if isinstance(value, Mapping):
         title = value.get("title") or ""
-        value = value.get("text", value.get("content"))
+        value = next((value[name] for name in PASSAGE_KEYS if name in value), None)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = " ".join(value)
     if not isinstance(value, str) or not isinstance(title, str | int):  # "1984" may be read as int
         raise ValueError('a passage is neither a text nor {"title", "text"}')
     title, text = str(title).strip(), value.strip()
@@ -76,37 +147,35 @@ def passage(value: object, title: str = "") -> Passage:
 
 
 def passages(value: object) -> tuple[Passage, ...]:
-    """Convert a list (also as text) or a single passage; drop duplicates."""
-    if value is None or value == "":
-        return ()
-    if isinstance(value, str):
-        value = _listed(value.strip(), str, dict)
-    if isinstance(value, str | Mapping):
-        value = [value]
-    if not isinstance(value, Iterable):
-        raise ValueError('"passages" is not a list')
-    return tuple({p.id: p for p in map(passage, value)}.values())
+    """Convert a list (also as text) or a single passage; drop duplicates and empty passages."""
+    value = container(value)
+    if not isinstance(value, list | tuple):
+        value = [] if value is None else [value]
+    return tuple({p.id: p for p in map(passage, value) if p.text}.values())
 
 
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
     """Convert a row in the workbench's schema: `{answers?, title?, passages?, checklist?, kind?}`.
 
     `answer` is an alias of `answers`, a text works as a list, titles are joined by ";", and
-    other fields are ignored.
+    other fields are ignored. A question may be a conversation, see `workbench.data.chat`.
 
     Raises ValueError that names the bad field.
     """
-    kind = record.get("kind") or "single"
-    if not isinstance(text, str) or not isinstance(kind, str):
-        raise ValueError(f'"{"kind" if isinstance(text, str) else "question"}" is not a text')
+    question, kind = text_of(text, "user"), record.get("kind") or ""
+    if question is None or not isinstance(kind, str):
+        raise ValueError(f'"{"question" if question is None else "kind"}" is not a text')
+    answers = _texts(record, "answers") or _texts(record, "answer")
+    if not re.search(r"\b(true|false)\b", question, re.I):
+        answers = tuple(TRUTH.get(answer.lower(), answer) for answer in answers)
     return Question(
         id=identity,
-        text=text.strip(),
-        answers=_texts(record, "answers") or _texts(record, "answer"),
+        text=question.strip(),
+        answers=answers,
         title=";".join(_texts(record, "title")),
         passages=passages(record.get("passages")),
         checklist=_texts(record, "checklist"),
-        kind=kind,
+        kind=kind or infer_kind(answers),
     )
 
 
@@ -129,7 +198,7 @@ def short_question(
     identity: object = "",
     title: str = "",
     materials: tuple[Passage, ...] = (),
-    kind: str = "single",
+    kind: str = "",
     answerable: bool | None = None,
     meta: JsonMapping | None = None,
 ) -> Question:
@@ -139,11 +208,10 @@ def short_question(
     """
     if answerable is False:
         kind, answers = "unanswerable", ()
-    elif kind == "single" and answers and all(answer.lower() in YES_NO for answer in answers):
-        kind = "yes_no"
-    flags = {} if answerable is None else {"answerable": answerable}
-    known = {**flags, **{key: value for key, value in (meta or {}).items() if value is not None}}
+    known = {"answerable": answerable, **(meta or {})}
+    known = {key: value for key, value in known.items() if value is not None}
     name = "" if identity is None else str(identity)
+    kind = kind or infer_kind(answers)
     return Question(name, str(text).strip(), answers, title, materials, kind=kind, meta=known)
 
 

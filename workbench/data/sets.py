@@ -29,7 +29,7 @@ class DataSet:
     """A data set and its schema.
 
     Attributes:
-        columns: alternative sets of columns, each enough to read a record.
+        columns: alternative sets of columns, each enough to read a record ("question, answer").
         own: alternative sets of columns that no other data set has, to recognise a file.
         hub: repository on the hub, or "".
         split: default split on the hub.
@@ -40,8 +40,8 @@ class DataSet:
 
     name: str
     read: Reader
-    columns: tuple[tuple[str, ...], ...]
-    own: tuple[tuple[str, ...], ...] = ()
+    columns: tuple[str, ...]
+    own: tuple[str, ...] = ()
     hub: str = ""
     config: str | None = None
     split: str = "test"
@@ -51,27 +51,31 @@ class DataSet:
 
     def fits(self, record: JsonMapping) -> bool:
         """Return whether a record has the columns that the reader needs."""
-        return any(record.keys() >= set(columns) for columns in self.columns)
+        return _has_one(record, self.columns)
 
     def recognises(self, record: JsonMapping) -> bool:
         """Return whether a record is certainly of this data set."""
-        return self.fits(record) and any(record.keys() >= set(columns) for columns in self.own)
+        return self.fits(record) and _has_one(record, self.own)
 
 
-PLAIN = DataSet("file", plain, (("question",),))
+def _has_one(record: JsonMapping, alternatives: Iterable[str]) -> bool:
+    return any(record.keys() >= set(columns.split(", ")) for columns in alternatives)
+
+
+PLAIN = DataSet("file", plain, ("question",))
 
 # alternative columns: the authors' file, and the hub's copy
-_SQUAD = (("paragraphs",), ("context", "question", "answers"))
+_SQUAD = ("paragraphs", "context, question, answers")
 _TRUTHFULQA = (
-    ("question", "best_answer", "correct_answers"),
-    ("Question", "Best Answer", "Correct Answers"),
+    "question, best_answer, correct_answers",
+    "Question, Best Answer, Correct Answers",
 )
 _ALL = (
     DataSet(
         "hotpotqa",
         short.hotpotqa,
-        (("question", "answer"),),
-        (("supporting_facts", "context"),),
+        ("question, answer",),
+        ("supporting_facts, context",),
         hub="hotpotqa/hotpot_qa",
         config="distractor",
         split="validation",
@@ -79,8 +83,8 @@ _ALL = (
     DataSet(
         "musique",
         short.musique,
-        (("question", "answer", "paragraphs"),),
-        (("question_decomposition", "paragraphs"),),
+        ("question, answer, paragraphs",),
+        ("question_decomposition, paragraphs",),
         hub="dgslibisey/MuSiQue",
         split="validation",
     ),
@@ -103,22 +107,22 @@ _ALL = (
     DataSet(
         "nq_open",
         short.nq_open,
-        (("question", "answer"),),
+        ("question, answer",),
         hub="google-research-datasets/nq_open",
         split="validation",
     ),
     DataSet(
         "webquestions",
         short.webquestions,
-        (("qText", "answers"), ("url", "question", "answers"), ("utterance", "targetValue")),
-        (("qText", "answers"), ("utterance", "targetValue")),
+        ("qText, answers", "url, question, answers", "utterance, targetValue"),
+        ("qText, answers", "utterance, targetValue"),
         hub="stanfordnlp/web_questions",
     ),
     DataSet(
         "crag",
         short.crag,
-        (("query", "answer"),),
-        (("query", "answer", "question_type"),),
+        ("query, answer",),
+        ("query, answer, question_type",),
         home=(
             "the data folder of the repository facebookresearch/CRAG"
             " (crag_task_1_and_2_dev_v4.jsonl.bz2)"
@@ -127,23 +131,23 @@ _ALL = (
     DataSet(
         "simpleqa",
         short.simpleqa,
-        (("problem", "answer"),),
-        (("problem", "answer"),),
+        ("problem, answer",),
+        ("problem, answer",),
         hub="basicv8vc/SimpleQA",
     ),
     DataSet(
         "chinese_simpleqa",
         short.chinese_simpleqa,
-        (("question", "answer"),),
-        (("primary_category", "question", "answer"),),
+        ("question, answer",),
+        ("primary_category, question, answer",),
         hub="OpenStellarTeam/Chinese-SimpleQA",
         split="train",
     ),
     DataSet(
         "selfaware",
         short.selfaware,
-        (("question", "answer", "answerable"),),
-        (("question", "answer", "answerable"),),
+        ("question, answer, answerable",),
+        ("question, answer, answerable",),
         home="the data folder of the repository yinzhangyue/SelfAware (SelfAware.json)",
     ),
     DataSet(
@@ -158,7 +162,7 @@ _ALL = (
     DataSet(
         "knowrl",
         plain,
-        (("question", "answers", "title"),),
+        ("question, answers, title",),
         hub="zjunlp/KnowRL-Train-Data",
         file="knowrl_RLdata.json",
         split="train",
@@ -166,8 +170,8 @@ _ALL = (
     DataSet(
         "factscore_bios",
         longform.factscore_bios,
-        (("topic",), ("text",)),
-        (("topic", "input", "output"),),
+        ("topic", "text"),
+        ("topic, input, output",),
         home=(
             "the FActScore data of the repository shmsw25/FActScore (prompt_entities.txt, or a"
             " labelled *.jsonl)"
@@ -176,24 +180,24 @@ _ALL = (
     DataSet(
         "longfact",
         longform.longfact,
-        (("prompt",),),
-        (("prompt", "canary"),),
+        ("prompt",),
+        ("prompt, canary",),
         home="the longfact folder of the repository google-deepmind/long-form-factuality",
         evaluation_only=True,
     ),
     DataSet(
         "eli5",
         longform.eli5,
-        (("title", "answers"),),
-        (("q_id", "title", "answers"),),
+        ("title, answers",),
+        ("q_id, title, answers",),
         hub="Pavithree/eli5",
         split="train",
     ),
     DataSet(
         "webglm_qa",
         longform.webglm_qa,
-        (("question", "answer", "references"),),
-        (("question", "answer", "references"),),
+        ("question, answer, references",),
+        ("question, answer, references",),
         hub="THUDM/webglm-qa",
         split="train",
     ),

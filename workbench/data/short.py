@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from workbench.data.printed import container
 from workbench.data.record import passage, passages, short_question, strings
 from workbench.text import INVALID_QUESTION
 from workbench.types import JsonMapping, Passage, Question
@@ -55,10 +55,7 @@ def musique(record: Record) -> Iterator[Question]:
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
     yield short_question(
         record["question"],
-        (
-            *strings(record["answer"]),
-            *(a for a in strings(record.get("answer_aliases")) if a != record["answer"]),
-        ),
+        strings({"value": record["answer"], "aliases": record.get("answer_aliases")}),
         identity=record.get("id"),
         title=";".join(dict.fromkeys(supporting)),
         materials=passages(
@@ -84,11 +81,7 @@ def squad(record: Record) -> Iterator[Question]:
 
 
 def _squad(item: Record, context: str, title: str) -> Question:
-    answers = item["answers"]
-    texts = strings(
-        answers if isinstance(answers, Mapping) else [answer["text"] for answer in answers]
-    )
-    title = title.replace("_", " ")
+    texts, title = strings(item["answers"]), title.replace("_", " ")
     return short_question(
         item["question"],
         texts,
@@ -142,7 +135,7 @@ def crag(record: Record) -> Iterator[Question]:
         strings(forms),
         identity=record.get("interaction_id"),
         materials=passages(snippets),
-        kind="false_premise" if false_premise else "list" if listed else "single",
+        kind="false_premise" if false_premise else "list" if listed else "",
         meta={
             key: record.get(key)
             for key in ("domain", "question_type", "static_or_dynamic", "popularity", "query_time")
@@ -156,29 +149,16 @@ def simpleqa(record: Record) -> Iterator[Question]:
     In SimpleQA, `metadata` is a Python or JSON object written as text; in SimpleQA Verified, its
     fields are columns. The kind is `numeric` if the gold answer is only a number.
     """
-    details = _details(record.get("metadata"))
+    details = container(record.get("metadata")) or {}
     answer, type_ = (
         str(record["answer"]).strip(),
         record.get("answer_type", details.get("answer_type")),
     )
     numeric = type_ == "Number" and _NUMBER.fullmatch(answer)
-    kind, topic = "numeric" if numeric else "single", record.get("topic", details.get("topic"))
+    kind, topic = "numeric" if numeric else "", record.get("topic", details.get("topic"))
     yield short_question(
         record["problem"], strings([answer]), kind=kind, meta={"topic": topic, "answer_type": type_}
     )
-
-
-def _details(value: str | JsonMapping | None) -> JsonMapping:
-    """Parse an object written as Python or JSON text."""
-    import ast
-
-    if not isinstance(value, str):
-        return value or {}
-    try:
-        parsed = ast.literal_eval(value)  # Python's syntax, as in the authors' CSV file
-    except (ValueError, SyntaxError):
-        parsed = json.loads(value)
-    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:

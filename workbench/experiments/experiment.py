@@ -22,6 +22,7 @@ from workbench.methods.method import Method, MethodConfig, Prompts, check_eviden
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
 from workbench.runs.shared import Shared
+from workbench.runs.store import AFTER, BEFORE, EVALUATION
 from workbench.training.loading import check_four_bits, import_unsloth_first
 from workbench.training.stage import Job, Stage
 from workbench.types import Cost, JsonMapping, JsonObject, WorkbenchError
@@ -264,11 +265,11 @@ class _Run:
                 if not any(stage.plain for stage in stages):
                     import_unsloth_first()
                 if before is None:
-                    before = self.evaluate(self.bench.policy)
+                    before = self.evaluate(self.bench.policy, BEFORE)
                     write_json(self.out / "before.json", before)
                 if self.train(stages, start):
                     name = f"{self.bench.policy}+{self.identity['method']}"
-                    after = {**self.evaluate(str(self.out)), "policy": name}
+                    after = {**self.evaluate(str(self.out), AFTER), "policy": name}
                     status = "done"
         except KeyboardInterrupt:
             pass  # the status is "interrupted" already
@@ -322,8 +323,13 @@ class _Run:
             self.shared.keep(place, job.out)
         return status == "done"
 
-    def evaluate(self, policy: str) -> JsonObject:
-        """Evaluate a policy on the run's questions with the run's system prompt."""
+    def evaluate(self, policy: str, answers: str) -> JsonObject:
+        """Evaluate a policy on the run's questions with the run's system prompt.
+
+        `answers` is the file of its greedy answers.
+        """
+        out = self.out / EVALUATION / answers
+        out.unlink(missing_ok=True)  # of an evaluation that was killed
         return evaluate_policy(
             policy,
             self.prompts.eval_split,
@@ -334,6 +340,7 @@ class _Run:
             threads=self.identity["threads"],
             max_failed=self.max_failed,
             as_trained=False,
+            out=out,
         )
 
 

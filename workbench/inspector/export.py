@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import csv
 import io
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from workbench.experiments.claims_table import write_table
 from workbench.inspector.listing import Query, Record, listing
 from workbench.inspector.runs import QuestionInfo, Runs
 from workbench.inspector.token_view import encodable
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 50_000  # rows in a file
 FORMS = ("csv", "parquet")
-# where a spreadsheet would read a formula
-FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@])")
 
 
 def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
@@ -41,10 +38,7 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
             " fewer, or read the run's rollouts.jsonl"
         )
     frame, out = _frame(record, numbers), io.BytesIO()
-    if form == "csv":
-        frame.map(_inert).to_csv(out, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    else:
-        frame.to_parquet(out, index=False)
+    write_table(frame, out, form)
     return {
         "name": f"{'-'.join(filter(None, name.split('/')))}-rollouts.{form}",
         "type": "text/csv" if form == "csv" else "application/vnd.apache.parquet",
@@ -77,10 +71,3 @@ def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
     for name, values in parts_of(record.rows, record.own).items() if record.own else ():
         frame[name] = values.loc[numbers]
     return frame
-
-
-def _inert(value: object) -> object:
-    """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
-    if not isinstance(value, str):
-        return value
-    return FORMULA.sub(r"\1'", value.replace("\r\n", "\n").replace("\r", "\n"))

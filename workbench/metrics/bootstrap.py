@@ -96,20 +96,22 @@ def _cached_draws(*arguments: int) -> tuple[np.ndarray, ...]:
 
 
 def intervals(
-    sums: Sums, answers: Ranked, resamples: int, seed: int
+    sums: Sums, answers: Ranked, resamples: int, seed: int, runs: int = 1
 ) -> dict[str, dict[str, float | None]]:
     """Return `{value, low, high, n}` of each metric, with 95 % percentile intervals.
 
-    `n` counts the questions that define the metric; its values are None where n is 0.
+    `n` counts the questions that define the metric; its values are None where n is 0. With several
+    `runs` the questions of the runs follow each other, and each resample also draws the runs.
     """
     import numpy as np
 
     names = (*sums.names, *AREAS)
     if not sums.questions:
         return {name: {"value": None, "low": None, "high": None, "n": 0} for name in names}
-    counts = [*(sums.bottom_QM > 0).sum(axis=0).tolist(), *[len({*answers.questions})] * len(AREAS)]
+    counts = _defined(sums.bottom_QM > 0, runs) + [len({*answers.questions})] * len(AREAS)
     values_M = evaluate(sums, answers)[0]
-    pieces = draws(len(sums.questions), len(answers.right), resamples=resamples, seed=seed)
+    count = len(sums.questions) // runs
+    pieces = draws(count, len(answers.right), resamples=resamples, seed=seed, runs=runs)
     samples_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
         name: {
@@ -124,11 +126,13 @@ def intervals(
 def paired(
     a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
 ) -> dict[str, dict[str, float | None]]:
-    """Return `{diff, low, high, p, n}` of each metric: a minus b, with 95 % intervals.
+    """Return `{value, other, diff, low, high, p, n}` of each metric: a, b, and a minus b with its
+    95 % interval.
 
     Both sides have the same questions, and each resample draws the same ones for both. `n` counts
-    the questions that define the metric on both sides; the others are left out. With several
-    `runs` the questions of the runs follow each other, and each resample also draws the runs.
+    the questions that define the metric on both sides; the others are left out of all values. With
+    several `runs` the questions of the runs follow each other, and each resample also draws the
+    runs.
 
     `p` is two-sided: twice the share of resamples on the far side of 0, but at least
     2/(resamples + 1). It is also at least 2/2^n, the smallest p-value of an exact sign test on n
@@ -139,22 +143,27 @@ def paired(
     assert a[0].questions == b[0].questions, (len(a[0].questions), len(b[0].questions))
     names = (*a[0].names, *AREAS)
     if not a[0].questions:
-        undefined = {"diff": None, "low": None, "high": None, "p": None, "n": 0}
-        return {name: dict(undefined) for name in names}
+        undefined = dict.fromkeys(("value", "other", "diff", "low", "high", "p"))
+        return {name: {**undefined, "n": 0} for name in names}
     both_QM = (a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)
     count = len(a[0].questions) // runs
-    counts = both_QM.reshape(runs, count, -1).any(axis=0).sum(axis=0).tolist()
+    counts = _defined(both_QM, runs)
     counts += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
     first, second = (
         (replace(sums, top_QM=sums.top_QM * both_QM, bottom_QM=sums.bottom_QM * both_QM), ranked)
         for sums, ranked in (a, b)
     )
-    diffs_M = (evaluate(*first) - evaluate(*second))[0]
+    a_M, b_M = evaluate(*first)[0], evaluate(*second)[0]
+    diffs_M = a_M - b_M
+    unknown_M = np.isnan(diffs_M)
+    a_M[unknown_M] = b_M[unknown_M] = np.nan
     answers = max(len(a[1].right), len(b[1].right))
     pieces = draws(count, answers, resamples=resamples, seed=seed, runs=runs)
     samples_RM = np.concatenate([evaluate(*first, w) - evaluate(*second, w) for w in pieces])
     return {
         name: {
+            "value": number(a_M[i]),
+            "other": number(b_M[i]),
             "diff": number(diffs_M[i]),
             **interval(samples_RM[:, i], diffs_M[i]),
             "p": _p_value(samples_RM[:, i], diffs_M[i], counts[i]),
@@ -162,6 +171,12 @@ def paired(
         }
         for i, name in enumerate(names)
     }
+
+
+def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
+    """Count the questions that define each metric in at least one of the runs."""
+    runs_SQM = known_QM.reshape(runs, len(known_QM) // runs, -1)
+    return list(map(int, runs_SQM.any(axis=0).sum(axis=0)))
 
 
 def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:

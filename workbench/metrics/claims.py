@@ -37,16 +37,18 @@ from workbench.types import SUPPORTED, WorkbenchError
 Term = tuple[float, float]  # a response's part of a metric's numerator and denominator
 
 ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject")
+# of a response, not shares
+COUNTS = ("claims", "correct", "incorrect", "vague", "unparsed", "correct_on_subject")
 CLAIM_METRICS = (
+    "factscore",
+    "factscore_penalised",
+    "precision",
+    "responded",
+    "claims",
     "correct",
     "incorrect",
     "vague",
     "unparsed",
-    "claims",
-    "responded",
-    "factscore",
-    "factscore_penalised",
-    "precision",
     "fact_per_query",
     "fact_per_sentence",
     *ON_SUBJECT,

@@ -63,7 +63,7 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
-    file, world = file_of(path), world or load_world()
+    file, world = file_of(path, rollouts=True), world or load_world()
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)
 

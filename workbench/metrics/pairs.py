@@ -16,7 +16,7 @@ from workbench.judge import read, render
 from workbench.metrics.bootstrap import collect, intervals, wilson
 from workbench.metrics.confidence import in_order
 from workbench.metrics.outcomes import RESAMPLES
-from workbench.metrics.rows import each_row, file_of
+from workbench.metrics.rows import check_one_policy, each_row, file_of
 from workbench.runs.store import QUESTIONS, read_questions
 from workbench.text import answer_text
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Judge, Prompt, WorkbenchError
@@ -92,13 +92,7 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
             " question text, step and sample number are equal and occur once in each file; give two"
             " files of answers to the same questions"
         )
-    steps = {key[1] for key in common} - {None}
-    if len(steps) > 1:
-        raise WorkbenchError(
-            f"{feedback} and {other} contain samples of {len(steps)} training steps, which are as"
-            " many policies: compare the answers of two evaluations, which `workbench evaluate RUN"
-            " --split test --out FILE.jsonl` writes"
-        )
+    check_one_policy(feedback, (key[1] for key in common))
     left_out = {
         "only_feedback": len(first.keys() - second.keys() - repeated),
         "only_other": len(second.keys() - first.keys() - repeated),

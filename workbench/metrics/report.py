@@ -11,7 +11,7 @@ from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, 
 from workbench.metrics.confidence import ranked, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
-from workbench.metrics.rows import STATES, Row, file_of, read_rows
+from workbench.metrics.rows import STATES, Row, check_one_policy, file_of, read_rows
 from workbench.types import JsonObject, Judge, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
@@ -36,11 +36,12 @@ def compare_files(
     sections: Sequence[str] = (),
     seed: int = 0,
     resamples: int = RESAMPLES,
+    several_steps: bool = False,
 ) -> JsonObject:
     """Compute every metric of `feedback`, and with `other` the paired differences to that file.
 
     Differences are `feedback` minus `other`. VeriScore's K is the median number of claims of all
-    compared responses.
+    compared responses. Of a run's folder, the evaluation after training is read (see `file_of`).
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
@@ -48,25 +49,29 @@ def compare_files(
             `other`.
         k: K of recall@K and F1@K.
         sections: count only claims of these sections of a response.
+        several_steps: compare rollouts of several training steps, too.
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, or the files have no common question.
+        WorkbenchError: a file is missing or is not feedback, the files have no common question, or
+            one of two files has answers of several training steps.
     """
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
         if judge is None:  # a win rate needs no verdicts
             _check_judged(path, loaded)
+        if other is not None and not several_steps:
+            check_one_policy(path, (row.step for row in loaded))
         return loaded
 
     pairs = None if judge is None else pair_files(feedback, other)
     rows = read(feedback)
     others = read(other) if other is not None else None
     settings = Settings(k, median_claims([*rows, *(others or ())]), seed, resamples)
-    result = summarise(rows, settings)
-    if others is not None:
-        _check_common(feedback, str(other), rows, others)
-        result["other"] = summarise(others, settings)
+    result = {"file": str(file_of(feedback)), **summarise(rows, settings)}
+    if other is not None and others is not None:
+        _check_common(feedback, other, rows, others)
+        result["other"] = {"file": str(file_of(other)), **summarise(others, settings)}
         result |= compare(rows, others, settings)
     if judge is not None and pairs is not None:
         duels, result["judge"] = judge_pairs(judge, pairs.pairs)
@@ -90,7 +95,7 @@ def _check_common(
     first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]
 ) -> None:
     """Raise a WorkbenchError for two files without a common question."""
-    if not {row.question_id for row in rows} & {row.question_id for row in others}:
+    if not _common([rows, others]):
         raise WorkbenchError(
             f"no question is in both files ({first} has {len(rows)} rows, {second} {len(others)}):"
             " give two files about the same questions, or one file"
@@ -101,6 +106,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     """Return `{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
 
     * `n`: responses; inside a metric, the questions that define the metric.
+    * `steps`: training steps, each of which is another policy.
     * `excluded`: responses that the claim metrics leave out, by `Row.state`.
     * `failed`: responses with a recorded failure.
     * `duplicate_ids`: responses with the id of an earlier one; they count in `n`.
@@ -116,6 +122,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     result: JsonObject = {
         "n": len(rows),
         "questions": len(sums.questions),
+        "steps": len({row.step for row in rows} - {None}),
         "duplicate_ids": len(ids) - len(set(ids)),
         "failed": sum(row.failed for row in rows),
         "excluded": {state: states.count(state) for state in STATES if state != "scored"},
@@ -150,21 +157,70 @@ def claim_table(
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:
-    """Return `{common, paired: {metric: {diff, low, high, p, n}}}` of two files.
+    """Return `{common, paired: {metric: {value, other, diff, low, high, p, n}}}` of two files.
 
     `common` counts common questions. Each metric uses the n questions that define it in both
     files: a question whose row failed or abstained in one file is left out of the other, too.
     """
-    common = {row.question_id for row in rows} & {row.question_id for row in others}
-    sides = []
-    for side in (rows, others):
-        shared = [row for row in side if row.question_id in common]
-        sides.append((_sums(shared, settings, common), ranked(shared)))
     cells: dict[str, JsonObject] = {}
-    for name, cell in paired(sides[0], sides[1], settings.resamples, settings.seed).items():
+    for name, cell in paired_runs([rows], [others], settings).items():
         reason = "undefined in one of the files on their common questions"
         cells[name] = cell if cell["diff"] is not None else {**cell, "reason": reason}
-    return {"common": len(common), "paired": cells}
+    return {"common": len(_common([rows, others])), "paired": cells}
+
+
+def paired_runs(
+    runs: Sequence[Sequence[Row]], others: Sequence[Sequence[Row]], settings: Settings
+) -> dict[str, JsonObject]:
+    """Return the paired differences of two policies with an evaluation of each for every seed.
+
+    Questions and seeds are both resampled. AURC and AUROC are defined for one seed only.
+    """
+    common = _common([*runs, *others])
+    answers, other_answers = ranked(()), ranked(())
+    if len(runs) == 1:
+        judged = {*ranked(runs[0]).questions} & {*ranked(others[0]).questions}
+        answers, other_answers = (
+            ranked([row for row in rows if row.question_id in judged])
+            for rows in (runs[0], others[0])
+        )
+    return paired(
+        (_stacked(runs, settings, common), answers),
+        (_stacked(others, settings, common), other_answers),
+        settings.resamples,
+        settings.seed,
+        len(runs),
+    )
+
+
+def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, JsonObject]:
+    """Return `{metric: {value, low, high, n}}` of an evaluation for each of several seeds.
+
+    Questions and seeds are both resampled; AURC and AUROC are undefined.
+    """
+    sums = _stacked(runs, settings, _common(runs))
+    return intervals(sums, ranked(()), settings.resamples, settings.seed, len(runs))
+
+
+def _common(files: Sequence[Sequence[Row]]) -> set[str]:
+    """Return the ids of the questions that every file has."""
+    return set.intersection(*({row.question_id for row in rows} for rows in files))
+
+
+def _stacked(files: Sequence[Sequence[Row]], settings: Settings, questions: set[str]) -> Sums:
+    """Return the sums of several files over the same questions, one file after another."""
+    import numpy as np
+
+    parts = [
+        _sums([row for row in rows if row.question_id in questions], settings, questions)
+        for rows in files
+    ]
+    return Sums(
+        tuple(question for part in parts for question in part.questions),
+        parts[0].names,
+        np.concatenate([part.top_QM for part in parts]),
+        np.concatenate([part.bottom_QM for part in parts]),
+    )
 
 
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:

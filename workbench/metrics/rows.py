@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from workbench.runs.store import locate
+from workbench.data.files import open_rows, suffix_of
+from workbench.data.record import cells
+from workbench.runs.store import AFTER, EVALUATION, leads_out, locate
 from workbench.text import final_answer, is_abstention
 from workbench.types import (
     CLAIM_LABELS,
@@ -119,7 +121,7 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
-    for number, stored in enumerate(iter_rows(file), start=1):
+    for number, stored in enumerate(_stored_rows(file), start=1):
         if stored.get("schema", SCHEMA) != SCHEMA:
             raise WorkbenchError(
                 f"{file}: row {number} has schema {stored['schema']!r}, but this version reads"
@@ -129,15 +131,42 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
             yield read(stored)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise WorkbenchError(
-                f"{file}: row {number} is not a feedback row as `workbench score` writes it:"
-                f" {error!r}"
+                f"{file}: row {number} is not a feedback row as `workbench score` writes it"
+                f" (id {stored.get('id')!r}): {error!r}"
             ) from error
 
 
-def file_of(path: Path | str) -> Path:
-    """Return the feedback file of a path: the file itself, or the rollouts of a run's folder."""
+def _stored_rows(file: Path) -> Iterator[JsonMapping]:
+    if suffix_of(file) == ".jsonl":
+        yield from iter_rows(file)  # its last line may be unfinished
+    else:
+        for _, row in open_rows(file)[1]:
+            yield {} if isinstance(row, str) else cells(row, {})
+
+
+def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
+    """Return the feedback file of a path: the file itself or, of a run's folder, the answers of
+    the evaluation after training, else (or with `rollouts`) the rollouts.
+    """
     path = Path(path)
+    evaluated = path / EVALUATION / AFTER
+    if not rollouts and evaluated.is_file() and not leads_out(evaluated, path):
+        return evaluated
     return Path(*locate(path)) if path.is_dir() else path
+
+
+def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
+    """Check that rows to compare are not the rollouts of several training steps.
+
+    Raises:
+        WorkbenchError: they are.
+    """
+    if (count := len({*steps} - {None})) > 1:
+        raise WorkbenchError(
+            f"{path} has training rollouts of {count} steps, which are as many policies: compare"
+            " the answers of evaluations, which `workbench evaluate RUN --split test --out"
+            " FILE.jsonl` writes, or the stored evaluations with `workbench compare RUN RUN`"
+        )
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:

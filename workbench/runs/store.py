@@ -19,6 +19,8 @@ from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question
 from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
+# in a run's folder: a store of the greedy answers of the evaluations before and after training
+EVALUATION, BEFORE, AFTER = "evaluation", "before.jsonl", "after.jsonl"
 # required fields of a row
 FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}
 

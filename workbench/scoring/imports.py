@@ -4,53 +4,47 @@ inspector shows.
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from workbench.credit.tokens import words
-from workbench.data.files import Row, open_rows
+from workbench.data.chat import text_of
+from workbench.data.files import DELIMITERS, ROWS, open_rows, suffix_of
+from workbench.data.record import digest, question_of, whole_number
 from workbench.runs.rows import finite
 from workbench.runs.store import Store
-from workbench.scoring.rows import Malformed
 from workbench.types import (
     Event,
     Failure,
     Feedback,
     JsonMapping,
     JsonObject,
-    Question,
     Response,
     Reward,
     WorkbenchError,
 )
 
 BATCH = 500
-SUFFIXES = (".jsonl", ".parquet")
 
 # What TRL and verl call the columns that are not rewards.
 TRL = {"step", "prompt", "completion", "images", "image"}
 VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
-_CHATML = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
-_LLAMA = re.compile(r"<\|start_header_id\|>user<\|end_header_id\|>\n\n(.*?)<\|eot_id\|>", re.S)
-# The same without their marks, as both trainers decode them: from the first turn to the place
-# where the assistant's turn begins.
-# a template may begin the assistant's turn with an open or an empty thinking block
-_OPENED = r"(?:<think>\s*(?:</think>)?)?\s*"
-_PLAIN = re.compile(rf"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n{_OPENED}", re.S)
-_PLAIN_GEMMA = re.compile(rf"user\n(?:.*\nuser\n)?(.*)\nmodel\n{_OPENED}", re.S)
-_PLAIN_LLAMA = re.compile(r"(?:system\n\n.*?)?user\n\n(?:.*user\n\n)?(.*)assistant\n\n\s*", re.S)
-_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-# a list as Python or numpy prints it
-_PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")
 # computed from the rewards of a group, so not imported as rewards
 DERIVED = ("advantage", "advantages", "returns")
+# names of numbers that are not rewards, unless the name also has a word of `_REWARD`
+_COUNTER = re.compile(
+    "(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?"
+    "|size|tokens?|turns?|pred|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature"
+    "|level|labels?|answer|target|year)(_.*)?$",
+    re.I,
+)
+_REWARD = re.compile("reward|score|penalty|bonus|acc|correct|match|format", re.I)
 
 
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
@@ -62,18 +56,20 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     * verl (`rollout_data_dir`): input, output, gts, score, step, and other values that the reward
       function returned.
 
-    Questions: if a prompt is a decoded conversation, the last user turn is the question. It is
-    found with chat marks (ChatML, Llama 3) or without (also Gemma). verl's `gts` are the gold
-    answers if they are texts, a list as numpy prints it, or under `target`.
+    Questions: if a prompt is a conversation, also as text, the last user turn is the question.
+    verl's `gts` are the gold answers in any form of `workbench.data.record.strings`; the rows whose
+    `gts` are something else are counted as `without_gold`.
 
-    Rewards: each logged number becomes a reward "trl:NAME" or "verl:NAME" at the end of the
-    response; it is unscored if the row has no number. Equal prompts of a step form a group.
+    Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
+    response; it is unscored if the row has no number. Columns with names such as "length" or
+    "seed" are left out and returned as `not_rewards`. Equal prompts of a step form a group.
     Advantages are not imported: `workbench.credit.advantages` computes them from the rewards of a
     group.
 
     Args:
         kind: "trl" or "verl".
-        path: a JSONL or Parquet file, or a folder of such files, read in the order of their steps.
+        path: a JSONL, JSON, CSV, TSV or Parquet file, or a folder of such files, read in the order
+            of their steps.
 
     Raises:
         WorkbenchError: there are no rows, or not the columns that this trainer logs.
@@ -84,22 +80,25 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
         )
     problems: list[JsonObject] = []
     files = _files(path)
-    rows = _feedback(kind, files, _numbers(kind, files), problems)
+    numbers, others = _numbers(kind, files)
+    rows = _feedback(kind, files, numbers, problems)
     if (first := next(rows, None)) is None:
         reason = problems[0]["problem"] if problems else "there are no rows"
         raise WorkbenchError(f"'{path}' is not what {kind} logs: {reason}")
     out.parent.mkdir(parents=True, exist_ok=True)
-    count, rewards, remaining = 0, dict[str, None](), chain([first], rows)
+    count, without_gold, remaining = 0, 0, chain([first], rows)
     with Store(out) as store:
         while batch := list(islice(remaining, BATCH)):
             store.append(batch)
             count += len(batch)
-            rewards.update(dict.fromkeys(name for row in batch for name in row.rewards))
+            without_gold += sum(not row.response.question.answers for row in batch)
     return {
         "out": str(out),
         "rows": count,
         "malformed": len(problems),
-        "rewards": list(rewards),
+        "rewards": list(first.rewards),
+        "not_rewards": others,
+        **({"without_gold": without_gold} if kind == "verl" else {}),
         "problems": problems[:100],
     }
 
@@ -111,35 +110,44 @@ def _files(path: Path) -> list[Path]:
     def step(file: Path) -> tuple[int, str]:
         return int("".join(filter(str.isdigit, file.stem)) or 0), file.name
 
-    return sorted((file for file in path.iterdir() if file.suffix in SUFFIXES), key=step)
+    return sorted((file for file in path.iterdir() if suffix_of(file) in ROWS), key=step)
 
 
-def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
-    """Return the columns that hold numbers in at least one row."""
+def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """Return the columns of numbers that are rewards, and the others by their names."""
     reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
-    names: dict[str, None] = {}
-    for _, row in _rows(files):
-        for name, value in row.items() if isinstance(row, dict) else ():
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if number and name not in reserved:
-                names[name] = None
-    return list(names)
+    numeric: dict[str, bool] = {}
+    for file in files:
+        in_text = suffix_of(file) in DELIMITERS
+        for _, row in open_rows(file)[1]:
+            for name, value in row.items() if isinstance(row, dict) else ():
+                if value is not None and value != "" and name not in reserved:
+                    number = isinstance(value, int | float) and not isinstance(value, bool)
+                    number = number or (in_text and _cell_number(value) is not None)
+                    numeric[name] = number and numeric.get(name, True)
+    names = [name for name, number in numeric.items() if number]
+    others = [name for name in names if _COUNTER.match(name) and not _REWARD.search(name)]
+    return [name for name in names if name not in others], others
 
 
-def _rows(files: Sequence[Path]) -> Iterator[Row]:
-    return chain.from_iterable(open_rows(file)[1] for file in files)
+def _cell_number(value: Any) -> float | None:
+    """Return a number, which may be a cell of a text table."""
+    with suppress(TypeError, ValueError, OverflowError):
+        value = float(value)
+    return finite(value)
 
 
 def _feedback(
     kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[JsonObject]
 ) -> Iterator[Feedback]:
     counts: Counter[tuple[Any, str]] = Counter()
-    for number, (line, row) in enumerate(_rows(files), start=1):
+    rows = chain.from_iterable(open_rows(file)[1] for file in files)
+    for number, (line, row) in enumerate(rows, start=1):
         try:
             if isinstance(row, str):
-                raise Malformed(row)
+                raise ValueError(row)
             response = _response(kind, row)
-        except Malformed as problem:
+        except ValueError as problem:
             problems.append({"line": line, "problem": str(problem)})
             continue
         question = response.question.id
@@ -159,61 +167,29 @@ def _response(kind: str, row: JsonMapping) -> Response:
     """Convert one row to a response without id and group.
 
     Raises:
-        Malformed: the prompt or the completion is missing.
+        ValueError: the prompt or the completion is missing.
     """
     names = ("prompt", "completion") if kind == "trl" else ("input", "output")
-    prompt, text = (_last_message(row.get(name)) for name in names)
+    prompt, text = text_of(row.get(names[0]), "user"), text_of(row.get(names[1]), "assistant")
     if prompt is None or text is None:
+        name, role = (names[0], "user") if prompt is None else (names[1], "assistant")
+        if name in row:
+            raise ValueError(f'"{name}" is neither a text nor has it a message of the {role}')
         columns = ", ".join(list(row)[:8]) or "nothing"
-        raise Malformed(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
-    gold = row.get("gts") if kind == "verl" else None
-    # data sets of Search-R1
-    gold = gold.get("target") if isinstance(gold, Mapping) else gold
-    answers = _listed(gold) if isinstance(gold, str) else gold if isinstance(gold, list) else ()
-    if not all(isinstance(answer, str) for answer in answers):
-        answers = ()
-    value = "\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")
-    identity = f"q-{hashlib.sha256(value).hexdigest()[:12]}"
-    question, step = Question(identity, _last_turn(prompt), tuple(answers)), row.get("step")
-    return Response(
-        "",
-        question,
-        text,
-        step=step if isinstance(step, int) else None,
-        offsets=words(text),
-        source="words",
-    )
-
-
-def _last_message(value: Any) -> str | None:
-    """Return a text, or the text of a conversation's last message."""
-    if isinstance(value, list) and value and isinstance(value[-1], Mapping):
-        return _last_message(value[-1].get("content"))
-    return value if isinstance(value, str) else None
-
-
-def _last_turn(prompt: str) -> str:
-    """Return the last user turn of a decoded conversation; return other prompts unchanged."""
-    if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
-        return str(marked[-1]).strip() or prompt
-    plain = (
-        _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt) or _PLAIN_GEMMA.fullmatch(prompt)
-    )
-    return (plain[1].strip() if plain else "") or prompt
-
-
-def _listed(gold: str) -> tuple[str, ...]:
-    """Return the answers in a list such as "['Paris' 'Rome']"; another text is one answer."""
-    if not _PRINTED.fullmatch(gold.strip()):
-        return (gold,)
+        raise ValueError(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
+    step = whole_number(row, "step")
     try:
-        return tuple(ast.literal_eval(part) for part in re.findall(_STRING, gold))
-    except (SyntaxError, ValueError):  # an escape that Python does not know
-        return (gold,)
+        question = question_of({"answers": row.get("gts") if kind == "verl" else None}, "", prompt)
+    except ValueError:  # such as the tests of a program; `import_completions` counts them
+        question = question_of({}, "", prompt)
+    # of the whole prompt: a conversation may ask the same question after other turns
+    identity = digest("\0".join((str(row[names[0]]), *question.answers)))[:12]
+    question = replace(question, id=f"q-{identity}")
+    return Response("", question, text, step=step, offsets=words(text), source="words")
 
 
 def _reward(value: Any) -> Reward:
-    number = finite(value)
+    number = _cell_number(value)
     if number is None:  # TRL writes NaN where a reward function gave None
         return Reward(
             None, error=Failure("reward", "not_logged", "the trainer logged no number here")

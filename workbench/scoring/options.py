@@ -118,7 +118,7 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     )
     yield (
         passages and not passages.is_file(),
-        f"no file '{passages}': name a JSONL or Parquet file of passages with --passages FILE",
+        f"no file '{passages}': name a JSONL, CSV or Parquet file of passages with --passages FILE",
     )
     yield (
         options.engine not in ("local", "ray"),

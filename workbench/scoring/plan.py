@@ -4,7 +4,6 @@ evidence and tokenizer. `workbench.score` uses the same functions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,8 +34,6 @@ from workbench.world import load_world
 
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
 Scored = list[tuple[Feedback, bool]]  # a chunk's rows in order; True: judged in this run
-# Half of a surrogate pair, as in a text that was cut; tokenizers refuse it.
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -229,6 +226,6 @@ def tokenizer(name: str | None) -> Tokenize | None:
     encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
 
     def split(text: str) -> tuple[tuple[int, ...], Offsets, str]:
-        return *encode(loaded, _LONE_SURROGATE.sub("\ufffd", text)), "encoded"
+        return *encode(loaded, text), "encoded"
 
     return split

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -146,42 +145,23 @@ def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
     return Feedback(response, spans, claims, verdicts, rewards_of(row), error or None, cost)
 
 
-# Columns in which VeriScore, SAFE and FActScore write the claims of a response, with their own
-# verdicts, which are ignored.
-CLAIM_COLUMNS = ("all_claims", "all_claim_lst", "checked_statements", "all_atomic_facts")
-CLAIM_COLUMNS += ("annotations", "decisions")
-_CLAIM_TEXTS = ("text", "claim", "self_contained_atomic_fact", "atomic_fact", "atom")
-_SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")  # of one sentence
+# keys of a claim's text and of a sentence's claims, as of VeriScore, SAFE and FActScore
+CLAIM_TEXTS = ("text", "claim", "self_contained_atomic_fact", "atomic_fact", "atom")
+SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims of a row without labels, which are to be verified.
-
-    None if the row has no claims, or claims with labels.
+    """Return the claims of a row if they have no labels and so are to be verified, else None.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.
     """
-    raw = _raw_claims(row)
-    if raw is None or ("claims" in row and not raw) or any(claim.get("label") for claim in raw):
+    raw = list(_flat_claims(_list(row, "claims")))
+    if not raw or any(claim.get("label") for claim in raw):
         return None
-    raw = [
-        {"id": number, "text": claim["text"], "span": claim.get("span")}
-        for number, claim in enumerate(raw)
-    ]
-    _, claims = _located({"claims": raw}, response, split=False)
+    texts = [{"text": claim["text"], "span": claim.get("span")} for claim in raw]
+    _, claims = _located({"claims": texts}, response, split=False)
     return tuple(replace(claim, end=claim.span and claim.span[1]) for claim in claims)
-
-
-def _raw_claims(row: JsonMapping) -> list[JsonObject] | None:
-    """Return the claims of `claims`, else of the first column of `CLAIM_COLUMNS` that has some."""
-    if "claims" in row:
-        return list(_flat_claims(_list(row, "claims")))
-    for name in CLAIM_COLUMNS:
-        if _is_list(row.get(name)):
-            with suppress(Malformed):  # the column of another program with the same name
-                return list(_flat_claims(row[name]))
-    return None
 
 
 def _flat_claims(value: Any) -> Iterator[JsonObject]:
@@ -191,8 +171,8 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
             yield from _flat_claims(item)
     elif value is not None:
         claim = value if _is_object(value) else {"text": value}
-        inner = [claim[name] for name in _SENTENCE_CLAIMS if claim.get(name) is not None]
-        texts = [text for name in _CLAIM_TEXTS if isinstance(text := claim.get(name), str)]
+        inner = [claim[name] for name in SENTENCE_CLAIMS if claim.get(name) is not None]
+        texts = [text for name in CLAIM_TEXTS if isinstance(text := claim.get(name), str)]
         if inner:
             yield from ({**one, "label": None} for one in _flat_claims(inner[0]))
         elif texts and texts[0].strip():
@@ -203,7 +183,7 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
 
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
     """Read a row whose claims have labels, as an annotator or another program writes it."""
-    raw_claims = _raw_claims(row) or []
+    raw_claims = list(_flat_claims(_list(row, "claims")))
     for claim in raw_claims:
         if (label := claim.get("label")) not in CLAIM_LABELS:
             raise Malformed(

@@ -11,18 +11,17 @@ number, and the other rows are scored.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 from workbench.credit.tokens import Offsets, words
+from workbench.data.chat import text_of
 from workbench.data.files import open_rows
-from workbench.data.record import question_of
+from workbench.data.record import cells, digest, question_of, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
     Malformed,
@@ -95,12 +94,7 @@ class Reader:
         if isinstance(row, str):
             raise Malformed(row)
         stored = row.get("question_id") and not row.get("question")
-        try:
-            item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
-        except Malformed as problem:
-            identity = row.get(self.columns.get("id", "id"))
-            named = f"id {str(identity)[:80]!r}: " if identity is not None else ""
-            raise Malformed(f"{named}{problem}") from problem
+        item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         question = item.response.question
         if self.recognise:
             question = self.recognise(question)
@@ -108,8 +102,7 @@ class Reader:
         if not question.id or self.known.setdefault(question.id, key) != key:
             # equal questions get equal ids
             value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
-            digest = hashlib.sha256(value.encode()).hexdigest()[:12]
-            question = replace(question, id=f"{question.id or 'q'}-{digest}")
+            question = replace(question, id=f"{question.id or 'q'}-{digest(value)[:12]}")
         group = item.response.group or question.id
         response = replace(item.response, question=question, group=group)
         return replace(item, feedback=replace(item.feedback, response=response))
@@ -137,12 +130,11 @@ class Reader:
         """Yield the rows with the `remaining` ids, in order; each id is removed when its row is
         read.
         """
-        name = self.columns.get("id", "id")
         for _, row in open_rows(self.path)[1]:
             if not remaining:
                 return
             try:
-                if isinstance(row, str) or row_id({"id": row.get(name)}) not in remaining:
+                if isinstance(row, str) or row_id(cells(row, self.columns)) not in remaining:
                     continue
                 item = self.item(row)
             except Malformed:  # the survey has reported it
@@ -176,13 +168,17 @@ def parse(
     Raises:
         Malformed: the row cannot be scored.
     """
-    row = {**row, **{name: row.get(column) for name, column in columns.items()}}
-    # NaN is an empty cell of a table
-    row = {
-        name: value
-        for name, value in row.items()
-        if value is not None and not (isinstance(value, float) and value != value)
-    }
+    row = cells(row, columns)
+    try:
+        return _item(row, questions, tokenize, split)
+    except ValueError as problem:
+        name = f"id '{row['id']}': " if "id" in row else ""
+        raise Malformed(f"{name}{problem}") from problem
+
+
+def _item(
+    row: JsonMapping, questions: Mapping[str, Question], tokenize: Tokenize | None, split: bool
+) -> Item:
     if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
         raise Malformed(f'"schema" is {row["schema"]!r}; this version reads {SCHEMA}')
     response = _with_tokens(_response(row, questions), row, tokenize, split)
@@ -200,57 +196,47 @@ def parse(
 
 
 def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
-    identity, text, finish = row_id(row), row.get("response"), row.get("finish", "stop")
+    identity, finish = row_id(row), row.get("finish", "stop")
+    text = text_of(row.get("response"), "assistant")
     question, raw = questions.get(str(row.get("question_id"))), row.get("question")
     if raw is not None or question is None:
         if raw is None and "claims" not in row and "verdicts" not in row:
             raise Malformed(_missing(row, "question"))
-        try:
-            question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
-        except ValueError as problem:
-            raise Malformed(str(problem)) from problem
-    if not isinstance(text, str):
-        raise Malformed(_missing(row, "response") if text is None else '"response" is not a text')
+        question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
+    if text is None:
+        missing = "response" not in row
+        raise Malformed(_missing(row, "response") if missing else '"response" is not a text')
     if finish not in ("stop", "length"):
         raise Malformed('"finish" is neither "stop" nor "length"')
-    sample, step = _integer(row.get("sample")), _integer(row.get("step"))
-    for name, value in (("sample", sample), ("step", step)):
-        if value is not None and type(value) is not int:
-            raise Malformed(f'"{name}" is not a whole number')
     return Response(
         identity,
         question,
         text,
         group=_text(row, "group"),
-        sample=sample or 0,
-        step=step,
+        sample=whole_number(row, "sample") or 0,
+        step=whole_number(row, "step"),
         finish=finish,
         prefill=_text(row, "prefill"),
     )
 
 
 def row_id(row: JsonMapping) -> str:
-    raw = _integer(row.get("id"))
-    if isinstance(raw, bool) or not isinstance(raw, (str, int)) or raw == "":
-        raise Malformed(
-            _missing(row, "id") if raw is None else '"id" is not a text or a whole number'
-        )
-    return str(raw)
-
-
-def _integer(value: Any) -> Any:
-    """Convert a whole float, as tables with gaps have it, to an integer; return others as is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if not (identity := _text(row, "id")):
+        raise Malformed(_missing(row, "id"))
+    return identity
 
 
 def _missing(row: JsonMapping, name: str) -> str:
-    return f'no "{name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
+    columns = ", ".join(list(row)[:8]) or "nothing"
+    return f'no "{name}"; the row has {columns}: name its column with --map {name}=COLUMN'
 
 
 def _text(row: JsonMapping, name: str) -> str:
     value = row.get(name, "")
+    if isinstance(value, float) and value.is_integer():  # as tables with gaps have it
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise Malformed(f'"{name}" is not a text')
+        raise Malformed(f'"{name}" is not a text or a whole number')
     return str(value)
 
 

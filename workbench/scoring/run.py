@@ -180,9 +180,7 @@ def _nothing_to_score(options: Options, survey: Survey) -> str:
             " with --in FILE"
         )
     line, problem = survey.problems[0]
-    # "not a JSON object", "not text in UTF-8": the row has no columns to name
-    remedy = "" if problem.startswith("not ") else ": --map response=COLUMN names columns"
-    return f"{options.source}:{line}: {problem}; no row can be scored{remedy}"
+    return f"{options.source}:{line}: {problem}; no row can be scored"
 
 
 def _threads(options: Options, survey: Survey) -> int:

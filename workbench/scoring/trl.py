@@ -4,7 +4,6 @@ with `workbench.scoring.verl`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.credit.tokens import words
-from workbench.data.record import question_of
+from workbench.data.chat import text_of
+from workbench.data.record import digest, question_of
 from workbench.methods import METHODS, configure_method
 from workbench.methods.bench import NAMES as BENCHES
 from workbench.methods.bench import Bench
@@ -91,7 +91,7 @@ def grader(
     )
 
 
-def question_from_row(prompt: Text, row: JsonMapping) -> Question:
+def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
     """Return the question of a data set's row.
 
     Without a `question` column it is the last user message of the prompt, or the whole prompt.
@@ -100,14 +100,12 @@ def question_from_row(prompt: Text, row: JsonMapping) -> Question:
         WorkbenchError: a column has a value of another type.
     """
     row = {name: row[name] for name in COLUMNS if not _is_empty(row.get(name))}
-    text = row.pop("question", "") or (
-        prompt if isinstance(prompt, str) else last_message(prompt, "user")
-    )
+    text = row.pop("question", "") or text_of(prompt, "user") or ""
     if "id" in row:
         identity = str(row["id"])
     else:  # equal rows get equal ids
         content = json.dumps([text, row], sort_keys=True, default=str)
-        identity = hashlib.sha256(content.encode()).hexdigest()[:12]
+        identity = digest(content)[:12]
     try:
         return question_of(row, identity, text)
     except ValueError as error:
@@ -121,19 +119,6 @@ def _is_empty(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_empty, value))
     return value is None or (isinstance(value, str) and not value)
-
-
-def last_message(messages: Sequence[JsonMapping], role: str) -> str:
-    """Return the text of the last message of a role, or ""."""
-    contents = [
-        message["content"]
-        for message in messages
-        if message["role"] == role and message.get("content")
-    ]
-    # a list of parts, as for models with image input
-    if contents and not isinstance(contents[-1], str):
-        return "".join(part.get("text") or "" for part in contents[-1])
-    return contents[-1] if contents else ""
 
 
 def trl_reward(
@@ -251,9 +236,7 @@ def _responses(
         if tokenizer is not None and ids is not None:
             response = as_response(tokenizer, question, own, [tokenizer.eos_token_id])
         else:
-            text = (
-                completion if isinstance(completion, str) else last_message(completion, "assistant")
-            )
+            text = text_of(completion, "assistant") or ""
             response = Response("", question, text, offsets=words(text), source="words")
         if isinstance(prompt, str):
             response = replace(response, prefill=opened(prompt))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import as_tensor
@@ -33,20 +34,12 @@ SETTINGS = ("recipe", "judge", "settings")
 
 def row_of(question: Question, split: str = "train") -> JsonObject:
     """Return a question as a row of verl's data sets; `question_of` reads it back."""
-    known = {name: value for name in COLUMNS if (value := getattr(question, name, None))}
-    passages = [{"title": passage.title, "text": passage.text} for passage in question.passages]
-    lists = {name: list(known[name]) for name in ("answers", "checklist") if name in known}
+    known = {name: value for name, value in asdict(question).items() if name in COLUMNS and value}
     return {
         "data_source": "workbench",
         "prompt": question.messages(),
         "reward_model": {"style": "rule", "ground_truth": list(question.answers)},
-        "extra_info": {
-            **known,
-            **lists,
-            "question": question.text,
-            "passages": passages,
-            "split": split,
-        },
+        "extra_info": {**known, "question": question.text, "split": split},
     }
 
 
@@ -59,22 +52,12 @@ def question_of(row: JsonMapping) -> Question:
     Raises:
         WorkbenchError: a column has a value of another type.
     """
-    known = dict(_plain(row.get("extra_info")) or {})
-    gold = (_plain(row.get("reward_model")) or {}).get("ground_truth")
-    gold = gold.get("target") if isinstance(gold, Mapping) else gold
+    known = dict(row.get("extra_info") or {})
+    gold = (row.get("reward_model") or {}).get("ground_truth")
     # an "answer" of verl's own data sets is a whole solution
     if known.get("answers") is None and gold is not None:
         known["answers"] = gold
-    return question_from_row(_plain(row.get("raw_prompt")) or "", known)
-
-
-def _plain(value: Any) -> Any:
-    """Convert numpy arrays to lists, at any depth."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return question_from_row(row.get("raw_prompt"), known)
 
 
 def grader_of(kwargs: JsonMapping) -> Grader:

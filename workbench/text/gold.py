@@ -12,6 +12,7 @@ from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
 
 Form = tuple[str, ...]  # the words of a gold answer
 SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `matching.probability`
+YES_NO = ("yes", "no")
 MENTION = "\0"  # marks a gold answer; removed from the answers themselves
 
 (
@@ -202,3 +203,9 @@ def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
 def is_letter(token: Token) -> bool:
     """Whether a token is a capital letter in a name ("Vitamin E"), not a function word."""
     return token.name and len(token.text) == 1 and token.text not in "ai"
+
+
+def infer_kind(answers: Sequence[str]) -> str:
+    """Return the kind of a question that names none: "yes_no" if its gold answers say so."""
+    yes_no = answers and all(answer.strip(" .!").lower() in YES_NO for answer in answers)
+    return "yes_no" if yes_no else "single"

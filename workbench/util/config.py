@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="DataclassInstance")
 Value = TypeVar("Value")
 
+SMALLEST, LARGEST = 1e-12, 1e9  # of the numbers in settings
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -215,6 +216,11 @@ def check_values(config: DataclassInstance) -> None:
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
         if isinstance(value, int | float):
+            if value and not SMALLEST <= abs(value) <= LARGEST:
+                raise WorkbenchError(
+                    f"{name} is {str(value)[:20]}: it must be 0 or of a size between"
+                    f" {SMALLEST:g} and {LARGEST:g}, so that no result overflows"
+                )
             _check_bounds(name, value, spec.metadata)
 
 

@@ -1,4 +1,4 @@
-"""Describe the closed world or one of its entities: `workbench world show`."""
+"""Describe the closed world or one of its entities: `workbench world`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answer a question from retrieved passages, with the sources and support of every sentence.
 
 # from the closed world's pages
-answer("What is Dramem Torusin known for and how does it compare with Voku Kebas?")
+answer("What is Sotri Bebren known for and how does it compare with Stanel Dunumin?")
 # from an index, by another policy
 answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")
 """

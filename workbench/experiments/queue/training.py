@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -21,7 +22,6 @@ from workbench.util.subprocess import INTERRUPTED, Background, start
 
 LOG = "log.txt"  # in a run's folder: the output of its processes
 PATIENCE = 10.0  # seconds to wait for the end of a killed queue's process
-OUTCOMES = ("accuracy", "abstention", "hallucination", "truthfulness", "factscore", "responded")
 Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
@@ -79,10 +79,9 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
                 break
             label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
             label += f" ({run.entry.name})" if run.entry.name else ""
-            ended = (
-                f"done already; {outcome(run)}" if done[number] else _train(run, label, stopping)
-            )
+            ended = "done already" if done[number] else _train(run, label, stopping)
             _say(f"{label}: {ended}")
+    _say(f"compare the results: workbench compare {shlex.quote(str(root))}")
     result = status_of(runs)
     interrupted = bool(stopping.signals)
     waiting = ("done", "waiting", "interrupted") if interrupted else ("done",)
@@ -109,30 +108,12 @@ def _train(run: Run, label: str, stopping: _Stopping) -> str:
     process = start(train_entry, job, run.folder / LOG)
     code = stopping.wait(process)
     if run.summary:
-        return f"done in {duration(run.summary['seconds'])}; {outcome(run)}"
+        return f"done in {duration(run.summary['seconds'])}"
     stopped = (read_json(run.folder / "summary.json") or {}).get("status") if code == 0 else None
     if stopping.signals or code in INTERRUPTED or stopped == "interrupted":
         return "interrupted"
     write_json(run.folder / FAILED, {"error": process.last_line(), "exit_code": code})
     return f"failed: {process.last_line()}; see {run.folder / LOG}"
-
-
-def outcome(run: Run) -> str:
-    """The last step's reward and the greedy rates before and after a finished run."""
-    summary, rows = run.summary or {}, metrics_rows(run.folder)
-    reward = rows[-1].get("reward") if rows else None
-    parts = [] if reward is None else [f"reward {reward:.2f}"]
-    before, after = ((summary.get(when) or {}).get("greedy") or {} for when in ("before", "after"))
-    for name in OUTCOMES:
-        if (new := _value(after, name)) is not None:
-            old = _value(before, name)
-            parts.append(f"{name} {'—' if old is None else f'{old:.2f}'} → {new:.2f}")
-    failed = summary.get("failed") or 0
-    return ", ".join([*parts, *([f"{failed} answers without a reward"] if failed else [])])
-
-
-def _value(report: JsonObject, name: str) -> float | None:
-    return (report.get(name) or {}).get("value")
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,81 @@
+"""`workbench export --claims`: a row for each claim, and no formula in a CSV file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.helpers.score_helpers import Cli
+from workbench.experiments.claims_table import export_claims, write_table
+from workbench.runs.store import append_feedback
+from workbench.types import (
+    Claim,
+    Event,
+    Feedback,
+    Passage,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+    WorkbenchError,
+)
+
+TOWER = Passage("p", "Tower", "It is in Paris. It was built in 1889.")
+
+
+def feedback(text: str = "=1+1 is in Paris.") -> Feedback:
+    question = Question("q", "@Where?", passages=(TOWER,))
+    response = Response("r-1", question, text, offsets=((0, 4), (5, 7), (8, 17)))
+    claim = Claim(0, text, sentence=0, span=(5, 17), end=17)
+    fact = Verdict(
+        "claim:0", "fact", "correct", 0.9, 3, evidence=({"passage": "p", "span": [0, 15]},)
+    )
+    events = (Event("truth", 2.0, 17, 0), Event("length", -0.5, None))
+    rewards = {"rlfh": Reward(1.5, {}, events, (0.0, 0.0, 1.5))}
+    return Feedback(response, ((0, 17),), (claim,), (fact,), rewards)
+
+
+@pytest.mark.parametrize("name", ["c.csv", "new/c.parquet"])
+def test_a_row_has_the_claim_its_verdict_evidence_rewards_and_tokens(
+    tmp_path: Path, cli: Cli, name: str
+) -> None:
+    one = feedback()
+    append_feedback(
+        tmp_path / "r.jsonl", [replace(one, claims=(replace(one.claims[0], section="a\udc80"),))]
+    )
+    code, out, _ = cli("export", tmp_path / "r.jsonl", "--claims", tmp_path / name, "--json")
+    assert code == 0 and '"claims": 1' in out
+    read = pd.read_csv if name.endswith("csv") else pd.read_parquet
+    [row] = read(tmp_path / name).to_dict("records")
+    quote = "'" if name.endswith("csv") else ""
+    assert (row["question"], row["text"]) == (f"{quote}@Where?", f"{quote}=1+1 is in Paris.")
+    wanted = {"id": "r-1", "question_id": "q", "claim": 0, "start": 5, "end": 17, "p": 0.9}
+    wanted |= {"label": "correct", "evidence": "It is in Paris.", "reward_rlfh": 2.0}
+    wanted |= {"first_token": 1, "tokens": 2, "section": "a?"}
+    assert {key: row[key] for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("start", [*"=+-@＝＠", "\t=", "x\n=", "x\r=", "x\t@"])
+def test_no_cell_and_no_header_of_a_csv_file_is_a_formula(tmp_path: Path, start: str) -> None:
+    path = tmp_path / "c.csv"
+    with path.open("wb") as file:
+        write_table(pd.DataFrame({f"{start}h": [f"{start}c"]}), file, "csv")
+    cells = path.read_text().replace("\n", "\t").replace('"', "\t").split("\t")
+    assert not [cell for cell in cells if cell[:1] in {*"=+-@＝＠"} - {""}]
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path, cli: Cli) -> None:
+    append_feedback(tmp_path / "r.jsonl", [feedback()])
+    (tmp_path / "c.csv").touch()
+    for name, message in (
+        ("c.xlsx", r"name a \.csv or a \.parquet file"),
+        ("c.csv", "exists already"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            export_claims(tmp_path / "r.jsonl", tmp_path / name)
+    for options in ((), ("--claims", "x.csv", "--merged", "x")):
+        code, out, err = cli("export", tmp_path / "r.jsonl", *options)
+        assert (code, out) == (2, "") and "--merged DIR" in err and "--claims FILE" in err

@@ -1,0 +1,110 @@
+"""`workbench compare`: runs over seeds and settings, feedback files, and paired differences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.score_helpers import Cli
+from tests.test_evaluate import run as answers
+from workbench import compare
+from workbench.experiments.evaluate import report
+from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS, append_feedback
+from workbench.types import WorkbenchError
+
+
+def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **config: Any) -> Path:
+    """A finished run whose answers to q0, q1, … have these outcomes; "cccc" before training."""
+    graded = {BEFORE: answers("cccc"), AFTER: answers(after)}
+    for name, feedbacks in graded.items() if stored else ():
+        append_feedback(folder / EVALUATION / name, feedbacks)
+    reports = [report(one, [], split="test", resamples=20) for one in graded.values()]
+    before, done = (json.loads(json.dumps(one)) for one in reports)
+    settings = {"reward": "ternary", "grpo": {"steps": 3}} | config
+    about = {"method": "truthrl", "seed": seed, "threads": 2, "config": settings}
+    result = {"before": before, "after": done, "seconds": 2.0, "cost": {"calls": seed}}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(about))
+    (folder / "summary.json").write_text(json.dumps({**about, **result, "status": "done"}))
+    (folder / ROLLOUTS).write_text("")
+    return folder
+
+
+def sweep(root: Path, stored: bool = True) -> Path:
+    """A queue's folder with two seeds of two settings, an unfinished run and a shared stage."""
+    for seed, after in ((1, "ccuu"), (2, "cuuu")):
+        write_run(root / f"t{seed}", after, seed, stored)
+        write_run(root / f"b{seed}", "cici", seed, stored, reward="binary")
+    write_run(root / "running", "cccc", 3)
+    (root / "running" / "summary.json").write_text('{"status": "interrupted"}')
+    (root / "prepared").mkdir()
+    (root / "prepared" / "summary.json").write_text('{"status": "done"}')
+    return root
+
+
+def test_seeds_are_one_row_named_by_what_differs(tmp_path: Path) -> None:
+    """Ternary is right on 2 and 1 of 4, binary on 2 of 4 and wrong on 2, before all are right."""
+    found = compare(sweep(tmp_path), against="truthrl reward=binary", resamples=50)
+    rows = {row["name"]: row for row in found["rows"]}
+    assert set(rows) == {"truthrl reward=ternary", "truthrl reward=binary"}
+    row = rows["truthrl reward=ternary"]
+    assert (row["method"], row["seeds"], row["cost"]["calls"]) == ("truthrl", [1, 2], 3)
+    cell = row["metrics"]["test"]["truthfulness"]
+    assert (cell["value"], cell["n"]) == (0.375, 4) and cell["low"] < 0.375 < cell["high"]
+    assert row["metrics"]["test before training"]["accuracy"]["value"] == 1
+    assert found["differences"] == {
+        "reward": {"truthrl reward=binary": "binary", "truthrl reward=ternary": "ternary"}
+    }
+    [cells] = found["paired"].values()
+    assert [cells["truthfulness"][key] for key in ("value", "other", "diff", "n")] == [
+        *(0.375, 0, 0.375),
+        4,
+    ]
+    other = write_run(tmp_path / "other", "cccc", grpo={"clip": 1})
+    (other / "summary.json").write_text(
+        (other / "summary.json").read_text().replace('"truthrl"', '"rlfh"')
+    )
+    assert compare(tmp_path / "t1", other)["differences"] == {}
+    again = compare(tmp_path / "t1", tmp_path / "b2", tmp_path / "t1", against=f"{tmp_path}/b2")
+    assert len(again["rows"]) == 2 and again["against"] == "truthrl reward=binary"
+    assert next(iter(again["paired"].values()))["accuracy"]["diff"] == 0
+
+
+def test_runs_without_stored_answers_are_averaged_and_not_paired(tmp_path: Path) -> None:
+    found = compare(sweep(tmp_path, stored=False), against="truthrl reward=binary")
+    [row] = [row for row in found["rows"] if row["name"] == "truthrl reward=ternary"]
+    cell = row["metrics"]["test"]["truthfulness"]
+    assert (cell["value"], cell["low"], cell["n"]) == (0.375, None, 4)
+    assert "workbench evaluate RUN" in found["paired"]["truthrl reward=ternary"]["reason"]
+
+
+def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> None:
+    files = [tmp_path / "a" / ROLLOUTS, tmp_path / "r.jsonl"]
+    for file, outcomes in zip(files, ("ccci", "ciii"), strict=True):
+        append_feedback(file, answers(outcomes))
+    command = ("compare", files[0].parent, files[1], "--against", files[1])
+    code, out, _ = cli(*command, "--json")
+    [cells] = json.loads(out)["paired"].values()
+    assert (code, cells["accuracy"]["diff"], cells["accuracy"]["n"]) == (0, 0.5, 4)
+    code, out, err = cli(*command)
+    assert (code, err) == (0, "") and "75.0 [" in out and "50.0 [" in out and "0.75" not in out
+
+
+@pytest.mark.parametrize(
+    ("runs", "against", "message"),
+    [
+        (["none"], None, "no finished run in '.*none'"),
+        (["."], "truthrl", "no row 'truthrl': choose one of truthrl reward="),
+        (["running"], None, "'.*running' is not finished"),
+        (["prepared"], None, "no finished run"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, runs: list[str], against: str | None, message: str
+) -> None:
+    sweep(tmp_path)
+    with pytest.raises(WorkbenchError, match=message):
+        compare(*(tmp_path / run for run in runs), against=against)

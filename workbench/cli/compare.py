@@ -1,0 +1,83 @@
+"""`workbench compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workbench.cli.frame import (
+    Json,
+    Seed,
+    app,
+    complain,
+    percent,
+    print_mapping,
+    show,
+    stdout_kept_clean,
+)
+from workbench.cli.metrics import paired_cells
+from workbench.cli.train import metrics_with_values
+from workbench.experiments.compare import compare
+from workbench.experiments.queue.training import duration
+from workbench.types import JsonMapping, JsonObject
+
+
+@app.command(
+    "compare", epilog="Example: workbench compare runs/ternary runs/binary --against runs/binary"
+)
+def compare_command(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN…",
+            help="Runs, folders of runs (such as runs/queue), or files of feedback rows.",
+        ),
+    ],
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Row or run whose paired differences are printed."),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> int:
+    """Compare the evaluations of runs, their settings and their cost.
+
+    Runs that differ only in their seed are one row, with intervals over questions and seeds.
+    """
+    with stdout_kept_clean():
+        result = compare(*map(Path, runs), against=against, seed=seed)
+    return show(result, as_json, _print)
+
+
+def _print(result: JsonMapping) -> None:
+    rows, base = result["rows"], result.get("against", "")
+    tables: dict[str, list[JsonObject]] = {}
+    for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
+        own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
+        metrics = metrics_with_values(own.values())
+        tables[f"{key}: percent [95 % interval]"] = [
+            {"": name, **{metric: percent(cells.get(metric)) for metric in metrics}}
+            for name, cells in own.items()
+        ]
+    for name, tests in result.get("paired", {}).items():
+        if reason := tests.get("reason"):
+            complain(f"{name} is not paired with {base}: {reason}")
+            continue
+        columns = (name, base, "difference [95 %]", "p", "questions")
+        tables[f"{name} minus {base}: percent, paired by question"] = [
+            {"": metric, **dict(zip(columns, paired_cells(metric, tests[metric]), strict=True))}
+            for metric in metrics_with_values([tests])
+        ]
+    differences = result["differences"].items()
+    tables["settings that differ"] = [{"": key, **values} for key, values in differences]
+    tables["cost"] = [
+        {
+            **{"": row["name"], "seeds": row["seeds"], "judge calls": row["cost"].get("calls")},
+            "tokens in": row["cost"].get("tokens_in"),
+            "time": duration(row["cost"].get("run_seconds", 0)),
+        }
+        for row in rows
+    ]
+    print_mapping({title: table for title, table in tables.items() if table})

@@ -1,0 +1,87 @@
+"""Read the text of prompts and completions, which may be conversations, also written as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.data.printed import container
+
+ROLES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
+
+# Chat templates: the start of a conversation, the mark before a user's turn and the mark after it.
+# Each pattern takes linear time, also as `_last_turn` uses it. The last five have no special
+# tokens, as TRL and verl decode them, or roles that are words.
+_TEMPLATES = [
+    tuple(re.compile(mark.strip()) for mark in line.split("  ", 2))
+    for line in r"""
+  <\|im_start\|>user\n  <\|im_end\|>
+  <\|im_user\|>user<\|im_middle\|>  <\|im_end\|>
+  <\|start_header_id\|>user<\|end_header_id\|>  <\|eot_id\|>
+  <\|header_start\|>user<\|header_end\|>  <\|eot\|>
+  <start_of_turn>user\n  <end_of_turn>
+  <[|｜]User[|｜]>  <[|｜](?:Assistant|end▁of▁sentence)[|｜]>
+  \[INST\]|<</SYS>>  \[/INST\]
+  <\|start\|>user<\|message\|>  <\|end\|>
+  <\|start_of_role\|>user<\|end_of_role\|>  <\|end_of_text\|>
+  <\|USER_TOKEN\|>  <\|END_OF_TURN_TOKEN\|>
+  <\|user\|>  <\|(?:end|assistant)\|>|</s>
+  \#\#\#\ (?:Instruction|User|Human):  \#\#\#\ (?:Response|Assistant):
+(?:system|user)\n  (?m:^)user\n  \nassistant\Z
+user\n  (?m:^)user\n  \nmodel\Z
+(?:system|user)\n\n  user\n\n  assistant\Z
+  (?<!\S)(?:User|USER|Human):  \s(?:Assistant|ASSISTANT):\Z
+  (?m:^)(?:Q|Question):  \n(?:A|Answer):\Z
+""".strip("\n").splitlines()
+]
+
+
+def text_of(value: Any, role: str) -> str | None:
+    """Return a text, or the text of the last message of a role in a conversation.
+
+    A user's text may be a whole conversation that a chat template wrote; its last user turn is
+    returned. Contents may be lists of parts.
+
+    Args:
+        role: "user" or "assistant".
+
+    Returns:
+        None if the value is neither a text nor a conversation with a message of this role.
+    """
+    messages = container(value)
+    messages = [messages] if isinstance(messages, Mapping) else messages
+    if isinstance(messages, list) and messages and all(map(_is_message, messages)):
+        texts = [_content(message) for message in messages if _role(message, role) == role]
+        value = next(filter(None, reversed(texts)), texts[-1] if texts else None)
+    if not isinstance(value, str):
+        return None
+    return _last_turn(value) if role == "user" else value
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool({"content", "value"} & value.keys())
+
+
+def _role(message: Mapping[str, Any], default: str) -> str:
+    role = message.get("role", message.get("from", default))
+    return ROLES.get(role, role)
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """Return the text of a message; of a list of parts, those with text are joined."""
+    content = message.get("content", message.get("value"))
+    parts = content if isinstance(content, list) else [content]
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _last_turn(prompt: str) -> str:
+    """Return the last user turn of a conversation as text; return other prompts unchanged."""
+    # a template may begin the assistant's turn with an open or an empty thinking block
+    text = prompt.rstrip().removesuffix("</think>").rstrip().removesuffix("<think>").rstrip()
+    for start, before, after in _TEMPLATES:
+        turns = [match.end() for match in before.finditer(text)] if start.match(text) else []
+        if turns and (end := after.search(text, turns[-1])):
+            return text[turns[-1] : end.start()].strip() or prompt
+    return prompt

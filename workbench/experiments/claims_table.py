@@ -1,0 +1,131 @@
+"""A table with a row for each claim of feedback rows, for pandas and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from workbench.metrics.rows import each_row, file_of
+from workbench.runs.store import QUESTIONS, read_passages, read_questions
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.jsonl import replace_rows
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+# where a spreadsheet would read a formula; full-width characters count, too
+FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@＝＋－＠])")
+
+
+def export_claims(path: Path | str, out: Path) -> JsonObject:
+    """Write the claims of a feedback file, or of a run's rollouts, as CSV or Parquet.
+
+    Raises:
+        WorkbenchError: the file is not feedback, `out` exists, or it is neither .csv nor .parquet.
+    """
+    if out.suffix not in (".csv", ".parquet"):
+        raise WorkbenchError(f"'{out}' ends in '{out.suffix}': name a .csv or a .parquet file")
+    if out.exists():
+        raise WorkbenchError(f"'{out}' exists already: name another file, or remove it")
+    frame, content = claims_table(path), io.BytesIO()
+    write_table(frame, content, out.suffix[1:])
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        replace_rows(out, [content.getvalue()])
+    except OSError as error:
+        raise WorkbenchError(
+            f"cannot write '{out}' ({error.strerror}): name another file"
+        ) from error
+    return {"out": str(out), "claims": len(frame), "responses": int(frame["id"].nunique())}
+
+
+def claims_table(path: Path | str) -> DataFrame:
+    """Return a row for each claim; `reward_METHOD` is the sum of the claim's events."""
+    import pandas as pd
+
+    file = file_of(path, rollouts=True)
+    stored = (file.parent / QUESTIONS).exists()
+    questions = {id: one.text for id, one in read_questions(file.parent).items()} if stored else {}
+    passages = {id: one.text for id, one in read_passages(file.parent).items()}
+    claims = each_row(file, lambda row: list(_claims(row, questions, passages)))
+    rows = [
+        {name: _encodable(value) for name, value in claim.items()}
+        for of_row in claims
+        for claim in of_row
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.convert_dtypes() if rows else pd.DataFrame(columns=["id", "claim"])
+
+
+def _claims(
+    row: JsonMapping, questions: JsonMapping, passages: JsonMapping
+) -> Iterator[JsonObject]:
+    verdicts = [one for one in row.get("verdicts") or () if one.get("aspect", "fact") == "fact"]
+    facts = {verdict["target"]: verdict for verdict in reversed(verdicts)}
+    question = str(row.get("question_id") or row["id"])
+    asked = {"question_id": question, "question": questions.get(question, row.get("question"))}
+    for claim in row.get("claims") or ():
+        fact = facts.get(f"claim:{claim.get('id')}", claim)
+        start, end = claim.get("span") or (None, None)
+        tokens = [
+            number
+            for number, (low, high) in enumerate((row.get("tokens") or {}).get("offsets") or ())
+            if end is not None and low < end and high > start
+        ]
+        yield {
+            **asked,
+            **{name: row.get(name) for name in ("id", "step")},
+            "claim": claim.get("id"),
+            **{name: claim.get(name) for name in ("text", "section")},
+            **{"start": start, "end": end},
+            **{name: fact.get(name) for name in ("label", "p", "informativeness")},
+            "error": (fact.get("error") or {}).get("message"),
+            "evidence": "\n".join(_evidence(fact, passages)),
+            "judge": fact.get("by"),
+            **dict(_rewards(row.get("rewards") or {}, claim.get("id"))),
+            **{"first_token": min(tokens, default=None), "tokens": len(tokens)},
+        }
+
+
+def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float]]:
+    """Yield the sum of a claim's events for each reward that was scored."""
+    for method, reward in rewards.items():
+        if reward["value"] is not None:
+            own = [event["value"] for event in reward["events"] if event["claim"] == claim]
+            yield f"reward_{method}", sum(own)
+
+
+def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
+    """Yield the texts of a verdict's evidence: the span of a passage, or a fact of the world."""
+    for item in fact.get("evidence") or ():
+        passage = passages.get(item.get("passage"))
+        if passage is not None:
+            start, end = item.get("span") or (0, len(passage))
+            yield passage[start:end]
+        elif "fact" in item:
+            yield item["text"]
+
+
+def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:
+    """Write a table as "csv", in which no cell or header is a formula, or as "parquet"."""
+    if form == "parquet":
+        frame.to_parquet(file, index=False)
+    else:
+        inert = frame.map(without_formula).rename(columns=without_formula)
+        inert.to_csv(file, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+
+def _encodable(value: object) -> object:
+    """Replace lone surrogates, which UTF-8 cannot encode."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def without_formula(value: object) -> object:
+    """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
+    if not isinstance(value, str):
+        return value
+    return FORMULA.sub(r"\1'", value.replace("\r\n", "\n").replace("\r", "\n"))

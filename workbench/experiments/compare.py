@@ -1,0 +1,203 @@
+"""Compare evaluated runs and feedback files side by side: `workbench compare`.
+
+Runs that differ only in their seed are one row. Its name says in which settings it differs from
+the other rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.metrics import compare_files, read_rows
+from workbench.metrics.outcomes import RESAMPLES
+from workbench.metrics.report import Settings, over_runs, paired_runs
+from workbench.metrics.rows import Row, file_of
+from workbench.pipeline import ANSWER_SECTIONS
+from workbench.runs.folder import describe_runs, finished, read_json
+from workbench.runs.naming import APART, LONGEST, differing, flat
+from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.jsonl import iter_rows
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A finished run, or a feedback file (without method, seed and settings)."""
+
+    path: Path
+    sets: Mapping[str, tuple[JsonMapping, Path]]  # report and answers; the main set first
+    cost: Mapping[str, float]
+    method: str | None = None
+    seed: int = 0
+    settings: JsonObject = field(default_factory=dict)  # by full name
+
+    def rows(self, key: str) -> list[Row]:
+        """The stored answers to a set of questions; empty in runs of earlier versions."""
+        file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
+        return read_rows(file, sections) if file.is_file() else []
+
+
+Group = Sequence[Evaluated]
+
+
+def compare(
+    *runs: Path | str, against: str | None = None, seed: int = 0, resamples: int = RESAMPLES
+) -> JsonObject:
+    """Compare finished runs and feedback files, with 95 % intervals over questions and seeds.
+
+    Args:
+        runs: folders of runs, folders of several runs such as a queue's, or feedback files.
+        against: name of a row, or path of a run, that the others are compared with in pairs.
+
+    Returns:
+        `rows` of `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set: {metric: {value,
+        low, high, n}}}`); `differences`, by row the settings that differ and that all methods have;
+        and with `against` `paired`, `{row: {metric: {value, other, diff, low, high, p, n}}}`.
+
+    Raises:
+        WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
+    """
+    options = Settings(seed=seed, resamples=resamples)
+    paths = dict.fromkeys(path for run in runs for path in _finished(Path(run)))
+    named = _named([_read(path, options) for path in paths])
+    trained = {name: group[0].settings for name, group in named.items() if group[0].method}
+    result: JsonObject = {
+        "rows": [_row(name, group, options) for name, group in named.items()],
+        "differences": {
+            key: {name: settings.get(key) for name, settings in trained.items()}
+            for key in differing(list(trained.values()))
+            if all(key in settings for settings in trained.values())  # another method lacks it
+        },
+    }
+    if against is not None:
+        of_path = {str(one.path): name for name, group in named.items() for one in group}
+        base = of_path.get(str(Path(against)), against)
+        if base not in named:
+            raise WorkbenchError(f"no row '{against}': choose one of {', '.join(named)}")
+        result["against"] = base
+        result["paired"] = {
+            name: _paired(group, named[base], options)
+            for name, group in named.items()
+            if name != base
+        }
+    return result
+
+
+def _finished(path: Path) -> list[Path]:
+    """Return a feedback file or a run, or the finished runs of a folder."""
+    if path.is_file() or any((path / name).exists() for name in ("config.json", ROLLOUTS)):
+        return [path]
+    inside = sorted(file.parent for file in path.glob("*/summary.json"))
+    if not (runs := list(filter(_summary, inside))):
+        raise WorkbenchError(f"no finished run in '{path}': {describe_runs(path.parent)}")
+    return runs
+
+
+def _summary(path: Path) -> JsonObject | None:
+    """Return the summary of a finished run; other folders have summaries without evaluations."""
+    summary = finished(path)
+    return summary if summary and summary.get("after") else None
+
+
+def _read(path: Path, options: Settings) -> Evaluated:
+    summary = _summary(path)
+    if summary is None:
+        if (path / "config.json").exists():
+            raise WorkbenchError(f"'{path}' is not finished: repeat its command to continue it")
+        file = file_of(path)
+        report = compare_files(file, seed=options.seed, resamples=options.resamples)
+        costs = (row.get("cost") or {} for row in iter_rows(file))
+        return Evaluated(path, {"responses": (report, file)}, _sum(costs))
+    split, folder = summary["after"]["split"], path / EVALUATION
+    sets = {
+        split: (summary["after"]["greedy"], folder / AFTER),
+        f"{split} before training": (summary["before"]["greedy"], folder / BEFORE),
+    }
+    cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
+    config = read_json(path / "config.json") or {}
+    settings = dict(flat({key: config[key] for key in config if key not in APART}))
+    return Evaluated(path, sets, cost, summary["method"], summary["seed"], settings)
+
+
+def _named(found: Group) -> dict[str, list[Evaluated]]:
+    """Group runs that differ only in their seed; name a group by its method and what differs."""
+    groups: dict[str, list[Evaluated]] = {}
+    for one in found:
+        key = json.dumps(
+            [one.method, one.settings or str(one.path), list(one.sets)], sort_keys=True
+        )
+        groups.setdefault(key, []).append(one)
+    named = {}
+    for group in groups.values():
+        own = group[0]
+        alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
+        values = [f"{key}={own.settings.get(key)}"[:LONGEST] for key in differing(alike)]
+        name = " ".join([own.method, *values]) if own.method else str(own.path)
+        named[f"{name} {own.path}" if name in named else name] = group
+    return named
+
+
+def _row(name: str, group: Group, options: Settings) -> JsonObject:
+    return {
+        "name": name,
+        "method": group[0].method,
+        "seeds": sorted(one.seed for one in group if one.method),
+        "runs": [str(one.path) for one in group],
+        "cost": _sum(one.cost for one in group),
+        "metrics": {key: _metrics(group, key, options) for key in group[0].sets},
+    }
+
+
+def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total = Counter[str]()
+    for cost in costs:
+        total.update(cost)
+    return dict(total)
+
+
+def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
+    """Return the metrics of a set of questions, over all seeds.
+
+    If the answers of a seed are not stored, values are means over the seeds, without intervals.
+    """
+    if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
+        return _known(over_runs(rows, options))
+    reports = [_known(one.sets[key][0]) for one in group]
+    cells = {}
+    for name, cell in reports[0].items():
+        values = [report[name]["value"] for report in reports if name in report]
+        bounds = {key: cell[key] if len(group) == 1 else None for key in ("low", "high")}
+        n = cell.get("n", group[0].sets[key][0]["n"])
+        cells[name] = {"value": sum(values) / len(values), **bounds, "n": n}
+    return cells
+
+
+def _known(report: JsonMapping) -> JsonObject:
+    """Return the metrics of a report that have a value."""
+    return {
+        name: cell
+        for name, cell in report.items()
+        if isinstance(cell, Mapping) and cell.get("value") is not None
+    }
+
+
+def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
+    """Return the paired differences of two rows on their main sets, or the `reason` for none.
+
+    Runs are paired by seed; without a common seed, in order.
+    """
+    by_seed = [{one.seed: one for one in side} for side in (group, base)]
+    common = sorted(by_seed[0].keys() & by_seed[1].keys())
+    sides = [[seeds[seed] for seed in common or sorted(seeds)] for seeds in by_seed]
+    runs, others = zip(
+        *([one.rows(next(iter(one.sets))) for one in pair] for pair in zip(*sides, strict=False)),
+        strict=True,
+    )
+    if not all((*runs, *others)):
+        remedy = "`workbench evaluate RUN --split NAME --out FILE` stores them"
+        return {"reason": f"an earlier version did not store the answers; {remedy}"}
+    return _known(paired_runs(runs, others, options)) or {"reason": "no question is common"}

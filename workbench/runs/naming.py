@@ -1,0 +1,54 @@
+"""Name runs by the settings in which they differ; a queue's folders are named by digests."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from workbench.types import JsonMapping
+
+DIGEST = re.compile(r"[0-9a-f]{8,64}")
+LONGEST = 60  # characters of a setting in a name
+APART = ("method", "seed", "threads", "versions")  # not compared: named apart, or no setting
+
+
+def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the settings of a `config.json` by full name, as `--set` spells them."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, "" if name == "config" else f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def differing(configs: Sequence[JsonMapping]) -> list[str]:
+    """Return the names of the settings that differ, without digests unless only digests differ."""
+    known = [dict(flat({k: v for k, v in one.items() if k not in APART})) for one in configs if one]
+    values = {name: {json.dumps(one.get(name)) for one in known} for one in known for name in one}
+    names = [name for name, different in values.items() if len(different) > 1]
+    return [name for name in names if not name.endswith("_hash")] or names
+
+
+def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
+    """Describe runs whose folders are named by a digest, such as "truthrl reward=binary seed 2".
+
+    Such runs of one method in one folder are compared. Other runs are described by their name.
+
+    Args:
+        configs: the stored `config.json` by the run's name, which is its path.
+    """
+    families: dict[tuple[str, str], list[str]] = {}
+    for name, config in configs.items():
+        folder, _, digest = name.rpartition("/")
+        if "method" in config and DIGEST.fullmatch(digest):
+            families.setdefault((folder, str(config["method"])), []).append(name)
+    described = {name: name for name in configs}
+    for (_, method), names in families.items():
+        keys = differing([configs[name] for name in names])
+        for name in names:
+            settings = dict(flat(configs[name]))
+            values = [f"{key}={settings.get(key)}"[:LONGEST] for key in keys]
+            label = " ".join([method, *values, f"seed {settings.get('seed')}"])
+            described[name] = f"{label}, {name}" if label in described.values() else label
+    return described
