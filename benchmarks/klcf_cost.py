@@ -21,13 +21,13 @@ and the model's passes. A run that was stopped goes on with the parts that are m
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import random
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -40,7 +40,6 @@ from benchmarks.scripted_judge import JudgeServer  # noqa: E402
 from benchmarks.served import serving  # noqa: E402
 from tests.helpers.world_judge import world_script  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
-from workbench.judge.workers import run_in_thread, run_workers  # noqa: E402
 from workbench.methods.bench import Bench, bench  # noqa: E402
 from workbench.methods.klcf.config import Prepare  # noqa: E402
 from workbench.methods.klcf.method import METHOD, TINY  # noqa: E402
@@ -126,13 +125,8 @@ class Tally:
         def run(
             queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
         ) -> list[list[Passage]]:
-            waiting = iter(queries)
-
-            async def wait() -> None:
-                for _ in waiting:
-                    await asyncio.sleep(SEARCH)
-
-            run_in_thread(lambda: run_workers(wait, min(in_flight, len(queries))))
+            with ThreadPoolExecutor(in_flight) as pool:
+                list(pool.map(lambda _: time.sleep(SEARCH), queries))
             self.searches += len(queries)
             return search(queries, k, titles)
 

@@ -122,8 +122,7 @@ def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> 
         judge = endpoint(server.url, "m", cache=tmp_path / "c", concurrency=4)
         assert judge.cache
         judge.cache._connection().execute("PRAGMA max_page_count=3")
-        with pytest.warns(RuntimeWarning, match="not stored"):
-            replies = judge(prompts(400))
+        replies = judge(prompts(400))
         kinds = {one.error.kind for one in replies if one.error}
         assert (
             kinds == {"cache"}

@@ -121,7 +121,7 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench index build wiki --from passages.jsonl": AS_IT_IS,
         (
             f"workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
-            f"--judge {JUDGE} --model NAME"
+            f"--judge {JUDGE} --judge-model NAME"
         ): (AS_IT_IS),
         "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
         (

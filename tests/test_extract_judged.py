@@ -173,7 +173,7 @@ def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> No
     raw = "x" * 50_000
     said = {
         "A was.": [{"text": "A was.", "claims": ["A was."]}],
-        "B was.": Failure("judge", "timeout", "no reply in 30 s", raw),
+        "B was.": Failure("judge", "timeout", "no reply in 30 s"),
         "C was.": "Sorry, here you are: {}",
         "D was.": '{"sentences": [{"text": "D was."}]}',
         "E was.": raw,

@@ -170,6 +170,7 @@ def test_only_the_page_itself_can_post(path: str) -> None:
         "",
     ):
         assert ask({**JSON, "content-type": kind}, "POST", path)[0] == 403
+    assert ask({**JSON, "transfer-encoding": "chunked"}, "POST", path)[0] == 413
     for size in (str(LARGEST + 1), "-1", "x", "9" * 30):
         assert ask({**JSON, "content-length": size}, "POST", path)[0] == 413
     chunked = {name: value for name, value in JSON.items() if name != "content-length"}
@@ -192,6 +193,8 @@ WRITING = [
 @pytest.mark.parametrize(("method", "path"), WRITING)
 def test_no_route_uploads_or_downloads_files(method: str, path: str) -> None:
     assert ask(JSON, method, f"/gradio_api/{path}")[0] == 404
+    for prefix in ("/", "//", "/gradio_api/./", "/gradio_api//", "/GRADIO_API/", "/assets/../"):
+        assert ask(JSON, method, f"{prefix}{path}")[0] == 404
 
 
 def test_allow_host_adds_names() -> None:

@@ -78,6 +78,18 @@ def test_the_page_is_served_under_its_own_host_names(address: str, calls: dict[s
             assert status == 200 and (ROW if path == STORED else "error") in told.decode()
 
 
+def test_files_and_bodies_of_unknown_size_are_refused(
+    address: str, calls: dict[str, bytes]
+) -> None:
+    for path in ("/gradio_api/file=", "/gradio_api/./file=", "/GRADIO_API/file=", "/file="):
+        status, _, told = ask(address, "GET", f"{path}/etc/hostname")
+        assert status == 404 and b"the inspector has no such page" in told
+    origin = {"origin": address.rstrip("/"), "transfer_encoding": "chunked"}
+    for path, body in calls.items():
+        chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        assert ask(address, "POST", path, chunks, **origin)[0] == 413
+
+
 def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[str, bytes]) -> None:
     """A page of another origin, and one whose name resolves to this machine (DNS rebinding)."""
     evil = f"evil.example:{urlsplit(address).port}"

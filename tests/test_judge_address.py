@@ -5,22 +5,20 @@ message or a file.
 from __future__ import annotations
 
 import base64
-import json
+import socket
 import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.scripted_judge import JudgeServer
-from tests.helpers.score_helpers import responses, write
-from workbench.cli import main
+from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers.score_helpers import write
 from workbench.judge import endpoint, render
-from workbench.judge.address import HOSTS as SERVICES
 from workbench.judge.address import KEY as VARIABLE
 from workbench.judge.address import address, key_of, redacted
 from workbench.types import WorkbenchError
@@ -29,78 +27,75 @@ KEY, PASSWORD = "sk-0123456789", "pa55-w0rd"
 PROMPT = render("outcome", question="Who?", answers=["Ada"], response="Ada.")
 
 
-class Judge(BaseHTTPRequestHandler):
-    """A judge that answers everything with its label, or refuses and repeats what it was sent,
-    as debugging proxies do.
-    """
-
-    authorized: ClassVar[list[str | None]] = []
-    status: ClassVar[int] = 200
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.authorized.append(self.headers.get("Authorization"))
-        completion = {
-            "choices": [{"message": {"content": '{"label": "correct"}'}, "finish_reason": "stop"}]
-        }
-        user, _, password = base64.b64decode(
-            (self.authorized[-1] or " ").split(" ")[1] + "=="
-        ).partition(b":")
-        told = {"error": f"refused: {self.authorized[-1]} {user!r} {password!r} {PASSWORD}"}
-        body = json.dumps(completion if self.status == 200 else told).encode()
-        self.send_response(self.status)
-        if self.status == 308:
-            self.send_header("Location", f"http://ada:{PASSWORD}@127.0.0.1:9/v1?key={KEY}")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None: ...
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (VARIABLE, "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for name in ("WORKBENCH_JUDGE_KEY", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    Judge.authorized, Judge.status = [], 200
-    found = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
-    threading.Thread(target=found.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{found.server_port}"
-    found.shutdown()
-    found.server_close()
+def score(tmp_path: Path, cli: Any) -> Any:
+    """`workbench score`: options -> the exit code, and all that it prints and writes."""
+    rows = [{"id": "a", "question": "Who?", "response": "<answer>Ada.</answer>", "answers": ["Bo"]}]
+    files = ("--in", write(tmp_path / "in.jsonl", rows), "--out", tmp_path / "out" / "f.jsonl")
+
+    def run(*options: str) -> tuple[int, str]:
+        common = ("--method", "truthrl", "--max-failed", "1", "--judge-model", "m")
+        code, *printed = cli("--debug", "score", *files, *common, *options)
+        written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+        return code, "".join([*printed, *(text.decode("utf-8", "replace") for text in written)])
+
+    return run
 
 
-def score(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
-    """The exit code of `workbench score`, and all that it has said and written."""
-    folder.mkdir(exist_ok=True)
-    rows = [
-        {**row, "response": "<answer>Ada.</answer>", "answers": ["Bo"]}
-        for row in responses(2, thinking=False)
-    ]
-    source, out = write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl"
-    command = [
-        "--debug",
-        "score",
-        "--in",
-        str(source),
-        "--out",
-        str(out),
-        "--method",
-        "truthrl",
-        "--max-failed",
-        "1",
-        "--json",
-    ]
-    with pytest.raises(SystemExit) as stopped:
-        main([*command, "--model", "m", *options])
-    said = capsys.readouterr()
-    kept = [
-        path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file()
-    ]
-    return int(str(stopped.value.code or 0)), "".join((said.out, said.err, *kept))
+def spellings(key: str) -> list[str]:
+    """The key as a server may repeat it: escaped for JSON, a URL or a page."""
+    escaped = "".join(f"\\u{ord(c):04x}" for c in key)
+    quoted = "".join(f"%{ord(c):02X}" for c in key)
+    pages = ("".join(f"&#{ord(c)};" for c in key), "".join(f"&#x{ord(c):x};" for c in key))
+    plain = [key, key.upper(), key.replace("-", "%2d"), key.replace("0", "\\u0030")]
+    return [*plain, escaped, escaped.replace("u", "\\\\u"), quoted, quote(quoted), *pages]
+
+
+@pytest.mark.parametrize("echo", spellings(KEY), ids=range(10))
+def test_a_key_that_a_server_repeats_is_masked(echo: str) -> None:
+    content = {"message": {"content": f"It is {echo}."}, "finish_reason": "stop"}
+    for answer in (
+        web.Response(
+            status=308, headers={"Location": f"https://{echo}.example/v1/{echo}?k={echo}"}
+        ),
+        web.Response(status=400, text=f'{{"error": {{"message": "no {echo}"}}}}'),
+        web.Response(status=503, text=f"{'x' * 190}{echo}"),
+        web.json_response({"choices": [content]}),
+    ):
+        with JudgeServer(reply=lambda *_: answer) as server:  # noqa: B023 - called in this round
+            (reply,) = endpoint(server.url, "m", key=KEY, retries=0, reasks=0)([PROMPT])
+        assert reply.error and "[secret]" in reply.error.message + reply.error.raw
+        for text in (reply.error.message, reply.error.raw, unquote(reply.error.message)):
+            assert not any(one in text for one in (echo, KEY, echo.lower()))
+
+
+def test_a_malformed_response_shows_no_key() -> None:
+    def answer() -> None:
+        connection, _ = listener.accept()
+        connection.recv(9999)
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{KEY}\x1b[2J\r\n\r\n".encode())
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        (reply,) = endpoint(url, "m", key=KEY, retries=0)([PROMPT])
+    assert reply.error and KEY not in repr(reply) and "\x1b" not in reply.error.message
 
 
 ADDRESSES = {  # what is given: where it is asked
+    "https://h.example/openai/x?api-version=1": (
+        "https://h.example/openai/x/chat/completions?api-version=1"
+    ),
+    "http://localhost/v1/chat/completions?key=hush&a": (
+        "http://localhost/v1/chat/completions?key=hush&a"
+    ),
     "http://127.0.0.1:8000": "http://127.0.0.1:8000/v1/chat/completions",
     "https://judge.example/v1/": "https://judge.example/v1/chat/completions",
     "http://[::1]:8000/v1": "http://[::1]:8000/v1/chat/completions",
@@ -115,6 +110,7 @@ def test_an_address_keeps_no_login(given_url: str, asked: str) -> None:
     found = address(given_url)
     assert (
         found.url == asked
+        and "hush" not in repr(found) + found.scrub("HUSH")
         and bool(found.headers) == ("ada" in given_url)
         and "ada" not in repr(found)
     )
@@ -165,6 +161,7 @@ def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
     for url, key in (
         (f"http://{host}", KEY),
         (f"http://ada:{PASSWORD}@{host}", None),
+        (f"http://{host}/v1?token={PASSWORD}", None),
         (f"HTTP://ada@{host}/v1", None),
     ):
         with pytest.raises(WorkbenchError, match=r"unencrypted.*https") as raised:
@@ -177,8 +174,7 @@ def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
 
 
 def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(SERVICES) == {"OPENAI_API_KEY"} and VARIABLE == "WORKBENCH_JUDGE_KEY"
-    monkeypatch.delenv(VARIABLE, raising=False)
+    assert VARIABLE == "WORKBENCH_JUDGE_KEY"
     monkeypatch.setenv("OPENAI_API_KEY", "openai")
     for url in ("https://api.openai.com/v1", "https://API.openai.com:443"):
         assert key_of(url) == "openai"
@@ -199,29 +195,32 @@ def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_key_in_the_place_of_its_name_is_not_repeated(
-    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    score: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, told = score(tmp_path / "a", capsys, "--judge", f"http://{server}", "--api-key-env", KEY)
-    assert code == 2 and KEY not in told and "--api-key-env" in told and not Judge.authorized
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", KEY)
-    code, told = score(tmp_path / "b", capsys, "--judge", "http://gpu-node:8000")
-    assert code == 2 and KEY not in told and "WORKBENCH_JUDGE_KEY" in told
-    code, told = score(tmp_path / "c", capsys, "--judge", "ada:pa55-w0rd@127.0.0.1:8000")
-    assert code == 2 and PASSWORD not in told and "http address" in told
+    with JudgeServer() as server:
+        code, told = score("--judge", server.url, "--api-key-env", KEY)
+        assert code == 2 and KEY not in told and "--api-key-env" in told and not server.requests
+    monkeypatch.setenv(VARIABLE, KEY)
+    code, told = score("--judge", "http://gpu-node:8000")
+    assert code == 2 and KEY not in told and VARIABLE in told
+    code, told = score("--judge", "ada:pa55-w0rd@127.0.0.1:8000")
+    assert code == 2 and PASSWORD not in told and "http://" in told
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 308, 401])
-def test_a_password_reaches_no_file_and_no_message(
-    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], status: int
-) -> None:
-    Judge.status = status
-    code, told = score(tmp_path, capsys, "--judge", f"http://ada:{PASSWORD}@{server}/v1")
+def test_a_password_reaches_no_file_and_no_message(score: Any, status: int) -> None:
     token = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
-    assert set(Judge.authorized) == {f"Basic {token}"} and code == (0 if status == 200 else 3)
-    assert PASSWORD not in told and token not in told and f"ada:{PASSWORD}" not in told
-    reply = endpoint(f"http://{server}", "m", key=KEY, retries=0)([PROMPT])[0]
-    assert KEY not in repr(reply) and (reply.error is None) == (status == 200)
+    text = f'{{"error": "no {token} ada:{PASSWORD} {PASSWORD}"}}'
+    headers = {"Location": f"http://ada:{PASSWORD}@127.0.0.1:9/v1?key={KEY}"}
+
+    def reply(task: str, found: Any) -> str | web.Response:
+        refusal = web.Response(status=status, text=text, headers=headers)
+        return by_checksum(task, found) if status == 200 else refusal
+
+    with JudgeServer(reply=reply) as server:
+        code, told = score("--judge", server.url.replace("//", f"//ada:{PASSWORD}@"))
+    assert code == (0 if status == 200 else 3)
+    assert not any(secret in told for secret in (PASSWORD, token, KEY))
 
 
 def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:

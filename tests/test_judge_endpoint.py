@@ -70,23 +70,15 @@ def failure(reply: Reply) -> Failure:
     return reply.error
 
 
-def ask_one(answer: web.Response | str, **options: Any) -> tuple[Reply, JudgeServer]:
+def ask_one(answer: web.Response, **options: Any) -> tuple[Reply, JudgeServer]:
     """What becomes of one prompt when the server always answers like this."""
-    with JudgeServer(
-        reply=lambda task, found: answer if isinstance(answer, str) else _copy(answer)
-    ) as server:
+    with JudgeServer(reply=lambda task, found: _copy(answer)) as server:
         (reply,) = fast(server, retries=2, **options)([verify(0)])
     return reply, server
 
 
 def _copy(response: web.Response) -> web.Response:
     return web.Response(body=response.body, status=response.status, headers=response.headers)
-
-
-def completion(content: Any, finish: str = "stop", **other: Any) -> web.Response:
-    return web.json_response(
-        {"choices": [{"message": {"content": content}, "finish_reason": finish}], **other}
-    )
 
 
 def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
@@ -105,40 +97,23 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
         )
     assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
     assert all(reply.cost == Cost(cached=1) for reply in replies[40:])
-    assert judge.totals.cached == 60 and judge.totals.retries == 0 and not judge.totals.failures
-    total = sum((reply.cost for reply in replies), Cost())
-    assert (total.tokens_in, total.tokens_out) == (judge.totals.tokens_in, judge.totals.tokens_out)
+    assert judge.totals.cached == 60
     assert judge.totals.tokens_in == sum(len(prompt.text.split()) for prompt in prompts[:40])
     assert all(reply.cost.seconds > 0 for reply in replies[:40])
 
 
 def test_what_is_sent() -> None:
     with JudgeServer(keep_bodies=True, key="secret") as server:
-        judge = fast(server, key="secret", seed=7, max_new_tokens=99, extra={"top_p": 0.5})
+        judge = fast(server, key="secret", max_new_tokens=99, extra={"top_p": 0.5, "seed": 7})
         prompts = mixed(1)
         judge(prompts)
-        expected = {
-            "model": "scripted",
-            "temperature": 0.0,
-            "max_tokens": 99,
-            "seed": 7,
-            "top_p": 0.5,
-        }
-        assert all(
-            {**body, "messages": None} == expected | {"messages": None} for body in server.bodies
-        )
-        sent = {body["messages"][0]["content"] for body in server.bodies}
-        assert sent == {prompt.text for prompt in prompts} and all(
-            len(body["messages"]) == 1 for body in server.bodies
-        )
+        contents = [body.pop("messages") for body in server.bodies]
+        expected = {"model": "scripted", "temperature": 0.0, "max_tokens": 99, "seed": 7}
+        assert all(body == expected | {"top_p": 0.5} for body in server.bodies)
+        assert {message["content"] for [message] in contents} == {one.text for one in prompts}
         assert server.tasks == Counter(prompt.task for prompt in prompts)
-        fast(server, key="secret", extra={"max_tokens": None, "max_completion_tokens": 5})(
-            [verify(9)]
-        )
-        assert (
-            "max_tokens" not in server.bodies[-1]
-            and server.bodies[-1]["max_completion_tokens"] == 5
-        )
+        fast(server, key="secret", extra={"max_completion_tokens": 5})([verify(9)])
+        assert not {"max_tokens"} & set(server.bodies[-1])
     assert "secret" not in repr(judge) + str(judge.totals)
 
 
@@ -159,19 +134,18 @@ def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
     failed = Counter(failure(reply).kind for reply in replies if reply.error)
     assert right + failed.total() == len(prompts)
     assert set(server.faulted) == set(server.kinds)  # every kind of fault occurred
-    assert 0 < failed.total() < 0.1 * len(prompts) and failed == judge.totals.failures
-    assert server.requests == judge.totals.calls == len(prompts) + judge.totals.retries
+    assert 0 < failed.total() < 0.1 * len(prompts)
+    assert server.requests == judge.totals.calls > len(prompts)
     assert sum(reply.cost.calls for reply in replies) == judge.totals.calls
 
 
-def test_a_server_that_was_never_reached_is_soon_given_up_and_then_looked_for_once() -> None:
+def test_a_server_that_was_never_reached_is_soon_given_up() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         port = taken.getsockname()[1]
         judge = endpoint(f"http://127.0.0.1:{port}", "m", retries=50, backoff=0.001, concurrency=1)
         first = judge([verify(n) for n in range(3)])
         assert [reply.cost.calls for reply in first] == [3, 0, 0]
-        assert [reply.cost.calls for reply in judge([verify(n) for n in range(3)])] == [1, 0, 0]
     with JudgeServer(port=port) as server:  # it has come up
         assert all(reply.error is None for reply in judge([verify(n) for n in range(3)]))
         assert server.requests == 3
@@ -203,6 +177,78 @@ def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"error": {"message": "no\\n such\\u001b[2J\\u202e"}}', "(no such [2J)"),
+        ('[{"error": {"message": "no such"}}]', "(no such)"),
+        ('{"error": "no such"}', "(no such)"),
+        ('{"message": "no such"}', "(no such)"),
+        ('{"detail": [{"msg": "no such"}]}', "(no such)"),
+        ("no such", "(no such)"),
+        ('{"code": 3}', '({"code": 3})'),
+        ('{"error": null}', '({"error": null})'),
+        ("<html>no such", "answered 422: "),
+        ("", "answered 422: "),
+        ("[" * 100_000, "[…)"),
+        ("word " * 1000, "…)"),
+    ],
+    ids=range(12),
+)
+def test_the_servers_own_message_is_told(body: str, words: str) -> None:
+    reply, _ = ask_one(web.Response(status=422, text=body))
+    message = failure(reply).message
+    assert words in message and len(message) < 300 and message.isprintable()
+
+
+def test_a_model_that_refuses_the_usual_parameters_is_asked_in_its_own() -> None:
+    def reply(task: str, found: Sequence[Element]) -> str | web.Response:
+        for name, words in (
+            ("max_tokens", "'max_tokens' is not supported, use 'max_completion_tokens'"),
+            ("temperature", "'temperature' does not support 0"),
+        ):
+            if name in server.bodies[-1]:
+                return web.json_response({"error": {"message": words}}, status=400)
+        return by_checksum(task, found)
+
+    with JudgeServer(reply=reply, keep_bodies=True) as server:
+        judge = fast(server, max_new_tokens=99, concurrency=4)
+        with pytest.warns(UserWarning, match="refuses temperature 0"):
+            assert all(one.error is None for one in judge([verify(n) for n in range(20)]))
+        assert server.requests == judge.totals.calls <= 20 + 2 * 4
+        sent = {name: value for name, value in server.bodies[-1].items() if name != "messages"}
+        assert sent == {"model": "scripted", "max_completion_tokens": 99}
+        # a chosen temperature is not left out
+        (other,) = fast(server, temperature=0.5)([verify(0)])
+        assert failure(other).kind == "refused" and "'temperature'" in failure(other).message
+
+
+def body_of(content: str, finish: str = "stop") -> str:
+    return f'{{"choices": [{{"message": {{"content": {content}}}, "finish_reason": "{finish}"}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "most"),
+    [
+        (200, body_of("null"), "empty", 20),
+        (200, body_of("[]"), "empty", 20),
+        (200, body_of("5"), "broken", 20),
+        (200, "<html>", "broken", 20),
+        (200, body_of('"{"', "length"), "truncated", 8 + 3 + 8),
+        (429, '{"error": {"code": "insufficient_quota"}}', "quota", 8),
+        (402, "Insufficient Balance", "quota", 8),
+        (403, "Your credit balance is too low", "quota", 8),
+    ],
+)
+def test_a_server_without_a_reply_is_soon_given_up(
+    status: int, body: str, kind: str, most: int
+) -> None:
+    with JudgeServer(reply=lambda *_: web.Response(status=status, text=body)) as server:
+        replies = fast(server, concurrency=8)([verify(n) for n in range(200)])
+    assert {failure(reply).kind for reply in replies} == {kind} and server.requests <= most
+    assert "not sent" in failure(replies[-1]).message
+
+
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_what_may_pass_is_repeated(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
@@ -221,7 +267,7 @@ def test_a_server_that_dies() -> None:
         judge = fast(server, retries=1, concurrency=4)
         replies = judge([verify(n) for n in range(1000)])
         right = sum(one.error is None for one in replies)
-        assert 90 <= right <= 100 and judge.totals.failures == {"server": 1000 - right}
+        assert 90 <= right <= 100
         assert (
             server.requests <= 100 + 2 * (4 + 3 + 4) and "not sent" in failure(replies[-1]).message
         )
@@ -241,32 +287,49 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
     ] and server.requests == 100
 
 
+LABEL = r'"{\"label\": \"correct\"}"'
+
+
 @pytest.mark.parametrize(
-    ("answer", "kind", "requests"),
+    ("body", "kind", "requests"),
     [
-        (web.Response(text="<html>"), "broken", 3),
-        (web.Response(text="[" * 200_000), "broken", 3),
-        (web.Response(body=b" " * (LARGEST + 10)), "broken", 2),
-        (web.json_response({"choices": []}), "broken", 3),
-        (web.json_response(["correct"]), "broken", 3),
-        (completion([{"type": "text", "text": '{"label": "correct"}'}]), "broken", 3),
-        (completion(None), "empty", 3),
-        (completion('{"label": "correct"}', finish="length"), "truncated", 1),
-        (completion("correct " * 200_000), "too_long", 2),
-        ("INCORRECT - a wrong date", "not_json", 2),
-        ('{"label": "correct"} {"label": "wrong"}', "extra_text", 2),
+        ("[" * 200_000, "broken", 2),
+        (" " * LARGEST, "broken", 2),
+        ('{"choices": []}', "broken", 2),
+        ('["correct"]', "broken", 2),
+        (body_of('{"label": "correct"}'), "broken", 2),
+        (body_of('[{"type": "image_url"}]'), "empty", 2),
+        (body_of(LABEL, "length"), "truncated", 1),
+        (body_of(f'"{"correct " * 100_000}"'), "too_long", 2),
+        (body_of('"INCORRECT - a wrong date"'), "not_json", 2),
+        (body_of(LABEL[:-1] + LABEL[1:]), "extra_text", 2),
     ],
-    ids=lambda part: ascii(part.body)[:20] if isinstance(part, web.Response) else str(part)[:12],
+    ids=range(10),
 )
-def test_bodies_and_replies_without_a_verdict(
-    answer: web.Response | str, kind: str, requests: int
-) -> None:
-    reply, server = ask_one(answer)
-    assert (
-        failure(reply).kind == kind
-        and server.requests == requests
-        and len(failure(reply).raw) <= 2000
-    )
+def test_bodies_and_replies_without_a_verdict(body: str, kind: str, requests: int) -> None:
+    reply, server = ask_one(web.Response(text=body))
+    assert failure(reply).kind == kind and server.requests == requests
+    assert len(failure(reply).raw) <= 2000
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"content": [{"type": "text", "text": REPLY}]}',
+        '{"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": REPLY}]}',
+        '{"content": null, "reasoning_content": REPLY}',
+        '{"content": "\\n", "reasoning": REPLY}',
+        '{"content": "", "reasoning_content": "It is so.</think>\\n{\\"label\\": \\"correct\\"}"}',
+        '{"reasoning_content": REPLY}',
+        '{"content": REPLY, "reasoning_content": "wrong"}',
+    ],
+)
+def test_the_reply_is_found_in_a_message_of_any_server(message: str) -> None:
+    usage = '"usage": {"prompt_tokens": 1' + "0" * 400 + ', "completion_tokens": 3}'
+    body = f'{{"choices": [{{"message": {message.replace("REPLY", LABEL)}}}], {usage}}}'
+    reply, server = ask_one(web.Response(text=body))
+    assert read("verify", reply.text or "") == "correct" and server.requests == 1
+    assert reply.cost.tokens_in == -(-len(verify(0).text) // 4)  # estimated
 
 
 def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
@@ -279,7 +342,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
     with JudgeServer(reply=reply) as server:
         judge = fast(server)
         assert all(one.error is None for one in judge([verify(n) for n in range(5)]))
-        assert (judge.totals.calls, judge.totals.retries) == (10, 5)
+        assert judge.totals.calls == 10
         assert {
             failure(one).kind for one in fast(server, reasks=0)([verify(n) for n in range(5, 10)])
         } == {"not_json"}
@@ -303,13 +366,6 @@ def test_the_line_form() -> None:
             fast(server, form="line")(mixed(1))
 
 
-def test_tokens_that_no_server_counted_are_estimated() -> None:
-    with JudgeServer(usage=False) as server:
-        judge = fast(server)
-        (reply,) = judge([verify(0)])
-    assert reply.cost.tokens_in == -(-len(verify(0).text) // 4)
-
-
 def test_waits_as_the_server_asks_up_to_a_limit() -> None:
     with JudgeServer(faults=1.0, kinds=["429"], retry_after="86400") as server:
         assert (
@@ -327,8 +383,9 @@ def test_waits_as_the_server_asks_up_to_a_limit() -> None:
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
         (None, None),
         ("soon", None),
-        ("1e9", None),
-        ("9" * 400, None),
+        ("-1", None),
+        ("nan", None),
+        ("9" * 400, float("inf")),
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
@@ -400,8 +457,10 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
 @pytest.mark.parametrize(
     ("url", "options", "message"),
     [
-        ("localhost:8000", {}, "address"),
-        ("http://host/v1?key=1", {}, "address"),
+        ("localhost:8000", {}, "'localhost:8000': .*http://"),
+        ("api.openai.com/v1?a=b", {}, "'api.openai.com/v1': .*http://"),
+        ("http://host/v1?key=1234", {}, "unencrypted"),
+        ("https://host/v1?a=b@c", {}, "address"),
         ("http://h", {"model": ""}, "model"),
         ("http://h", {"concurrency": 0}, "concurrency"),
         ("http://h", {"timeout": 0}, "timeout"),

@@ -76,20 +76,10 @@ DOWN = Failure("judge", "connection", "nobody there")
 BAD_PLANS: dict[str, tuple[Any, str]] = {
     "no server": (DOWN, "connection"),
     "words around it": (f"raw:Here it is: {json.dumps(PLAN)}", "extra_text"),
-    "no points": ({**PLAN, "points": []}, "length"),
-    "a passage that is not there": ({**PLAN, "points": [{"text": "Cy", "passage": 3}]}, "label"),
-    "an answer in a point": (
-        {**PLAN, "points": [{"text": "Bo [Answer] Rome.", "passage": 1}]},
-        "form",
-    ),
-    "two points in one": ({**PLAN, "points": [{"text": "Bo [2] 2. Ada", "passage": 1}]}, "form"),
 }
 BAD_ANSWERS: dict[str, tuple[Any, str]] = {
     "no server": (DOWN, "connection"),
     "nothing": ("", "blank"),
-    "a passage that is not there": ("Bo lives in Rome [3].", "label"),
-    "a second answer": (f"{REPLY} [Answer] {REPLY}", "form"),
-    "a thought": (f"{REPLY} <THINK>", "form"),
 }
 
 

@@ -75,6 +75,30 @@ def test_the_declared_object_is_read(task: str) -> None:
             assert read(task, f"\n<think>{thoughts}</think>\n\n{accepted}\n") == value(task)
 
 
+FORMS_OF_THOUGHTS = [  # before and after a reply
+    ("It is so.</think>\n", ""),
+    ("</think>", ""),
+    ("[THINK]a [THINK]b[/THINK][/THINK]", ""),
+    ("a[/THINK]", ""),
+    ("<thinking>a</thinking>\n\n", ""),
+    ("<Thought>a</Thought>", ""),
+    ("◁think▷a◁/think▷", ""),
+    ("<seed:think>a</seed:think>", ""),
+    (
+        "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>",
+        "<|return|>",
+    ),
+    ("<|start|>assistant<|channel|>final <|constrain|>json<|message|>", ""),
+    ("analysisIt is so.assistantcommentaryHm.assistantfinal", ""),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS_OF_THOUGHTS, ids=lambda part: part[:12])
+def test_thoughts_of_other_models_are_left_out(before: str, after: str) -> None:
+    for task in ("verify", "extract"):
+        assert read(task, before + json.dumps(VALID[task]) + after) == value(task)
+
+
 @pytest.mark.parametrize("task", LABELLED)
 def test_every_label_in_any_case_and_no_other(task: str) -> None:
     for label in LABELS[task]:
@@ -119,7 +143,15 @@ NO_VERDICTS = [
     ),
     ('<think>a</think><think>b</think>{"label": "correct"}', "extra_text"),
     ('<think>a</think>So: {"label": "correct"}', "extra_text"),
-    ('</think>{"label": "correct"}', "extra_text"),
+    ('{"label": "wrong"}, since it says </think>{"label": "correct"}', "extra_text"),
+    ('no</think>so it says </think>{"label": "correct"}', "extra_text"),
+    ('[THINK]{"label": "correct"}', "extra_text"),
+    ('<|channel|>analysis<|message|>{"label": "correct"}', "extra_text"),
+    (
+        '<|channel|>final<|message|>{"label": "wrong"}assistantfinal{"label": "correct"}',
+        "extra_text",
+    ),
+    ('analysis: it says assistantfinal{"label": "correct"}, but<|end|>', "extra_text"),
     ('```json\n{"label": "correct"}\n```\nbut in truth wrong', "extra_text"),
     ('```json\n{"label": "correct"}\n```\n```json\n{"label": "wrong"}\n```', "extra_text"),
     ("```json\n```", "not_json"),

@@ -15,7 +15,8 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
-from workbench.experiments.live import POINTS, Live, curves, live, redraw, train_live
+from workbench import train
+from workbench.experiments.live import POINTS, Live, curves, live, redraw
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use
 from workbench.types import WorkbenchError
@@ -119,7 +120,7 @@ def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
     judged = {"judge": "http://127.0.0.1:9/v1"}  # without a model
     wrongs = (
         {"settings": ["truthrl.nope=1"]},
-        {"bench_name": "huge"},
+        {"bench": "huge"},
         {"seed": -1},
         judged,
         {"jugde": "x"},
@@ -127,15 +128,16 @@ def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
     )
     for wrong in wrongs:
         with pytest.raises(WorkbenchError):
-            train_live("truthrl", tmp_path / "run", **wrong)
+            train("truthrl", tmp_path / "run", live=True, **wrong)
     assert not (tmp_path / "run").exists()
 
 
 CELLS = (
     """
-from workbench.experiments.live import live, train_live
+from workbench import train
+from workbench.experiments.live import live
 how = dict(seed=1, steps=40, settings={settings})
-view = train_live("truthrl", {run!r}, **how)
+view = train("truthrl", {run!r}, live=True, **how)
 view
 """,
     """
@@ -152,7 +154,7 @@ threading.Thread(target=interrupt).start()
 print(view.wait()["status"])
 """,
     """
-view = train_live("truthrl", {run!r}, **how)
+view = train("truthrl", {run!r}, live=True, **how)
 display(view)
 print(view.wait()["status"])
 """,

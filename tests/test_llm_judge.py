@@ -118,7 +118,11 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
         ({"store": "wiki"}, "--store is about a judge at a URL"),
         ({"cache": "file"}, "--judge-cache is about a judge at a URL"),
         ({"url": NOWHERE}, "needs the name of a model there: --judge-model NAME"),
-        ({"url": "world", "model": "m"}, "no judge 'world': write the http address"),
+        ({"url": "world", "model": "m"}, "no judge 'world': write its address with http://"),
+        ({"tokens": 9}, "--judge-tokens is about a judge at a URL"),
+        ({"options": ["a=1"]}, "--judge-option is about a judge at a URL"),
+        ({"url": NOWHERE, "model": "m", "options": ["a"]}, "--judge-option a: write KEY=VALUE"),
+        ({"url": NOWHERE, "model": "m", "options": ["model=n"]}, "--judge-option model=n: write"),
         (
             {"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"},
             "would go unencrypted to 'http://…@gpu-node'",
@@ -185,6 +189,8 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
     (tmp_path / "other").mkdir()
     assert identity(store=index(tmp_path / "other", "Ada lives in Oslo."))["judge"] != known
     assert identity(model="n")["judge"] == {**plain["judge"], "model": "n"}
+    assert identity(options={"a": 1})["judge"] == {**plain["judge"], "options": {"a": 1}}
+    assert identity(tokens=9) == plain
     with pytest.raises(WorkbenchError, match="no index in"):
         identity(store=str(tmp_path / "nothing"))
 

@@ -283,7 +283,7 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"judge": "gpt"}, "no judge 'gpt'"),
-        ({"judge": "http://127.0.0.1:1/v1"}, "--model NAME"),
+        ({"judge": "http://127.0.0.1:1/v1"}, "--judge-model NAME"),
         ({"model": "m"}, "--judge URL"),
         ({"method": "rlfhf"}, "no method 'rlfhf'"),
         ({"overrides": ["rlfh.alfa=1"]}, "no field 'alfa'"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
@@ -122,27 +123,6 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
     assert stored["p2"]["text"][slice(*best["span"])] == "Fact 2 of part 0 is known."
 
 
-@pytest.mark.slow
-def test_a_long_file_of_passages_is_searched(tmp_path: Path) -> None:
-    rows = [
-        {key: value for key, value in row.items() if key != "passages"}
-        for row in responses(2, thinking=False)
-    ]
-    texts = [{"title": f"T{n}", "text": f"Fact {n} of part 0 is known."} for n in range(600)]
-    with JudgeServer(reply=reply) as server:
-        chosen = options(
-            tmp_path,
-            server,
-            rows,
-            method="rlfh",
-            passages=write(tmp_path / "passages.jsonl", texts),
-        )
-        assert score_file(chosen)["failed"] == 0
-    stored = {row["id"]: row["text"] for row in read(tmp_path / "out" / "passages.jsonl")}
-    first = read(chosen.out)[1]["verdicts"][0]["evidence"][0]
-    assert stored[first["passage"]] == "Fact 1 of part 0 is known."
-
-
 def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
     tmp_path: Path,
 ) -> None:
@@ -218,6 +198,31 @@ def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
             assert cited[0] == f"Fact {number} of part 0 is known.{ending}" and len(set(cited)) == 3
 
 
+@pytest.mark.parametrize("names", [("--model", "--cache"), ("--judge-model", "--judge-cache")])
+def test_options_of_a_judge_and_its_failures_on_the_command_line(
+    tmp_path: Path, cli: Any, names: tuple[str, str]
+) -> None:
+    text = '{"error": "no\\u001b[2J\\u009b such effort"}'
+    rows = [{**row, "id": f"user/{n}"} for n, row in enumerate(responses(2))]
+    files = ("--in", write(tmp_path / "in.jsonl", rows), "--out", tmp_path / "o" / "f.jsonl")
+    fields = ("reasoning_effort=low", 'stop=["x"]', "temperature=null")
+    options = [part for field in fields for part in ("--judge-option", field)]
+    with JudgeServer(lambda *_: web.Response(status=400, text=text), keep_bodies=True) as server:
+        given = ("--judge", server.url, names[0], "m", names[1], tmp_path / "c", *options)
+        code, out, err = cli("score", *files, *given, "--judge-tokens", "77")
+        sent = {name: value for name, value in server.bodies[0].items() if name != "messages"}
+    assert sent == {"reasoning_effort": "low", "stop": ["x"], "max_tokens": 77, "model": "m"}
+    assert code == 4 and "row 'user/0': the server answered 400 (no [2J such effort)" in err
+    assert not set("\x1b\x9b") & set(out + err)
+
+
+def test_a_judge_without_contents_ends_a_scoring_after_few_calls(tmp_path: Path) -> None:
+    empty = '{"choices": [{"message": {"content": null}}]}'
+    with JudgeServer(reply=lambda *_: web.Response(text=empty)) as server:
+        summary = score_file(options(tmp_path, server, responses(300), method="rlfh"))
+        assert summary["status"] == "too_many_failures" and server.requests <= 150
+
+
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
     def once(task: str, found: Any) -> str:
         assert task == "single_pass"
@@ -270,3 +275,9 @@ def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
     assert (
         second["rewards"]["rlfh"]["value"] is None and third["rewards"]["rlfh"]["value"] is not None
     )
+
+
+def test_no_control_character_of_an_error_reaches_the_terminal(cli: Any) -> None:
+    for name in ("\x1b[2J", "\x9b2J", "\u202e"):
+        code, out, err = cli("evaluate", f"no-such-{name}-model", "--split", "test")
+        assert code == 2 and "no-such-" in err and name[0] not in out + err

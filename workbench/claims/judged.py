@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from workbench.claims.statements import makes_claims
 from workbench.credit.attribute import THRESHOLD, find_sentence, locate
-from workbench.judge import read, render
+from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text.sections import Section, section_at, sections
 from workbench.text.sentences import Span, sentences
@@ -19,14 +19,12 @@ from workbench.types import (
     Failure,
     JsonMapping,
     Judge,
-    Prompt,
     Reply,
     Response,
     Verdict,
 )
 
 PASSAGES = 5  # that a search finds for a response
-RAW = 2000  # characters of a reply that are stored with its failure
 
 
 def judged(judge: Judge) -> Extract:
@@ -82,7 +80,10 @@ def _extractor(judge: Judge, task: str) -> Extract:
             for n, response in enumerate(responses)
             if any(makes_claims(response.text[a:b]) for a, b in spans[n])
         ]
-        prompts = [_prompt(task, responses[n]) for n in indices]
+        prompts = []
+        for question, text in ((responses[n].question, responses[n].text) for n in indices):
+            passages = (question.passages or None) if task == "single_pass" else None
+            prompts.append(render(task, question=question.text, response=text, passages=passages))
         replies = judge(prompts) if prompts else []
         assert len(replies) == len(prompts), (len(replies), len(prompts))
         extractions = [Claims(span) for span in spans]
@@ -93,27 +94,12 @@ def _extractor(judge: Judge, task: str) -> Extract:
     return extract
 
 
-def _prompt(task: str, response: Response) -> Prompt:
-    passages = response.question.passages if task == "single_pass" else ()
-    return render(
-        task, question=response.question.text, response=response.text, passages=passages or None
-    )
-
-
 def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
-    if reply.error is not None:
-        return Claims(spans, error=_bounded(reply.error), cost=reply.cost)
-    answer = read(task, reply.text or "")
-    if isinstance(answer, Failure):
-        return Claims(spans, error=_bounded(answer), cost=reply.cost)
-    claims, verdicts = _attach(response, spans, answer["sentences"], rated=task == "single_pass")
+    value = read_reply(task, reply)
+    if isinstance(value, Failure):
+        return Claims(spans, error=value, cost=reply.cost)
+    claims, verdicts = _attach(response, spans, value["sentences"], rated=task == "single_pass")
     return Claims(spans, claims, verdicts, cost=reply.cost)
-
-
-def _bounded(failure: Failure) -> Failure:
-    if len(failure.raw) <= RAW:
-        return failure
-    return replace(failure, raw=f"{failure.raw[:RAW]}… ({len(failure.raw)} characters)")
 
 
 def _attach(
@@ -134,15 +120,11 @@ def _attach(
             number = len(claims) + len(drafts)
             drafts.append(Claim(number, item["text"] if rated else item))
             if rated:
-                verdicts.append(_verdict(number, item))
+                label, rating = item["label"], item["informativeness"]
+                target = f"claim:{number}"
+                verdicts.append(Verdict(target, "fact", label, None, rating, by="judge"))
         claims += _placed(text, spans, parts, stating, drafts)
     return tuple(claims), tuple(verdicts)
-
-
-def _verdict(claim: int, item: JsonMapping) -> Verdict:
-    return Verdict(
-        f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge"
-    )
 
 
 def _covered(

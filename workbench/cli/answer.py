@@ -11,9 +11,6 @@ from workbench.cli.frame import (
     ABSENT,
     Engine,
     Json,
-    Judge,
-    JudgeCache,
-    JudgeModel,
     Policy,
     SearchMode,
     Threads,
@@ -24,10 +21,11 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
+from workbench.cli.judge_options import judge_options
 from workbench.experiments.answering import answer as answer_question
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import LLMJudge
 
 
 @app.command(
@@ -36,6 +34,7 @@ from workbench.verdicts.llm_judge import llm_judge
         ' Stanel Dunumin?"'
     )
 )
+@judge_options(store=False)
 def answer(
     question: Annotated[str, typer.Argument(help="The question.")],
     policy: Policy = None,
@@ -57,9 +56,7 @@ def answer(
         ),
     ] = None,
     mode: SearchMode = None,
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     threads: Threads = DEFAULT_THREADS,
     engine: Engine = "hf",
     as_json: Json = False,
@@ -69,14 +66,13 @@ def answer(
     The judge labels how well the passages support each sentence.
     """
     with stdout_kept_clean():
-        checks = llm_judge(judge, judge_model, None, judge_cache)
         result = answer_question(
-            question, policy, store, judge=checks, k=k, mode=mode, threads=threads, engine=engine
+            question, policy, store, judge=judge, k=k, mode=mode, threads=threads, engine=engine
         ).to_row()
     code = show(result, as_json, _print)
     for sentence in result["sentences"]:
         if sentence["error"]:
-            complain(printable(f"not judged: {sentence['text'][:80]}: {sentence['error']}"))
+            complain(f"not judged: {sentence['text'][:80]}: {sentence['error']}")
     return code
 
 
@@ -91,7 +87,7 @@ def _print(result: JsonMapping) -> None:
         print(*(printable(f"  {point}") for point in result["outline"]), "", sep="\n")
     if result["sentences"]:
         print_table(
-            printable(f"support, judged by {result['judge'] or ABSENT}"),
+            f"support, judged by {result['judge'] or ABSENT}",
             ("", "p", "sources", "sentence"),
             [_support(sentence, numbers) for sentence in result["sentences"]],
         )
@@ -101,8 +97,7 @@ def _print(result: JsonMapping) -> None:
         print(printable(f"note: {note}"))
     if result["passages"]:
         rows = [
-            (numbers[p["id"]], printable(p["title"]), _line(p["text"]), printable(p["id"]))
-            for p in result["passages"]
+            (numbers[p["id"]], p["title"], _line(p["text"]), p["id"]) for p in result["passages"]
         ]
         print_table("sources", ("", "title", "text", "id"), rows)
 
@@ -115,4 +110,4 @@ def _support(sentence: JsonMapping, numbers: Mapping[str, str]) -> tuple[str, ..
 
 
 def _line(text: str) -> str:
-    return " ".join(printable(text).split())
+    return " ".join(text.split())

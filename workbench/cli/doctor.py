@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.cli.frame import Json, app, complain, print_table, printable, show, stdout_kept_clean
+from workbench.cli.frame import Json, app, complain, print_table, show, stdout_kept_clean
 from workbench.experiments.doctor import examine
 from workbench.types import JsonMapping
 
@@ -23,7 +23,7 @@ def doctor(as_json: Json = False) -> int:
 
 def _print(result: JsonMapping) -> None:
     rows = [
-        (check["status"], check["name"], printable(check["found"]), check["remedy"])
+        (check["status"], check["name"], check["found"], check["remedy"])
         for check in result["checks"]
     ]
     print_table("", ("", "", "found", "remedy"), rows)

@@ -10,7 +10,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -149,31 +148,6 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing."),
 ]
-Judge = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help=(
-            "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
-            " for api.openai.com, OPENAI_API_KEY."
-        ),
-    ),
-]
-JudgeModel = Annotated[str | None, typer.Option(metavar="NAME", help="The endpoint's model.")]
-StoreName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Index (`workbench index build`) with evidence for rows without passages.",
-    ),
-]
-JudgeCache = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Cache of the judge's replies; default: a file next to the command's output.",
-    ),
-]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -196,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if debug:
             import traceback
 
-            traceback.print_exc()
+            print(printable(traceback.format_exc()), file=sys.stderr)
         if isinstance(error, WorkbenchError):
             code, message = error.code, str(error)
         elif disk.is_full(error):
@@ -267,7 +241,7 @@ def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
 
 def complain(message: str) -> None:
     """Print a message on stderr as one line."""
-    print("workbench:", " ".join(message.split()), file=sys.stderr)
+    print("workbench:", " ".join(printable(message).split()), file=sys.stderr)
 
 
 def exit_code(result: JsonMapping) -> int:
@@ -293,7 +267,8 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
 def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None]) -> int:
     """Print a result as JSON or by `pretty`; return its exit code."""
     if as_json:
-        print(json.dumps(result, ensure_ascii=False, allow_nan=False))
+        text = json.dumps(result, ensure_ascii=False, allow_nan=False)
+        print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
     else:
         pretty(result)
     return exit_code(result)
@@ -339,7 +314,7 @@ def text(value: object) -> str:
 def printable(text: str) -> str:
     """Remove control and direction characters, which could command a terminal or reorder text.
 
-    Line breaks and tabs stay.
+    Line breaks and tabs stay. `complain`, `print_table` and `show` do it themselves.
     """
     return _CONTROLS.sub("", text)
 
@@ -351,14 +326,17 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
+    def cell(text: str) -> Text:
+        return Text(printable(text))  # Text: brackets in an answer are not markup
+
     console = Console()
     if title:
-        console.print(Text(title), soft_wrap=True)
+        console.print(cell(title), soft_wrap=True)
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False, show_header=any(columns))
     for column in columns:
-        table.add_column(Text(column), overflow="fold")
+        table.add_column(cell(column), overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))  # Text: brackets in an answer are not markup
+        table.add_row(*map(cell, row))
     console.print(table, Text())
 
 

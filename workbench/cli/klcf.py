@@ -10,16 +10,12 @@ import typer
 from workbench.cli.frame import (
     Bench,
     Json,
-    Judge,
-    JudgeCache,
-    JudgeModel,
     Kinds,
     Limit,
     Overrides,
     Policy,
     Questions,
     Seed,
-    StoreName,
     Threads,
     add_group,
     ended_by_signal,
@@ -28,10 +24,11 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
+from workbench.cli.judge_options import judge_options
 from workbench.experiments.prepare import prepare_klcf
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import LLMJudge
 
 klcf_app = add_group(
     "klcf",
@@ -43,6 +40,7 @@ klcf_app = add_group(
 @klcf_app.command(
     "prepare", epilog="Example: workbench klcf prepare --out runs/prepared --samples 8 --limit 100"
 )
+@judge_options()
 def klcf_prepare(
     out: Annotated[
         Path, typer.Option(help="Folder of the preparation; an unfinished one is resumed.")
@@ -58,10 +56,7 @@ def klcf_prepare(
     overrides: Overrides = None,
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    store: StoreName = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     as_json: Json = False,
 ) -> int:
     """Prepare checklists and labelled claims for KLCF.
@@ -83,7 +78,7 @@ def klcf_prepare(
             overrides=[*(overrides or []), *settings],
             threads=threads,
             questions=questions,
-            judge=llm_judge(judge, judge_model, store, judge_cache),
+            judge=judge,
         )
     return show(result, as_json, _print)
 

@@ -14,9 +14,6 @@ from workbench.cli.frame import (
     Cell,
     DryRun,
     Json,
-    Judge,
-    JudgeCache,
-    JudgeModel,
     Seed,
     app,
     complain,
@@ -28,6 +25,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
+from workbench.cli.judge_options import judge_options
 from workbench.metrics import RATES, compare_files, read_rows
 from workbench.metrics.claims import COUNTS, K
 from workbench.metrics.hacks import SHARES
@@ -39,7 +37,7 @@ from workbench.metrics.plots.rlfh import figures as figures_of
 from workbench.metrics.rows import file_of
 from workbench.scoring.estimate import estimate_pairs
 from workbench.types import JsonMapping, WorkbenchError
-from workbench.verdicts.llm_judge import LLMJudge, llm_judge
+from workbench.verdicts.llm_judge import LLMJudge
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -55,6 +53,7 @@ EXAMPLE = "Example: workbench metrics runs/after.jsonl runs/before.jsonl --json"
 
 
 @app.command("metrics", epilog=EXAMPLE)
+@judge_options(store=False)
 def metrics(
     feedback: Annotated[
         Path,
@@ -66,9 +65,7 @@ def metrics(
         Path | None,
         typer.Argument(help="A second one to compare with; differences are FEEDBACK − OTHER."),
     ] = None,
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     dry_run: DryRun = False,
     k: Annotated[int, typer.Option(min=1, help="K of recall@K and F1@K.")] = K,
     sections: Annotated[
@@ -107,8 +104,7 @@ def metrics(
             " --hacks for one run",
             param_hint="--figures",
         )
-    judge_client = llm_judge(judge, judge_model, None, judge_cache)
-    pairs = pair_files(feedback, other) if judge_client else None
+    pairs = pair_files(feedback, other) if judge else None
     if dry_run:  # before the cache file is created
         if pairs is None:
             raise WorkbenchError(
@@ -117,12 +113,12 @@ def metrics(
         return show(estimate_pairs(pairs), as_json, print_mapping)
     try:
         with ended_by_signal(), stdout_kept_clean():
-            if judge_client and pairs:
-                judge_client = _with_cache(judge_client, feedback, pairs)
+            if judge and pairs:
+                judge = _with_cache(judge, feedback, pairs)
             result = compare_files(
                 feedback,
                 other,
-                judge=judge_client.ask if judge_client else None,
+                judge=judge.ask if judge else None,
                 k=k,
                 sections=sections or (),
                 seed=seed,
@@ -137,11 +133,11 @@ def metrics(
                 )
     except KeyboardInterrupt:
         return 130
-    if judge_client:
+    if judge:
         # no file is written if the answers of all pairs are equal
-        file = judge_client.cache
+        file = judge.cache
         cache = str(file) if file and file.exists() else None
-        result["judge"] = {"model": judge_client.model, **result["judge"], "cache": cache}
+        result["judge"] = {"model": judge.model, **result["judge"], "cache": cache}
     return show(result, as_json, _print)
 
 

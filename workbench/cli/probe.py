@@ -14,16 +14,12 @@ from workbench.cli.frame import (
     Bench,
     Engine,
     Json,
-    Judge,
-    JudgeCache,
-    JudgeModel,
     Kinds,
     Lang,
     Limit,
     Policy,
     Questions,
     Seed,
-    StoreName,
     app,
     complain,
     ended_by_signal,
@@ -32,17 +28,19 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
+from workbench.cli.judge_options import judge_options
 from workbench.experiments.probe import probe_policy
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.actors import actors_of
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import LLMJudge
 
 OF_MAJORITY = RATES[: len(SHARES)]  # the rates that a majority of samples has
 
 
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")
+@judge_options()
 def probe(
     policy: Policy = None,
     bench: Bench = "tiny",
@@ -68,10 +66,7 @@ def probe(
     threads: ActorThreads = None,
     questions: Questions = None,
     lang: Lang = "en",
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    store: StoreName = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     engine: Engine = "hf",
     actors: Actors = None,
     address: Address = None,
@@ -96,7 +91,7 @@ def probe(
             threads=threads,
             questions=questions,
             lang=lang,
-            judge=llm_judge(judge, judge_model, store, judge_cache),
+            judge=judge,
             engine=engine,
             actors=actors_of(actors, address),
         )

@@ -14,9 +14,7 @@ from workbench.cli.frame import (
     Address,
     DryRun,
     Json,
-    JudgeModel,
     Overrides,
-    StoreName,
     app,
     complain,
     ended_by_signal,
@@ -26,6 +24,13 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
     text,
+)
+from workbench.cli.judge_options import (
+    JudgeCache,
+    JudgeModel,
+    JudgeOption,
+    JudgeTokens,
+    StoreName,
 )
 from workbench.methods import METHODS
 from workbench.runs.store import ROLLOUTS
@@ -41,6 +46,8 @@ _FIELDS = tuple(
 )
 # maximum numbers of malformed rows, failed rows and kinds of failures to print
 MALFORMED, FAILED, KINDS = 10, 5, 5
+# earlier names of options
+RENAMED = {"model": "judge-model", "cache": "judge-cache"}
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
 
 Source = Annotated[
@@ -114,10 +121,11 @@ MaxFailed = Annotated[
 
 
 @app.command(
+    context_settings={"token_normalize_func": lambda name: RENAMED.get(name, name)},
     epilog=(
         "Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh"
         " --judge world"
-    )
+    ),
 )
 def score(
     source: Source,
@@ -127,6 +135,8 @@ def score(
     method: Method = "all",
     judge: JudgeName = None,
     model: JudgeModel = None,
+    judge_option: JudgeOption = None,
+    judge_tokens: JudgeTokens = None,
     in_doubt: Annotated[
         bool,
         typer.Option(
@@ -145,13 +155,7 @@ def score(
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Timeout of a judge call in seconds.")
     ] = 60.0,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Cache of the judge's replies; default: NAME.judge.sqlite for --out NAME.jsonl.",
-        ),
-    ] = None,
+    cache: JudgeCache = None,
     engine: Annotated[
         Literal["local", "ray"],
         typer.Option(help="Score rows in this process, or in Ray actors (extra ray)."),
@@ -175,6 +179,8 @@ def score(
         method=method,
         judge=judge,
         model=model,
+        judge_option=judge_option or (),
+        judge_tokens=judge_tokens,
         passages=passages,
         store=store,
         tokenizer=tokenizer,

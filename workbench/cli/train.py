@@ -12,16 +12,12 @@ from workbench.cli.frame import (
     Bench,
     Engine,
     Json,
-    Judge,
-    JudgeCache,
-    JudgeModel,
     Kinds,
     Lang,
     Limit,
     Overrides,
     Questions,
     Seed,
-    StoreName,
     Threads,
     app,
     exit_code,
@@ -30,6 +26,7 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
+from workbench.cli.judge_options import judge_options
 from workbench.experiments.demo import run_demo
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
@@ -37,7 +34,7 @@ from workbench.methods import TRAINED
 from workbench.metrics import RATES
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import LLMJudge
 
 
 @app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")
@@ -56,6 +53,7 @@ def demo(
 @app.command(
     epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary"
 )
+@judge_options()
 def train(
     method: Annotated[
         str,
@@ -83,10 +81,7 @@ def train(
             help="Folder or public name of the initial policy; default: the bench's policy."
         ),
     ] = None,
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    store: StoreName = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     as_json: Json = False,
 ) -> int:
     """Train a policy with a method, and evaluate it before and after."""
@@ -101,12 +96,13 @@ def train(
             overrides or [],
             questions,
             policy=policy,
-            judge=llm_judge(judge, judge_model, store, judge_cache),
+            judge=judge,
         )
     return show(summary, as_json, _print_summary)
 
 
 @app.command(epilog="Example: workbench evaluate runs/truthrl --split test --json")
+@judge_options()
 def evaluate(
     policy: Annotated[
         str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")
@@ -123,10 +119,7 @@ def evaluate(
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
     lang: Lang = "en",
-    judge: Judge = None,
-    judge_model: JudgeModel = None,
-    store: StoreName = None,
-    judge_cache: JudgeCache = None,
+    judge: LLMJudge | None = None,
     engine: Engine = "hf",
     out: Annotated[
         Path | None,
@@ -150,7 +143,7 @@ def evaluate(
             threads,
             questions,
             lang,
-            judge=llm_judge(judge, judge_model, store, judge_cache),
+            judge=judge,
             engine=engine,
             out=out,
         )

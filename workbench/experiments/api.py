@@ -9,6 +9,7 @@ from typing import Any
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.live import Live, start_live
 from workbench.experiments.queue import Entry
+from workbench.experiments.queue.entries import checked
 from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.types import JsonObject
 
@@ -21,13 +22,8 @@ def train(
     seed: int = 0,
     steps: int | None = None,
     settings: Sequence[str] = (),
-    questions: str | None = None,
-    policy: str | None = None,
-    judge: str | None = None,
-    judge_model: str | None = None,
-    store: str | None = None,
-    threads: int | None = None,
     live: bool = False,
+    **options: Any,
 ) -> JsonObject | Live:
     """Evaluate a policy, train it with a method, evaluate it again; return the run's summary.
 
@@ -40,31 +36,19 @@ def train(
         seed: seed of sampling and of the order of questions.
         steps: training steps instead of the bench's default.
         settings: "method.field=value", as `--set` on the command line.
-        questions: data set or question file of a bench without questions of its own.
-        policy: model folder or hub name to start from instead of the bench's policy.
-        judge: URL of an OpenAI-compatible server that judges, with `judge_model`, its model, and
-            `store`, an index of passages.
-        threads: CPU threads; part of a run's identity.
         live: train in a process of its own and return a view with curves for a notebook;
             `view.wait()` returns the summary.
+        options: `questions`, data set or question file of a bench without questions of its own;
+            `policy`, model folder or hub name to start from instead of the bench's policy;
+            `threads`, CPU threads, which are part of a run's identity; `judge`, URL of an
+            OpenAI-compatible server that judges, with `judge_model`, its model, `store`, an index
+            of passages, `judge_cache`, `judge_option` (["KEY=VALUE"]) and `judge_tokens`.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
     """
-    entry = Entry(
-        method,
-        seed,
-        bench,
-        tuple(settings),
-        steps=steps,
-        questions=questions,
-        threads=threads,
-        policy=policy,
-        judge=judge,
-        judge_model=judge_model,
-        store=store,
-    )
-    out = Path(out)
+    fields = checked({"steps": steps, **options}, "train")
+    entry, out = Entry(method, seed, bench, tuple(settings), **fields), Path(out)
     return start_live(entry, out) if live else train_run(plan_run(entry, out.parent), out)
 
 

@@ -164,7 +164,11 @@ def evaluate(
             generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed)
         )
     graded = [*greedy, *sampled]
-    errors = [found[0]["message"] for one in graded if (found := failures(one.to_row()))]
+    errors = [
+        f"{one.response.id}: {found[0]['message']}"
+        for one in graded
+        if (found := failures(one.to_row()))
+    ]
     check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
         append_feedback(out, greedy)

@@ -1,6 +1,6 @@
 """A training in a notebook: its curves while it runs, its status, and a Stop button.
 
-    view = train_live("truthrl", "runs/ternary", seed=1)
+    view = workbench.train("truthrl", "runs/ternary", seed=1, live=True)
     view                    # shows the curves; the next cell can run meanwhile
     summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
 
@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.experiments.queue.entries import Entry, checked
+from workbench.experiments.queue.entries import Entry
 from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.methods.bench import Bench
 from workbench.metrics.plots import training_dynamics
@@ -49,32 +49,15 @@ def live(folder: Path | str) -> Live:
     return Live(Path(folder))
 
 
-def train_live(
-    method: str,
-    out: Path | str,
-    seed: int = 0,
-    bench_name: str = "tiny",
-    settings: Sequence[str] = (),
-    **options: Any,
-) -> Live:
+def start_live(entry: Entry, out: Path) -> Live:
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
     The same call continues an unfinished `out` and shows a finished one. The training's output
     goes to `out/log.txt`.
 
-    Args:
-        options: further keys of a queue's run: `steps`, `questions`, `threads`, `policy`, `judge`,
-            `judge_model`, `store`, `judge_cache`.
-
     Raises:
         WorkbenchError: the run cannot work; nothing is started.
     """
-    entry = Entry(method, seed, bench_name, tuple(settings), **checked(options, "train_live"))
-    return start_live(entry, Path(out))
-
-
-def start_live(entry: Entry, out: Path) -> Live:
-    """`train_live` for an entry."""
     run = plan_run(entry, out.parent)
     if in_use(out):
         raise WorkbenchError(

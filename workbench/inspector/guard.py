@@ -24,8 +24,13 @@ LARGEST = 8_000_000  # bytes of a request: a pasted answer with its sources
 _POSTED = re.compile(
     r"/gradio_api/(?:queue/join|run/[\w-]+|component_server|cancel|reset)/?", re.ASCII
 )
-# gradio routes that are closed to GET
-_CLOSED = re.compile(r"/+gradio_api/+(?:file|proxy|deep_link|upload)|/+monitoring")
+# routes that the page reads; gradio has others, which serve files and forward requests
+_READ = re.compile(
+    r"/(?:(?:config|theme\.css|favicon\.ico|manifest\.json|pwa_icon)/?)?"
+    r"|/(?:static|assets|svelte)/(?!.*\.\.)[\w./@-]+"
+    r"|/gradio_api/(?:info|startup-events|theme\.css|queue/(?:data|status)|heartbeat/\w+)/?",
+    re.ASCII,
+)
 _ADDRESS = re.compile(
     r"(?:(https?)://)?([\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\])(?::(\d{1,5}))?", re.ASCII
 )
@@ -106,13 +111,16 @@ def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
     """The refusal of a route or a request that the page does not use; None if it is allowed."""
     method, path = scope["method"], scope["path"]
     if method in ("GET", "HEAD"):
-        return (404, "the inspector does not serve files") if _CLOSED.match(path) else None
+        return None if _READ.fullmatch(path) else (404, "the inspector has no such page")
     if method != "POST" or not _POSTED.fullmatch(path):
         return 404, "the inspector does not accept files"
     kinds, sizes = _header(scope, b"content-type"), _header(scope, b"content-length")
     if not same_origin or [kind.partition(";")[0] for kind in kinds] != ["application/json"]:
         return 403, "only the inspector's own page may send this"
-    if len(sizes) != 1 or not re.fullmatch("[0-9]{1,9}", sizes[0]) or int(sizes[0]) > LARGEST:
+    size = sizes[0] if len(sizes) == 1 else ""
+    # of a chunked body, the size is not known before it is read
+    chunked = _header(scope, b"transfer-encoding")
+    if chunked or not re.fullmatch("[0-9]{1,9}", size) or int(size) > LARGEST:
         return 413, f"a request has at most {LARGEST:,} bytes"
     return None
 
@@ -127,10 +135,10 @@ def _header(scope: Scope, name: bytes) -> list[str]:
 
 async def _refuse(send: Send, status: int, words: str) -> None:
     body = f"{words}\n".encode()
-    headers = {
-        b"content-type": b"text/plain; charset=utf-8",
-        b"content-length": b"%d" % len(body),
-        b"connection": b"close",
-    }
-    await send({"type": "http.response.start", "status": status, "headers": list(headers.items())})
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

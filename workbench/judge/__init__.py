@@ -5,7 +5,7 @@ endpoints and a reply cache.
 from workbench.judge.batch import BatchJudge, Totals
 from workbench.judge.endpoint import endpoint
 from workbench.judge.templates import TASKS, Element, elements, fingerprint, render
-from workbench.judge.wire import LABELS, read
+from workbench.judge.wire import LABELS, read, read_reply
 
 __all__ = [
     "LABELS",
@@ -17,5 +17,6 @@ __all__ = [
     "endpoint",
     "fingerprint",
     "read",
+    "read_reply",
     "render",
 ]

@@ -1,4 +1,4 @@
-"""The address of an endpoint and its secret: a key, or the user and password in the address.
+"""The address of an endpoint and its secrets: a key, or the user and password in the address.
 
 A secret is sent only over https or to this machine. It is never part of a message or a file.
 """
@@ -6,32 +6,45 @@ A secret is sent only over https or to this machine. It is never part of a messa
 from __future__ import annotations
 
 import base64
+import html
 import ipaddress
 import os
 import re
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from workbench.types import WorkbenchError
 
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
-HOSTS = {"OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")}
+# the hosts to which OPENAI_API_KEY is sent
+OPENAI = ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
+_SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
+_UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
 
 
 @dataclass(frozen=True)
 class Address:
-    """The URL of chat completions. User and password are removed; see `headers` and `secrets`."""
+    """The URL of chat completions without user and password.
 
-    url: str
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    `shown` is the URL for messages: it has no query, which may contain a key.
+    """
 
-    def without_secrets(self, body: bytes) -> bytes:
-        """Mask the secrets that a server repeats in the body of its response."""
+    url: str = field(repr=False)
+    shown: str
+    headers: dict[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+
+    def scrub(self, text: str) -> str:
+        """Mask the secrets in a server's text; withhold a text with one in escapes."""
         for secret in self.secrets:
-            body = body.replace(secret.encode(), b"[secret]") if len(secret) >= SHORTEST else body
-        return body
+            text = text.replace(secret, "[secret]")
+        plain = text
+        for _ in range(3):  # JSON in JSON, a quoted address in an address
+            escaped = _UNICODE.sub(lambda match: chr(int(match[1], 16)), plain)
+            plain = html.unescape(unquote(escaped.replace("\\", "")))
+        repeated = any(secret.lower() in plain.lower() for secret in self.secrets)
+        return "[secret]" if repeated else text
 
 
 def address(url: str, key: str | None = None) -> Address:
@@ -42,15 +55,15 @@ def address(url: str, key: str | None = None) -> Address:
             to another machine.
     """
     parts = _parts(url)
-    # an "@" in the path: probably the rest of a password with a "/"
-    if parts is None or parts.query or parts.fragment or "@" in parts.path:
+    # an "@" after the host: probably the rest of a password with a "/" or "?"
+    if parts is None or parts.fragment or "@" in parts.path + parts.query:
         raise WorkbenchError(
-            f"'{redacted(url)}' is not the address of a judge: write one like"
+            f"no judge '{redacted(url)}': write its address with http:// or https:// in front, like"
             " http://127.0.0.1:8000/v1"
         )
     login, _, host = parts.netloc.rpartition("@")
     headers: dict[str, str] = {}
-    secrets: tuple[str, ...] = ()
+    secrets = [value for name, value in parse_qsl(parts.query) if _SECRET.search(name)]
     if login and key is not None:
         raise WorkbenchError(
             f"the judge '{redacted(url)}' has both a key and a user in its address: leave one out"
@@ -58,27 +71,33 @@ def address(url: str, key: str | None = None) -> Address:
     if login:
         user, _, password = (unquote(part) for part in login.partition(":"))
         token = base64.b64encode(f"{user}:{password}".encode()).decode()
-        headers, secrets = {"Authorization": f"Basic {token}"}, (token, login, password)
+        headers = {"Authorization": f"Basic {token}"}
+        secrets += [token, login, password]
     elif key is not None:
         if not key.isascii() or not key.isprintable() or not key.strip():
             raise WorkbenchError(
                 "the API key is empty or has invalid characters: check it for line ends"
             )
-        headers, secrets = {"Authorization": f"Bearer {key}"}, (key,)
+        headers = {"Authorization": f"Bearer {key}"}
+        if "api-version=" in parts.query:  # Azure reads the key from a header of its own
+            headers["api-key"] = key
+        secrets.append(key)
     if secrets and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
         raise WorkbenchError(
             f"the key or password of the judge would go unencrypted to '{redacted(url)}': give its"
             f" https address, or a tunnel's on 127.0.0.1; or send none (unset {KEY})"
         )
     path = (parts.path.rstrip("/") or "/v1").removesuffix("/chat/completions")
-    return Address(f"{parts.scheme}://{host.lower()}{path}/chat/completions", headers, secrets)
+    shown = f"{parts.scheme}://{host.lower()}{path}/chat/completions"
+    url = f"{shown}?{parts.query}" if parts.query else shown
+    return Address(url, shown, headers, tuple(s for s in secrets if len(s) >= SHORTEST))
 
 
 def redacted(url: str) -> str:
     """Return an address for messages and files, without user, password and query."""
     parts = _parts(url)
     if parts is None:
-        return "…" if re.search("[@?#]", url) else url
+        return "…" if re.search("[@#]", url) else url.partition("?")[0]
     # an "@" after the host: the host may be part of a password
     if "@" in f"{parts.path}{parts.query}{parts.fragment}":
         return f"{parts.scheme}://…"
@@ -103,10 +122,10 @@ def key_of(url: str, variable: str | None = None) -> str | None:
             " key)"
         )
     parts, names = _parts(url), [KEY]
-    if parts and "@" in parts.netloc:
+    if not parts or "@" in parts.netloc:
         return None
-    if parts and parts.scheme == "https" and parts.port in (None, 443):
-        names += [name for name, hosts in HOSTS.items() if parts.hostname in hosts]
+    if parts.scheme == "https" and parts.port in (None, 443) and parts.hostname in OPENAI:
+        names.append("OPENAI_API_KEY")
     return next((key for name in names if (key := os.environ.get(name))), None)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,8 @@ from workbench.judge.cache import Cache
 from workbench.judge.wire import checked_reply, clip
 from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
-Arrived = Callable[[int, Reply], None]  # called once per prompt, in any order, from one thread
+# called once per prompt, in any order, from one thread; returns why no other should be sent
+Arrived = Callable[[int, Reply], Failure | None]
 Send = Callable[[Sequence[Prompt], Arrived], None]
 
 
@@ -20,33 +20,25 @@ Send = Callable[[Sequence[Prompt], Arrived], None]
 class Totals:
     """Counters of a judge since it was made.
 
-    `calls` counts distinct prompts sent plus `retries`, which are all repeated requests. `cached`
-    counts prompts without a request. If the server counts no tokens, four characters are one token.
+    `calls` counts requests, repeated ones included, and `cached` prompts without a request. If the
+    server counts no tokens, four characters are one token.
     """
 
     calls: int = 0
     cached: int = 0
-    retries: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    # prompts without a reply, by the kind of failure
-    failures: Counter[str] = field(default_factory=Counter)
-    unstored: str = ""  # the cache file that could not store a reply; sending then stops
 
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
 
-    @property
-    def tokens(self) -> int:
-        return self.tokens_in + self.tokens_out
-
-    def add(self, **amounts: float) -> None:
+    def add(self, **amounts: int) -> None:
         with self.lock:
             for name, amount in amounts.items():
                 setattr(self, name, getattr(self, name) + amount)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class BatchJudge:
     """A `Judge` that sends each distinct prompt once and caches the replies.
 
@@ -65,9 +57,11 @@ class BatchJudge:
     sampling: JsonMapping = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     cache: Cache | None = None
-    closed: threading.Event = field(default_factory=threading.Event, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _pending: dict[Prompt, Future[Reply]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.closed, self._lock = threading.Event(), threading.Lock()
+        self._pending: dict[Prompt, Future[Reply]] = {}
+        self._unstored: Failure | None = None  # why nothing is sent: a reply was not stored
 
     def close(self) -> None:
         """Stop sending. Requests in flight may end."""
@@ -77,16 +71,16 @@ class BatchJudge:
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         if self.closed.is_set():
-            return [
-                Reply(None, call_failure("stopped", "not sent, because the work has stopped"))
-            ] * len(prompts)
+            failure = call_failure("stopped", "not sent, because the work has stopped")
+            return [Reply(None, failure)] * len(prompts)
         with self._lock:  # claim prompts at once, so that no other thread sends them, too
-            pending = self._pending
-            others = {prompt: pending[prompt] for prompt in prompts if prompt in pending}
+            others = {
+                prompt: self._pending[prompt] for prompt in prompts if prompt in self._pending
+            }
             own = {prompt: Future[Reply]() for prompt in prompts if prompt not in others}
-            pending.update(own)
+            self._pending.update(own)
         try:
-            self._ask(own, Counter(prompt for prompt in prompts if prompt in own))
+            self._ask(own)
         except BaseException as error:
             for future in own.values():  # wake the threads that wait for these prompts
                 if not future.done():
@@ -95,48 +89,44 @@ class BatchJudge:
         finally:
             with self._lock:
                 for prompt in own:
-                    del pending[prompt]
-        futures, seen = {**own, **others}, set(others)
-        replies = []
+                    del self._pending[prompt]
+        futures, seen, replies = {**own, **others}, set(others), []
         for prompt in prompts:
             reply = futures[prompt].result()
             if prompt in seen:  # the first reply to the prompt has the cost
                 reply = replace(reply, cost=Cost() if reply.error else Cost(cached=1))
             replies.append(reply)
             seen.add(prompt)
+        self.totals.add(cached=sum(reply.cost.cached for reply in replies))
         return replies
 
-    def _ask(self, futures: Mapping[Prompt, Future[Reply]], copies: Counter[Prompt]) -> None:
+    def _ask(self, futures: Mapping[Prompt, Future[Reply]]) -> None:
         """Set the result of each future, from the cache or by sending its prompt."""
-
-        def done(prompt: Prompt, reply: Reply) -> None:
-            if reply.error:
-                with self.totals.lock:
-                    self.totals.failures[reply.error.kind] += copies[prompt]
-            else:
-                # every copy after the first is free
-                self.totals.add(cached=copies[prompt] - 1 + reply.cost.cached)
-            futures[prompt].set_result(reply)
-
-        def arrived(index: int, reply: Reply) -> None:
-            prompt = unanswered[index]
-            if self.cache and reply.text is not None and reply.error is None:
-                key = self.cache.key(self.name, prompt, self.sampling)
-                if not self.cache.put(key, self.name, prompt.task, reply.text):
-                    self.totals.unstored = str(self.cache.file)
-            done(prompt, reply)
-
-        unanswered = list(futures)
-        if self.cache:
-            keys = {p: self.cache.key(self.name, p, self.sampling) for p in unanswered}
-            stored = self.cache.get(list(keys.values()))
+        keys = {}
+        if cache := self.cache:
+            keys = {prompt: cache.key(self.name, prompt, self.sampling) for prompt in futures}
+            stored = cache.get(list(keys.values()))
             for prompt, key in keys.items():
                 # a stored reply may be unreadable for this version: send its prompt again
                 text = checked_reply(prompt, stored[key]) if key in stored else None
                 if isinstance(text, str):
-                    done(prompt, Reply(text, cost=Cost(cached=1)))
-            unanswered = [prompt for prompt in futures if not futures[prompt].done()]
-        if unanswered:
+                    futures[prompt].set_result(Reply(text, cost=Cost(cached=1)))
+        unanswered = [prompt for prompt, future in futures.items() if not future.done()]
+
+        def arrived(index: int, reply: Reply) -> Failure | None:
+            prompt = unanswered[index]
+            key, text = keys.get(prompt), None if reply.error else reply.text
+            if cache and key and text and (why := cache.put(key, self.name, prompt.task, text)):
+                message = f"not sent, because replies are not stored in '{cache.file}' ({why})"
+                remedy = "free some space, or name another file"
+                self._unstored = call_failure("cache", f"{message}: {remedy}")
+            futures[prompt].set_result(reply)
+            return self._unstored
+
+        if self._unstored:
+            for prompt in unanswered:
+                futures[prompt].set_result(Reply(None, self._unstored))
+        elif unanswered:
             self.send(unanswered, arrived)
 
 

@@ -7,16 +7,14 @@ import json
 import os
 import sqlite3
 import threading
-import time
-import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from workbench.types import JsonMapping, Prompt, WorkbenchError
 
 OURS = 0x57424A43  # sqlite's application_id
 WAIT = 30.0  # seconds to wait for another process
-PART = 500  # keys per query
 TABLE = (
     "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT, task TEXT, text TEXT NOT"
     " NULL) WITHOUT ROWID"
@@ -35,13 +33,7 @@ class Cache:
         self._lock = threading.Lock()
         # by process: after a fork, the parent's connection must not be used or closed
         self._opened: dict[int, sqlite3.Connection] = {}
-        self._warned = False
-        if self.file.exists():
-            with self._lock:
-                self._connection()
-
-    def __repr__(self) -> str:
-        return f"Cache({str(self.file)!r})"
+        self.get([])  # raises if the file exists and is not a cache
 
     @staticmethod
     def key(model: str, prompt: Prompt, sampling: JsonMapping) -> bytes:
@@ -51,39 +43,29 @@ class Cache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         """Return the stored texts of the keys; missing keys are left out."""
-        texts: dict[bytes, str] = {}
         with self._lock:
             # reading does not create the file
             if os.getpid() not in self._opened and not self.file.exists():
-                return texts
+                return {}
+            query = "SELECT key, text FROM replies WHERE key = ?"
             try:
-                for start in range(0, len(keys), PART):
-                    part = keys[start : start + PART]
-                    marks = ",".join("?" * len(part))
-                    query = f"SELECT key, text FROM replies WHERE key IN ({marks})"
-                    texts.update(self._connection().execute(query, part).fetchall())
+                execute = self._connection().execute
+                return dict(row for key in keys for row in execute(query, (key,)))
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
-        return texts
 
-    def put(self, key: bytes, model: str, task: str, text: str) -> bool:
-        """Store one reply. The first failure, such as a full disk, is a warning.
-
-        Returns:
-            False if the file cannot store other replies either.
-        """
+    def put(self, key: bytes, model: str, task: str, text: str) -> str | None:
+        """Store one reply; return the reason if the file cannot store it or others."""
         with self._lock:
             try:
                 self._connection().execute(
                     "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (key, model, task, text)
                 )
-            except (WorkbenchError, sqlite3.Error, UnicodeError) as error:
-                if not self._warned:
-                    message = f"replies are not stored in '{self.file}': {error}"
-                    warnings.warn(message, RuntimeWarning, stacklevel=2)
-                self._warned = True
-                return isinstance(error, UnicodeError)  # this text alone cannot be stored
-            return True
+            except (WorkbenchError, sqlite3.Error) as error:
+                return str(error)
+            except UnicodeError:  # this text alone cannot be stored
+                pass
+            return None
 
     def close(self) -> None:
         with self._lock:
@@ -91,12 +73,8 @@ class Cache:
                 connection.close()
 
     def _connection(self) -> sqlite3.Connection:
-        if os.getpid() not in self._opened:
-            self._opened[os.getpid()] = self._open()
-        return self._opened[os.getpid()]
-
-    def _open(self) -> sqlite3.Connection:
-        connection = None
+        if connection := self._opened.get(os.getpid()):
+            return connection
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
@@ -109,6 +87,7 @@ class Cache:
             if isinstance(error, (OSError, sqlite3.Error)):
                 raise self._unusable(error) from error
             raise
+        self._opened[os.getpid()] = connection
         return connection
 
     def _unusable(self, error: Exception) -> WorkbenchError:
@@ -130,15 +109,9 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
         raise WorkbenchError(
             f"'{file}' is the database of another program: name another file for the cache"
         )
-    until = time.monotonic() + WAIT
-    while True:  # WAL allows readers during a write; sqlite itself does not wait for this change
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError:
-            if time.monotonic() > until:
-                raise
-        time.sleep(0.01)
+    # WAL allows readers during a write; if the file is locked, another process sets it
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode=WAL")
     for statement in (
         "PRAGMA synchronous=NORMAL",
         "BEGIN IMMEDIATE",

@@ -4,16 +4,18 @@ retry.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.judge.address import Address, redacted
 from workbench.judge.batch import call_failure, estimate_tokens
-from workbench.types import Cost, Failure, Prompt
+from workbench.judge.wire import MORE_TOKENS, one_line
+from workbench.types import Cost, Failure, JsonMapping, Prompt
 
 if TYPE_CHECKING:
     import aiohttp
@@ -22,8 +24,20 @@ if TYPE_CHECKING:
 LARGEST = 2_000_000
 RETRIED = (408, 409, 429)  # and all from 500
 CONNECTING = 10.0  # seconds that a server may take to accept a connection
+MOST_TOKENS = 1_000_000_000  # of a request; a server that counts more is wrong
+WORDS = 200  # characters of a server's own message that are shown
+# text of a refusal that no retry changes; a limit per minute is called "quota", too
+_NO_QUOTA = re.compile(
+    r"insufficient[ _](?:quota|balance|credit|funds)|billing_|credit balance", re.I
+)
+# as in {"error": {"message": "…"}} or {"detail": [{"msg": "…"}]}
+_MESSAGE = re.compile(
+    r'"(?:error|message|detail|msg)"\s*:\s*("(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))+")'
+)
+_QUOTA = ("quota", "add credit there, or name another key (--api-key-env NAME)")
 _REMEDIES = {
     401: ("auth", "it needs an API key, or another one (--api-key-env NAME)"),
+    402: _QUOTA,
     403: ("auth", "the key may not use this model"),
     404: ("not_found", "check the address (it usually ends in /v1) and the name of the model"),
     413: ("refused", "the prompt is too long for it"),
@@ -48,71 +62,95 @@ class Answer:
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
 
 
+def _failed(kind: str, message: str, raw: str = "", **about: Any) -> Answer:
+    return Answer(failure=call_failure(kind, message, raw), **about)
+
+
 async def read_response(
     response: aiohttp.ClientResponse, prompt: Prompt, sent_to: Address
 ) -> Answer:
     """Read an aiohttp response; secrets that it repeats are masked."""
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > LARGEST:
-            break
-    body = sent_to.without_secrets(b"".join(pieces))
-    status, raw = response.status, body[:8000].decode("utf-8", "replace")
-    if status in RETRIED or status >= 500:
-        kind = "rate_limit" if status == 429 else "server"
-        return Answer(
-            failure=call_failure(kind, f"the server answered {status}", raw),
-            again="retry",
-            wait=retry_after(response.headers.get("Retry-After")),
-        )
+    try:
+        body, status = await response.content.readexactly(LARGEST), response.status
+    except asyncio.IncompleteReadError as whole:
+        body, status = whole.partial, response.status
+    raw = sent_to.scrub(body[:8000].decode("utf-8", "replace"))
     if status >= 300:
-        kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
         # redirects are not followed, because the other server would get the key
-        if target := response.headers.get("Location"):
-            remedy = f"it is now at {redacted(target)}: give that address"
-        return Answer(
-            failure=call_failure(kind, f"the server answered {status}: {remedy}"[:400], raw)
-        )
-    if size > LARGEST:
-        message = f"the body has more than {LARGEST:,} bytes"
-        return Answer(failure=call_failure("broken", message, raw), again="reask")
-    return _read_completion(body, raw, prompt)
+        target = redacted(sent_to.scrub(response.headers.get("Location", "")))
+        return _refusal(status, raw, target, retry_after(response.headers.get("Retry-After")))
+    if len(body) == LARGEST:
+        message = f"the body has {LARGEST:,} bytes or more"
+        return _failed("broken", message, raw, again="reask")
+    return _read_completion(body, raw, prompt, sent_to)
 
 
-def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
+def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
+    """Return the outcome for an error status, with the server's own message."""
+    words = server_message(raw)
+    problem = f"the server answered {status}{words and f' ({words})'}"
+    quota = status in (403, 429) and _NO_QUOTA.search(raw)
+    if not quota and (status in RETRIED or status >= 500):
+        kind = "rate_limit" if status == 429 else "server"
+        return _failed(kind, problem, raw, again="retry", wait=wait)
+    kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
+    kind, remedy = _QUOTA if quota else (kind, remedy)
+    remedy = f"it is now at {target}: give that address" if target else remedy
+    return _failed(kind, f"{problem}: {remedy}"[:500], raw)
+
+
+def server_message(body: str) -> str:
+    """Return the message in the body of an error, on one line and shortened; "" for a page."""
+    found = _MESSAGE.search(body)
+    text = one_line(json.loads(found[1], strict=False) if found else body)
+    return "" if text.startswith("<") else text[:WORDS] + "…" * (len(text) > WORDS)
+
+
+def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) -> Answer:
     """Read the body of a chat completion with exactly one finished text message."""
     try:
         value = json.loads(body)
         choice = value["choices"][0]
-        text, finish = choice["message"]["content"], choice.get("finish_reason")
-        if not isinstance(text, str | None):
-            raise TypeError
+        text, finish = sent_to.scrub(_content(choice["message"])), choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         message = "the body is not a chat completion with a text"
-        return Answer(failure=call_failure("broken", message, raw), again="retry")
+        return _failed("broken", message, raw, again="reask")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(type(count) is int and count >= 0 for count in tokens):  # missing or wrong
-        tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
+    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in tokens):
+        tokens = [estimate_tokens(prompt.text), estimate_tokens(text)]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
-        message = "the reply was cut off at max_new_tokens: allow more"
-        return Answer(failure=call_failure("truncated", message, text or ""), cost=cost)
-    if not text or not text.strip():
-        failure = call_failure("empty", "the message is empty", raw)
-        return Answer(failure=failure, again="retry", cost=cost)
+        return _failed("truncated", f"the reply was cut off: {MORE_TOKENS}", text, cost=cost)
+    if not text.strip():
+        return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
     return Answer(text, cost=cost)
+
+
+def _content(message: JsonMapping) -> str:
+    """Return the text of a message; without a content, the text that the server calls its thoughts.
+
+    A server that does not find the end of the thoughts puts the whole reply there.
+    """
+    for name in ("content", "reasoning_content", "reasoning"):
+        text = message.get(name) or ""
+        if isinstance(text, list):
+            text = "".join(part["text"] for part in text if part["type"].endswith("text"))
+        if text.strip():
+            return str(text)
+    return ""
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
     """Parse a Retry-After header, a number or a date, to seconds; None if it is unreadable."""
     if not header:
         return None
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{0,9})?", header.strip()):
-        return float(header)
+    try:
+        seconds = float(header)
+        return seconds if seconds >= 0 else None
+    except ValueError:
+        pass
     try:
         then = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
@@ -122,23 +160,22 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
     return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
 
 
-def unreachable(url: str, error: Exception) -> Answer:
+def unreachable(server: Address, error: Exception) -> Answer:
     """Return the outcome of a request whose connection failed."""
     import aiohttp
 
-    reason = str(error) or type(error).__name__
+    # a malformed response is part of the error's text
+    url, reason = server.shown, one_line(server.scrub(str(error))) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError):
         message = (
             f"no TLS connection to {url} ({reason[:200]}): write http:// if the server has no TLS;"
             " if its certificate is not trusted, name the signer's file in SSL_CERT_FILE"
         )
-        return Answer(failure=call_failure("connection", message))
+        return _failed("connection", message)
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not accept connections", True
     problem = "no connection to" if absent else "lost the connection to"
     message = f"{problem} {url} ({reason})"[:340]
-    failure = call_failure(
-        "connection", f"{message}: is the server running there, and is https:// or http:// right?"
-    )
-    return Answer(failure=failure, again="retry", absent=absent)
+    message += ": is the server running there, and is https:// or http:// right?"
+    return _failed("connection", message, again="retry", absent=absent)

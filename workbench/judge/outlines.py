@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from workbench.credit.tokens import words
 from workbench.judge.templates import render
-from workbench.judge.wire import read
-from workbench.text.outline import Outline, Point, written_outline
+from workbench.judge.wire import planned_outline, read_reply
+from workbench.text.outline import Outline, written_outline
 from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, Response, Write
 
 
@@ -41,15 +41,8 @@ def outlines(judge: Judge) -> Write:
 
 
 def _plan(reply: Reply, passages: int) -> Outline | Failure:
-    """Parse the outline of a reply; its answer is a placeholder."""
-    outline = reply.error or read("outline", reply.text or "", passages)
-    if isinstance(outline, Failure):
-        return outline
-    return Outline(
-        outline["structure"],
-        tuple(Point(point["text"], point["passage"]) for point in outline["points"]),
-        "…",
-    )
+    outline = read_reply("outline", reply, passages)
+    return outline if isinstance(outline, Failure) else planned_outline(outline)
 
 
 def _expand(question: Question, plan: Outline) -> Prompt:
@@ -66,7 +59,7 @@ def _feedback(
 ) -> Feedback:
     whole, cost = plan, planning.cost
     if isinstance(plan, Outline) and expanding:
-        answer = expanding.error or read("expand", expanding.text or "", len(question.passages))
+        answer = read_reply("expand", expanding, len(question.passages))
         whole = answer if isinstance(answer, Failure) else replace(plan, answer=answer)
         cost += expanding.cost
     error = whole if isinstance(whole, Failure) else None

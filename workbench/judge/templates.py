@@ -65,21 +65,11 @@ class Element:
     children: tuple[Element, ...] = ()
 
 
-def render(
-    task: str,
-    *,
-    question: str | None = None,
-    response: str | None = None,
-    responses: Sequence[str] | None = None,
-    passages: Sequence[Passage | str] | None = None,
-    claims: Sequence[str] | None = None,
-    items: Sequence[str] | None = None,
-    answers: Sequence[str] | None = None,
-    outline: str | None = None,
-) -> Prompt:
+def render(task: str, **inputs: Any) -> Prompt:
     """Return the prompt of one task from the template `prompts/<task>.md`.
 
-    `TASKS` lists the arguments of each task. Each text gets its own element: `<question>`,
+    `TASKS` lists the arguments of each task, texts or (the plurals) lists of texts; None leaves one
+    out. Each text gets its own element: `<question>`,
     `<response>` (two for "prefer"), `<materials>` with one `<passage>` each and an optional
     `<title>`, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, so `elements`
     returns exactly what was passed. A text cannot contain a heading or invisible characters.
@@ -88,16 +78,6 @@ def render(
         WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number
             of texts.
     """
-    inputs = {
-        "question": question,
-        "response": response,
-        "responses": responses,
-        "passages": passages,
-        "claims": claims,
-        "items": items,
-        "answers": answers,
-        "outline": outline,
-    }
     texts = {name: value for name, value in inputs.items() if value is not None}
     _check(task, set(texts))
     names = [name.rstrip("?") for name in TASKS[task] if name.rstrip("?") in texts]
@@ -139,13 +119,6 @@ def count(prompt: Prompt) -> int | None:
     return prompt.text.count(tag) if tag else None
 
 
-def with_reply(prompt: Prompt, instruction: str) -> Prompt:
-    """Return the prompt with another description of the reply."""
-    # the last heading: the data before it cannot contain one, because headings are escaped
-    head, heading, _ = prompt.text.rpartition(REPLY)
-    return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
-
-
 def fingerprint() -> str:
     """Return a digest of all templates, which are part of a judge's identity."""
     return hashlib.sha256(
@@ -158,11 +131,9 @@ def _check(task: str, names: set[str]) -> None:
         raise WorkbenchError(f"no judge task '{task}': there are {', '.join(TASKS)}")
     allowed = {name.rstrip("?") for name in TASKS[task]}
     needed = {name for name in TASKS[task] if not name.endswith("?")}
-    if missing := sorted(needed - names):
-        raise WorkbenchError(f"a prompt for '{task}' needs {', '.join(missing)}")
-    if extra := sorted(names - allowed):
+    if not needed <= names <= allowed:
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}"
+            f"a prompt for '{task}' takes {', '.join(TASKS[task])}, not {', '.join(sorted(names))}"
         )
 
 

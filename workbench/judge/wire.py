@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Literal, NoReturn, TypeVar
 
-from workbench.judge.templates import TASKS, count, with_reply
+from workbench.judge.templates import REPLY, TASKS, count
 from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
 from workbench.types import (
     CLAIM_LABELS,
@@ -18,6 +18,7 @@ from workbench.types import (
     JsonMapping,
     JsonObject,
     Prompt,
+    Reply,
     WorkbenchError,
 )
 
@@ -33,13 +34,22 @@ LABELS = {
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
+MORE_TOKENS = "allow it more tokens with --judge-tokens N (max_new_tokens in Python)"
 
 Form = Literal["json", "line"]
 Kind = TypeVar("Kind")
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
 _LINE = re.compile(r"([A-Z]+):[ \t]*([^\r\n]*)", re.I)
-_THINK = re.compile(r"<(/?)think>")
+# tags of thoughts: <think>, [THINK], ◁think▷, <seed:think>, …
+_TAG = r"[<\[◁]{slash}(?:\w{{1,20}}:)?{name}[>\]▷]"
+_NAME = "(think|thinking|thought|reasoning)"
+_THOUGHTS = re.compile(_TAG.format(slash="", name=_NAME), re.I)
+# gpt-oss: thoughts in one channel, the reply in another; a server may have removed the marks
+_CHANNEL = re.compile(r"(?:<\|start\|>assistant)?(?:<\|channel\|>|analysis)")
+_FINAL = re.compile(
+    r"(?:^|<\|channel\|>|assistant)final *(?:<\|constrain\|>)?(?:json)?(?:<\|message\|>)?"
+)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -69,8 +79,9 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         * "expand": the text of the answer
         * other tasks: a label
 
-    The reply may begin with a reasoning judge's thoughts in <think>…</think>. White space and one
-    code fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
+    The reply may begin with a reasoning judge's thoughts in <think>…</think>, in [THINK]…[/THINK]
+    and similar tags, without the opening tag, or in a channel of gpt-oss. White space and one code
+    fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
     task, in any case. Kinds of failure:
 
     * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
@@ -98,17 +109,16 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
 
 
 def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
-    """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it.
-
-    For a task that is not in `TASKS`, any text that is not empty is accepted.
-    """
-    if prompt.task not in TASKS:
-        empty = Failure("parse", "empty", f"{prompt.task}: the reply is empty")
-        return text if text.strip() else empty
+    """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it."""
     value = read(prompt.task, text, count(prompt), form)
     if isinstance(value, Failure):
         return value
     return text if form == "json" else json.dumps({_key(prompt.task): value})
+
+
+def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
+    """Return the value of a judge's reply (see `read`), or its failure."""
+    return reply.error or read(task, reply.text or "", count)
 
 
 def in_form(prompt: Prompt, form: Form) -> Prompt:
@@ -117,7 +127,7 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
     Raises:
         WorkbenchError: the task's reply does not fit on a line.
     """
-    if form == "json" or prompt.task not in TASKS:
+    if form == "json":
         return prompt
     key, listed = _key(prompt.task), ""
     value = "a whole number from 1 to 5"
@@ -125,10 +135,12 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
         value = f"one of {', '.join(LABELS[prompt.task])}"
     if key != "label":
         listed = f" for each of them in their order, {count(prompt)} in all, with commas between"
-    return with_reply(
-        prompt,
-        f"One line and nothing else: the word {key.upper()}, a colon, and {value}{listed}:\n\n"
-        f"{key.upper()}: …{', …' if listed else ''}",
+    # the last heading: the data before it cannot contain one, because headings are escaped
+    head = prompt.text.rpartition(REPLY)[0]
+    return Prompt(
+        prompt.task,
+        f"{head}{REPLY}\nOne line and nothing else: the word {key.upper()}, a colon, and"
+        f" {value}{listed}:\n\n{key.upper()}: …{', …' if listed else ''}\n",
     )
 
 
@@ -146,23 +158,34 @@ def _key(task: str) -> str:
     return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
 
 
+def one_line(text: str) -> str:
+    """Return a server's text for a message: on one line, without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def _without_thoughts(text: str) -> str:
     """Return the text after the thoughts at the beginning of a reply.
 
-    Thoughts may quote whole <think> blocks, so as many tags are closed as were opened. A single
-    quoted </think> ends the thoughts early, and the rest is then refused as extra text.
+    Thoughts may quote whole blocks of thoughts, so as many tags are closed as were opened. A single
+    quoted closing tag ends the thoughts early, and the rest is then refused as extra text. The
+    opening tag is missing if the server's chat template ends with it.
     """
-    if not text.startswith("<think>"):
+    if _CHANNEL.match(text):
+        if final := _FINAL.search(text):
+            return re.sub(r"<\|(?:return|end)\|>$", "", text[final.end() :]).strip()
+        raise _Unreadable("extra_text", f"the reply has only thoughts: {MORE_TOKENS}")
+    opened = _THOUGHTS.match(text)
+    pattern = _TAG.format(slash="(/?)", name=opened[1] if opened else _NAME)
+    tags = list(re.finditer(pattern, text, re.I))
+    # a reply that begins with its object may quote a tag
+    if not opened and ([bool(tag[1]) for tag in tags] != [True] or text.startswith(("{", "```"))):
         return text
-    depth = 0
-    for tag in _THINK.finditer(text):
+    depth = 0 if opened else 1
+    for tag in tags:
         depth += -1 if tag[1] else 1
         if not depth:
             return text[tag.end() :].strip()
-    raise _Unreadable(
-        "extra_text",
-        "the reply begins with <think> and has no </think>: allow it more tokens",
-    )
+    raise _Unreadable("extra_text", f"the reply has no end of its thoughts: {MORE_TOKENS}")
 
 
 def _from_json(text: str) -> object:
@@ -244,13 +267,19 @@ def _planned(value: JsonMapping) -> JsonObject:
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
-    planned = tuple(Point(point["text"], point["passage"]) for point in points)
-    _check_formed(Outline(value["structure"], planned, "…"))  # the answer follows later
-    return {**value, "points": points}
+    value = {**value, "points": points}
+    _check_formed(planned_outline(value))
+    return value
+
+
+def planned_outline(value: JsonMapping) -> Outline:
+    """Return the outline of a reply; its answer is a placeholder."""
+    points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
+    return Outline(value["structure"], points, "…")
 
 
 def _answer(value: object, task: str, passages: int | None) -> str:
-    text = _text(value, task, passages).strip()
+    text = _text(value).strip()
     _check_formed(Outline(STRUCTURES[0], (Point("…"),), text))
     for number in citations(text):
         _passage(number, task, passages)
@@ -276,7 +305,7 @@ def _passage(value: object, task: str, passages: int | None) -> int:
     return number
 
 
-def _label(value: object, task: str, _: int | None) -> str:
+def _label(value: object, task: str, *_: Any) -> str:
     text = _typed(value, str, "a label, which is a string,")
     if (label := text.lower()) not in LABELS[task]:
         raise _Unreadable(
@@ -285,7 +314,7 @@ def _label(value: object, task: str, _: int | None) -> str:
     return label
 
 
-def _rating(value: object, task: str, _: int | None) -> int:
+def _rating(value: object, *_: Any) -> int:
     rating = _typed(value, int, "a rating, which is a whole number,")
     if rating not in RATINGS:
         raise _Unreadable(
@@ -294,7 +323,7 @@ def _rating(value: object, task: str, _: int | None) -> int:
     return rating
 
 
-def _text(value: object, task: str, _: int | None) -> str:
+def _text(value: object, *_: Any) -> str:
     text = _typed(value, str, "a text")
     if _SURROGATE.search(text):
         raise _Unreadable("characters", "a text has half a surrogate pair, which is not valid")

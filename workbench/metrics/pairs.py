@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.credit.tokens import words
-from workbench.judge import read, render
+from workbench.judge import read_reply, render
 from workbench.metrics.bootstrap import collect, intervals, wilson
 from workbench.metrics.confidence import in_order
 from workbench.metrics.outcomes import RESAMPLES
@@ -135,11 +135,11 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
         values = [0.5, 0.5] if pair.identical else []
         for _ in pair.prompts:
             reply = next(replies)
-            verdict, cost = reply.error or read("prefer", reply.text or ""), cost + reply.cost
+            verdict, cost = read_reply("prefer", reply), cost + reply.cost
             if isinstance(verdict, Failure):
                 kind = f"{verdict.stage}: {verdict.kind}"
                 failures[kind] += 1
-                reasons.setdefault(kind, verdict.message)
+                reasons.setdefault(kind, f"question '{pair.key[0]}': {verdict.message}")
             else:
                 values.append(VALUES[verdict])
         if len(values) == 2:

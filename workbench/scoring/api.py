@@ -33,6 +33,8 @@ def score(
     method: str | Sequence[str] = "all",
     judge: str | Checks = "local",
     judge_model: str | None = None,
+    judge_option: Sequence[str] = (),
+    judge_tokens: int | None = None,
     store: str | None = None,
     settings: Sequence[str] = (),
     **about: Any,
@@ -46,6 +48,8 @@ def score(
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, or `Checks`.
         judge_model: name of the server's model.
+        judge_option: "KEY=VALUE", fields of each request to the server.
+        judge_tokens: maximum length of a reply.
         store: index that finds passages for claims, for a server and questions without passages.
         settings: "method.field=value", as `--set` on the command line.
         about: other fields of a text's question: `answers`, `title`, `passages`, `checklist`,
@@ -59,20 +63,11 @@ def score(
         WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
             the method. A judge that fails is a failure on its row, not an error.
     """
-    has_server = isinstance(judge, str) and judge not in ("local", "world")
-    unused = {"judge_model": judge_model, "store": store}
-    if not has_server and (given := [name for name, value in unused.items() if value is not None]):
-        raise WorkbenchError(f"{given[0]} needs a judge at a URL: set judge, or leave it out")
     if about and not isinstance(response, str):
         raise WorkbenchError(f"{next(iter(about))} belongs to the Response's question: set it")
-    if isinstance(judge, Checks):
-        checks = judge
-    elif judge in ("local", "world"):
-        checks = _checks(judge)
-    else:
-        server = llm_judge(judge, judge_model, store)
-        assert server is not None
-        checks = server.checks()
+    url = judge if isinstance(judge, str) and judge not in ("local", "world") else None
+    server = llm_judge(url, judge_model, store, None, judge_option, judge_tokens)
+    checks = server.checks() if server else judge if isinstance(judge, Checks) else _checks(judge)
     responses = _responses(response, question, about)
     if checks.recognise:
         recognise = checks.recognise

@@ -22,6 +22,8 @@ class Options:
     method: str = "all"
     judge: str | None = None  # "world", "local" or a URL; None: local
     model: str | None = None
+    judge_option: Sequence[str] = ()  # "KEY=VALUE", fields of each request
+    judge_tokens: int | None = None  # maximum length of a reply
     passages: Path | None = None
     store: str | None = None
     tokenizer: str | None = None
@@ -93,14 +95,16 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
         )
     yield (
         remote and not str(options.judge).startswith(("http://", "https://")),
-        f"no judge '{url}': write world, local, or the http address of an endpoint",
+        f"no judge '{url}': write world, local, or an address with http:// or https:// in front",
     )
     yield (
         remote and not options.model,
-        f"--judge {url} needs the name of a model: --model NAME",
+        f"--judge {url} needs the name of a model: --judge-model NAME",
     )
     for option, value in (
-        ("--model", options.model),
+        ("--judge-model", options.model),
+        ("--judge-option", options.judge_option),
+        ("--judge-tokens", options.judge_tokens),
         ("--api-key-env", options.api_key_env),
         ("--judge-in-doubt", options.in_doubt),
     ):
@@ -119,10 +123,6 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     yield (
         passages and not passages.is_file(),
         f"no file '{passages}': name a JSONL, CSV or Parquet file of passages with --passages FILE",
-    )
-    yield (
-        options.engine not in ("local", "ray"),
-        f"no engine '{options.engine}': write local or ray",
     )
     yield (
         options.engine != "ray" and (options.actors, options.address) != (None, None),

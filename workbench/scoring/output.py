@@ -131,7 +131,7 @@ class Tally:
         for error in [*checked, *(error for error in errors if error not in checked)]:
             kind = f"{error['stage']}: {error['kind']}"
             self.failures[kind] += 1
-            self.reasons.setdefault(kind, error["message"])
+            self.reasons.setdefault(kind, f"row '{row['id']}': {error['message']}")
 
     def summary(self) -> JsonObject:
         """Return the totals as the JSON summary has them."""

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from workbench.judge import BatchJudge, Totals, endpoint
 from workbench.judge.address import key_of
+from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
 from workbench.runs.folder import lock
@@ -198,6 +199,8 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
         key=key_of(url, options.api_key_env),
         concurrency=max(1, options.concurrency // _threads(options, survey)),
         timeout=options.timeout,
+        extra=request_fields(options.judge_option),
+        max_new_tokens=options.judge_tokens,
         cache=options.cache_path,
     )
     closing.callback(judge.close)
@@ -224,6 +227,9 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings |= {"verifier": options.verifier} if options.verifier else {}
         settings |= {"outcomes": "in doubt"} if options.in_doubt else {}
+        # without the maximum length, which a repeated command may raise
+        chosen = sorted(options.judge_option)
+        settings |= {"judge_options": chosen} if chosen else {}
         settings["passages"] = None
         if options.passages:
             with options.passages.open("rb") as file:
@@ -293,7 +299,7 @@ def progress_bar() -> Iterator[Watch]:
         counts = f"{tally.failed} failed"
         if totals:
             counts += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
-            counts += f" {totals.tokens / 1000:,.0f}k tokens"
+            counts += f" {(totals.tokens_in + totals.tokens_out) / 1000:,.0f}k tokens"
         if not display.tasks:  # not earlier: an error would leave an empty line
             display.add_task("rows", total=total, counts=counts)
             display.start()

@@ -65,8 +65,8 @@ def grader_of(kwargs: JsonMapping) -> Grader:
 
     Args:
         kwargs: `recipe`, a method's name; `judge`, one of "world", "rules" and "local", or a
-            mapping with `url`, `model` and optionally `store` and `cache`; `settings`, a list of
-            "method.field=value".
+            mapping with `url`, `model` and optionally `store`, `cache`, `tokens` and `options`, a
+            list of "KEY=VALUE"; `settings`, a list of "method.field=value".
 
     Raises:
         WorkbenchError: the method or judge is missing or does not exist, or the judge lacks a check
@@ -85,7 +85,8 @@ def grader_of(kwargs: JsonMapping) -> Grader:
 
 def _judge(judge: object) -> str | Checks:
     if isinstance(judge, Mapping):
-        options = {name: judge.get(name) for name in ("url", "model", "store", "cache")}
+        names = ("url", "model", "store", "cache", "options", "tokens")
+        options = {name: judge.get(name) for name in names}
         if unknown := [name for name in judge if name not in options]:
             raise WorkbenchError(
                 f"reward.reward_kwargs.judge has no '{unknown[0]}': it takes {', '.join(options)}"

@@ -149,7 +149,7 @@ def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed:
         unscored = [why for feedback in feedbacks if (why := ungraded(feedback)) is not None]
     else:
         unscored = [
-            reason(feedback, method)
+            f"{feedback.response.id}: {reason(feedback, method)}"
             for feedback in feedbacks
             if reward_of(feedback, method) is None
         ]

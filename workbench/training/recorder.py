@@ -173,9 +173,13 @@ class RolloutRecorder(MetricsLog):
         with self.timed("grading"):
             feedbacks = self.grade(responses)
         self.step_feedbacks += feedbacks
+        method = self.method
         # all processes must raise together: one that goes on would wait for the others forever
         every = self.gather(
-            [(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks]
+            [
+                (reward_of(f, method), f"{f.response.id}: {reason(f, method)}")
+                for f in self.step_feedbacks
+            ]
         )
         unscored = [why for value, why in every if value is None]
         what = f"responses of step {step} could not be graded"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from workbench.claims.statements import makes_claims
-from workbench.judge import read as read_text
-from workbench.judge import render
+from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text import DOUBT, answer_text, in_answer, sentences, thinking
 from workbench.types import (
@@ -99,7 +98,7 @@ def facts(
                 return replace(verdict, error=own)
             if not own:
                 return unfound(replace(verdict, by="rule"))
-            verdict = _labelled(verdict, _read("verify", replies[number, claim.id]))
+            verdict = _labelled(verdict, read_reply("verify", replies[number, claim.id]))
             if not (label := verdict.label):
                 return verdict
             # the judge reads the bare claim, so hedging is decided by a rule
@@ -110,7 +109,7 @@ def facts(
             claims = rows[number]
             verdicts = [fact(number, claim) for claim in claims]
             if informativeness and claims:
-                ratings = _read("inform", replies[number, None], len(claims))
+                ratings = read_reply("inform", replies[number, None], len(claims))
                 # a failed rating has its own verdict, so that the labels stay usable
                 if isinstance(ratings, Failure):
                     verdicts.append(Verdict("response", "informativeness", by=by, error=ratings))
@@ -188,7 +187,7 @@ def _compare(
             reply, by = replies.get(number), "rule"
             labels: Sequence[str | Failure] = ["missing"] * len(items)
             if reply:
-                parsed, by = _read("checklist", reply, len(items)), _name(judge)
+                parsed, by = read_reply("checklist", reply, len(items)), _name(judge)
                 labels = [parsed] * len(items) if isinstance(parsed, Failure) else parsed
             verdicts = (
                 _labelled(Verdict(target, "checklist", by=by), label)
@@ -290,7 +289,7 @@ def _one_call(
     present = {number: prompt for number, prompt in enumerate(prompts) if prompt}
     for number, reply in _ask(judge, present).items():
         verdict = replace(verdicts[number], by=_name(judge))
-        checked[number] = Checked((_labelled(verdict, _read(task, reply)),), reply.cost)
+        checked[number] = Checked((_labelled(verdict, read_reply(task, reply)),), reply.cost)
     return checked
 
 
@@ -308,8 +307,3 @@ def _ask(judge: Judge, prompts: Mapping[K, Prompt]) -> dict[K, Reply]:
 def _name(judge: Judge) -> str:
     """Return the name of a judge for the field `by` of verdicts."""
     return str(getattr(judge, "name", "judge"))
-
-
-def _read(task: str, reply: Reply, count: int | None = None) -> Any:
-    """Return a parsed reply, or its failure."""
-    return reply.error or read_text(task, reply.text or "", count)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, key_of, redacted
+from workbench.judge.endpoint import request_fields
 from workbench.retrieval import open_index
-from workbench.types import Checks, JsonObject, WorkbenchError
+from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
 from workbench.verdicts.checks import judge_checks
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
@@ -30,12 +32,16 @@ class LLMJudge:
         model: name of the model there.
         store: name or folder of the index that finds passages for questions without passages.
         cache: file of replies, by model and prompt but not by address.
+        options: fields of each request; None removes one.
+        tokens: maximum length of a reply.
     """
 
     url: str = field(repr=False)  # may contain a password
     model: str
     store: str | None = None
     cache: Path | None = None
+    options: JsonMapping = field(default_factory=dict)
+    tokens: int | None = None
 
     def identity(self) -> JsonObject:
         """Return everything that the verdicts depend on, but not the address: a server may move.
@@ -43,13 +49,21 @@ class LLMJudge:
         Raises:
             WorkbenchError: the index does not exist or is not finished.
         """
-        return {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
+        identity = {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
+        return {**identity, "options": self.options} if self.options else identity
 
     @cached_property
     def ask(self) -> BatchJudge:
         """A function from prompts to replies; no file is made before the first reply."""
-        key = key_of(self.url)
-        return endpoint(self.url, self.model, key=key, cache=self.cache, cache_address=ANYWHERE)
+        return endpoint(
+            self.url,
+            self.model,
+            key=key_of(self.url),
+            extra=self.options,
+            max_new_tokens=self.tokens,
+            cache=self.cache,
+            cache_address=ANYWHERE,
+        )
 
     def close_cache(self) -> None:
         """Close the cache until the next call: sqlite deletes its -wal and -shm files."""
@@ -75,7 +89,7 @@ class LLMJudge:
         Raises:
             WorkbenchError: there is no server, it refuses, or its reply is unreadable.
         """
-        [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])  # type: ignore[arg-type]
+        [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])
         if reply.error:
             raise WorkbenchError(
                 f"the judge {self.model} at {redacted(self.url)} gives no verdict"
@@ -85,7 +99,12 @@ class LLMJudge:
 
 
 def llm_judge(
-    url: str | None, model: str | None, store: str | None = None, cache: Path | str | None = None
+    url: str | None,
+    model: str | None,
+    store: str | None = None,
+    cache: Path | str | None = None,
+    options: Sequence[str] | None = None,
+    tokens: int | None = None,
 ) -> LLMJudge | None:
     """Return the judge that the options name; None without a URL.
 
@@ -93,20 +112,20 @@ def llm_judge(
         WorkbenchError: the options cannot work together, or the address is invalid.
     """
     if url is None:
-        others = {"--judge-model": model, "--store": store, "--judge-cache": cache}
-        if unused := [option for option, value in others.items() if value is not None]:
+        others = {"model": model, "cache": cache, "option": options, "tokens": tokens}
+        given = {"--store": store, **{f"--judge-{name}": value for name, value in others.items()}}
+        if unused := [option for option, value in given.items() if value]:
             raise WorkbenchError(
                 f"{unused[0]} is about a judge at a URL: add --judge URL, or leave out {unused[0]}"
             )
         return None
-    if not url.startswith(("http://", "https://")):
-        raise WorkbenchError(f"no judge '{redacted(url)}': write the http address of an endpoint")
+    address(url, key_of(url))
     if not model:
         raise WorkbenchError(
             f"--judge {redacted(url)} needs the name of a model there: --judge-model NAME"
         )
-    address(url, key_of(url))
-    return LLMJudge(url, model, store, None if cache is None else Path(cache))
+    fields = request_fields(options or ())
+    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens)
 
 
 def _contents(store: str | None) -> JsonObject | None:

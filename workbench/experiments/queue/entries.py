@@ -15,7 +15,7 @@ A run takes the settings in `[defaults]` that belong to its method, before its o
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ KEYS: Mapping[str, tuple[type, str]] = {
     "judge_model": (str, "the name of the endpoint's model"),
     "store": (str, "the name of an index of passages"),
     "judge_cache": (str, "a file"),
+    "judge_option": (list, 'a list of fields "KEY=VALUE"'),
+    "judge_tokens": (int, "an integer above 0"),
     "name": (str, "a text"),
 }
 
@@ -59,6 +61,8 @@ class Entry:
     judge_model: str | None = None
     store: str | None = None
     judge_cache: str | None = None
+    judge_option: Sequence[str] = ()
+    judge_tokens: int | None = None
     where: str = ""  # the file and the number of the run, for errors
 
     @staticmethod
@@ -122,7 +126,7 @@ def checked(row: Any, where: str) -> JsonObject:
         kind, words = KEYS[key]
         if key == "seed" and type(value) is list:
             fits = bool(value) and all(type(seed) is int for seed in value)
-        elif key in ("steps", "threads"):
+        elif key in ("steps", "threads", "judge_tokens"):
             fits = type(value) is int and value > 0
         elif kind is list:
             fits = type(value) is list and all(type(one) is str for one in value)

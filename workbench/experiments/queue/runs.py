@@ -115,7 +115,14 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     Raises:
         WorkbenchError: the run cannot work.
     """
-    judge = llm_judge(entry.judge, entry.judge_model, entry.store, entry.judge_cache)
+    judge = llm_judge(
+        entry.judge,
+        entry.judge_model,
+        entry.store,
+        entry.judge_cache,
+        entry.judge_option,
+        entry.judge_tokens,
+    )
     chosen, place = trained(entry.method), open_bench(entry.bench, entry.questions)
     place = place.with_policy(entry.policy).with_judge(judge)
     config = configured(chosen, place, entry.steps, entry.settings)

@@ -1,0 +1,103 @@
+"""The options of a judge at a URL, which several commands share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from workbench.judge.endpoint import TOKENS
+from workbench.verdicts.llm_judge import llm_judge
+
+Command = Callable[..., int]
+JudgeURL = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help=(
+            "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
+            " for api.openai.com, OPENAI_API_KEY."
+        ),
+    ),
+]
+JudgeModel = Annotated[
+    str | None, typer.Option("--judge-model", metavar="NAME", help="The endpoint's model.")
+]
+StoreName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Index (`workbench index build`) with evidence for rows without passages.",
+    ),
+]
+JudgeCache = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge-cache",
+        metavar="FILE",
+        help="Cache of the judge's replies; default: a file next to the command's output.",
+    ),
+]
+JudgeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge-option",
+        metavar="KEY=VALUE",
+        help=(
+            "Field of each request to the endpoint, such as reasoning_effort=low; VALUE is JSON or"
+            " a text, and null removes a field; repeatable."
+        ),
+    ),
+]
+JudgeTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--judge-tokens",
+        min=1,
+        help=f"Maximum tokens of a reply of the endpoint, thoughts included; default: {TOKENS}.",
+    ),
+]
+
+
+# in the order of the arguments of `llm_judge`
+OPTIONS: dict[str, Any] = {
+    "judge": JudgeURL,
+    "judge_model": JudgeModel,
+    "store": StoreName,
+    "judge_cache": JudgeCache,
+    "judge_option": JudgeOption,
+    "judge_tokens": JudgeTokens,
+}
+
+
+def judge_options(store: bool = True) -> Callable[[Command], Command]:
+    """Give a command the options of a judge at a URL in place of its parameter `judge`.
+
+    Args:
+        store: with `--store`, for commands whose questions may have no passages.
+    """
+    names = [name for name in OPTIONS if store or name != "store"]
+    options = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=OPTIONS[name])
+        for name in names
+    ]
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(**values: Any) -> int:
+            given = [values.pop(name) if name in names else None for name in OPTIONS]
+            return command(judge=llm_judge(*given), **values)
+
+        parameters: list[Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += options if parameter.name == "judge" else [parameter]
+        # typer reads the options from the signature
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
