@@ -8,6 +8,7 @@ that the pages no longer have.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -298,11 +299,12 @@ def test_a_command_that_there_is_not_is_seen(command: str) -> None:
 
 
 def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints one line per token; the tokens of the true claim earn more than the false one's."""
+    """The true claim's tokens earn more than the false one's, and the trainer gets one number."""
     (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.S | re.M)
+    assert len([line for line in code.splitlines() if line]) <= 6
     exec(code, {})
-    rewards = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
-    assert len(rewards) == 11 and max(rewards[:6]) > 0 > min(rewards[6:])
+    tokens, [value] = map(ast.literal_eval, capsys.readouterr().out.splitlines())
+    assert len(tokens) == 9 and max(tokens[:4]) > 0 > min(tokens[4:]) and value == max(tokens)
 
 
 def examples(command: Any) -> list[str]:

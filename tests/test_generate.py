@@ -41,7 +41,7 @@ def test_responses_come_in_the_order_of_questions_and_samples(policy: Policy) ->
     assert len({r.id for r in responses}) == 6
 
 
-def test_seed_decides_and_the_random_state_is_left_alone(policy: Policy) -> None:
+def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) -> None:
     import torch
 
     torch.manual_seed(7)
@@ -98,7 +98,7 @@ def test_logprobs_equal_those_of_an_unpadded_forward_pass(policy: Policy) -> Non
         assert list(response.logprobs) == pytest.approx(picked.tolist(), abs=1e-5)
 
 
-def test_checkpoints_own_sampling_settings_are_dropped(
+def test_sampling_settings_of_a_checkpoint_are_ignored(
     folder: Path, policy: Policy, tmp_path: Path
 ) -> None:
     import shutil

@@ -133,7 +133,7 @@ def test_greedy_answers_of_any_model_are_those_without_a_cache(
     ] == expected
 
 
-def test_rows_that_ended_and_are_still_there_go_no_further() -> None:
+def test_finished_rows_in_the_batch_do_not_grow() -> None:
     """The model has positions for the longest answer and not one more; with this seed, a row
     outstays its group.
     """
@@ -155,9 +155,7 @@ def test_rows_that_ended_and_are_still_there_go_no_further() -> None:
         ("mamba", {**SMALL, "state_size": 4}),  # recurrent
     ],
 )
-def test_models_whose_cache_cannot_be_taken_apart_are_left_to_generate(
-    family: str, config: dict[str, Any]
-) -> None:
+def test_models_with_another_cache_use_generate(family: str, config: dict[str, Any]) -> None:
     model = random_model(family, **config)
     assert plain_model(model) is None
     # transformers' Mamba reads padding, too
@@ -169,7 +167,7 @@ def test_models_whose_cache_cannot_be_taken_apart_are_left_to_generate(
     assert hf.complete(model, 0, PROMPTS, [3], drawn) == hf.complete(model, 0, PROMPTS, [3], drawn)
 
 
-def test_a_lora_adapter_is_decoded_and_other_adapters_are_left_to_generate() -> None:
+def test_a_lora_adapter_is_decoded_and_other_adapters_use_generate() -> None:
     from peft import LoraConfig, PromptTuningConfig, get_peft_model
 
     lora = get_peft_model(
@@ -210,7 +208,7 @@ def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_
 
 
 @pytest.mark.slow
-def test_what_is_drawn_depends_on_the_seed_alone(qwen: Any) -> None:
+def test_samples_depend_only_on_the_seed(qwen: Any) -> None:
     drawn = {
         (seed, size): hf.complete(
             qwen, 0, PROMPTS * 3, [3], Sampling(max_new_tokens=8, seed=seed, batch_size=size)
@@ -223,7 +221,7 @@ def test_what_is_drawn_depends_on_the_seed_alone(qwen: Any) -> None:
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.1, 0.49, 0.51, 0.9, 1 - 2**-53])
-def test_a_token_without_probability_is_never_drawn(uniform: float) -> None:
+def test_a_token_of_probability_zero_is_never_sampled(uniform: float) -> None:
     import torch
 
     # the last sums to a half
@@ -241,7 +239,7 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
         token_sampler(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 
-def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(
+def test_common_beginnings_are_computed_once_if_that_saves_time(
     qwen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch

@@ -31,7 +31,7 @@ def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.Co
 
 
 def result(out: Path) -> tuple[Any, ...]:
-    """All that two equal trainings have in common: everything but the seconds."""
+    """Return what is equal in two equal trainings: everything except the seconds."""
     lines = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
     metrics = [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in lines]
     files = [*out.glob("rollouts.jsonl"), *sorted(out.glob("*/*.safetensors"))]
@@ -63,7 +63,7 @@ def whole(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
         ("reward_model", "in a checkpoint", 2),
     ],
 )
-def test_a_killed_training_ends_like_a_whole_one(
+def test_a_killed_training_ends_like_an_uninterrupted_one(
     policy: str, whole: Whole, tmp_path: Path, kind: str, moment: str, resumed: int
 ) -> None:
     out = tmp_path / "run"
@@ -76,7 +76,7 @@ def test_a_killed_training_ends_like_a_whole_one(
 
 
 @pytest.mark.parametrize("kind", ["grpo", "ppo"])
-def test_an_interrupt_saves_a_checkpoint_and_the_training_can_go_on(
+def test_an_interrupted_training_saves_a_checkpoint_and_resumes(
     policy: str, whole: Whole, tmp_path: Path, kind: str
 ) -> None:
     with use_threads(1):

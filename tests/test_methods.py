@@ -1,6 +1,4 @@
-"""Methods as values: how each is set, what a bench changes, and a sixth one that is made here,
-in a page of sixty lines.
-"""
+"""The `Method` type: settings, what a bench changes, and a new method that is defined here."""
 
 from __future__ import annotations
 
@@ -11,8 +9,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,16 +19,23 @@ import workbench.methods.bench as benches
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.experiments.experiment import configured, run_experiment
+from workbench.experiments.experiment import run_experiment
 from workbench.methods import METHODS, TRAINED, configure_method, method, method_configs
 from workbench.methods.bench import Bench
 from workbench.methods.lookup import Table, find, label, scored
-from workbench.methods.method import Method, Prompts, reward_settings, scaled, training_questions
+from workbench.methods.method import (
+    Method,
+    Prompts,
+    Training,
+    reward_settings,
+    scaled,
+    training_questions,
+)
 from workbench.methods.truthrl.config import TruthRL
 from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check
 from workbench.training.settings import Sampling
-from workbench.training.stage import Job, Stage, Status
+from workbench.training.stage import Stage
 from workbench.types import (
     Checked,
     Checks,
@@ -47,11 +53,10 @@ from workbench.util.config import settings as settings_of
 from workbench.verdicts.checks import rule_checks
 
 
-# A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers
-# more.
+# A new method, from here to BRIEF: short correct answers earn more.
 @dataclass(frozen=True)
 class Brief:
-    """A right answer earns 1 / (1 + weight · characters), anything else nothing."""
+    """A correct answer earns 1 / (1 + weight · characters), any other answer 0."""
 
     weight: float = setting(0.1, "how much a character costs")
     prompts: Prompts = field(default=Prompts(eval_samples=0))
@@ -75,21 +80,13 @@ def reward(config: Brief) -> RewardFn:
     return pay
 
 
-def warm_up(job: Job) -> Status:
-    (job.out / "warm").write_text(job.start)
-    return "done"
-
-
 def stages(config: Brief, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
-    grade = SIXTH.grader(config, bench.checks)
-    return [
-        Stage("warm_up", warm_up),
-        grpo_stage(config.grpo, lambda job: (questions, grade), SIXTH.name),
-    ]
+    grade = BRIEF.grader(config, bench.checks)
+    return [grpo_stage(config.grpo, lambda job: (questions, grade), BRIEF.name)]
 
 
-SIXTH = Method(
+BRIEF = Method(
     "brief",
     "Brief",
     Brief,
@@ -101,13 +98,13 @@ SIXTH = Method(
 
 
 @pytest.fixture
-def sixth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def brief(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for listed in (METHODS, TRAINED):
-        monkeypatch.setitem(listed, "brief", SIXTH)
+        monkeypatch.setitem(listed, "brief", BRIEF)
     yield
 
 
-def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
+def test_a_new_method_computes_rewards_and_takes_settings(brief: None) -> None:
     config = method_configs(["brief"], ["brief.weight=1", "brief.steps=3"])["brief"]
     assert (config.weight, config.grpo.steps) == (1.0, 3)
     [feedback] = method("brief").grader(config, rule_checks())(
@@ -117,23 +114,8 @@ def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
     assert configure_method(config) == ("brief", config)
 
 
-@pytest.mark.slow
-def test_a_sixth_method_is_trained_stage_by_stage(sixth: None, tmp_path: Path) -> None:
-    bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
-    summary = run_experiment(SIXTH, configured(SIXTH, bench), bench, out, seed=1, threads=1)
-    assert (summary["method"], summary["status"], summary["after"]["n"]) == (
-        "brief",
-        "done",
-        len(NAMES),
-    )
-    assert (out / "stages" / "warm_up" / "warm").read_text() == bench.path("sft")
-    assert json.loads((out / "stages" / "warm_up" / "summary.json").read_text())["status"] == "done"
-    rows = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
-    assert len(rows) == 16 and all(set(row["rewards"]) == {"brief"} for row in rows)
-
-
-def test_a_sixth_method_is_scored_listed_and_inspected(
-    sixth: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_new_method_is_scored_listed_and_inspected(
+    brief: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from workbench.cli import main
     from workbench.inspector.opened import open_row
@@ -156,7 +138,7 @@ def test_a_sixth_method_is_scored_listed_and_inspected(
     assert opened.feedback.rewards["brief"].value == pytest.approx(1 / 1.4)
 
 
-def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
+def test_defaults_are_from_the_paper_and_a_bench_replaces_them() -> None:
     grpo = TruthRL().grpo
     assert (grpo.optim.schedule, grpo.prompts_per_step, grpo.kl.beta) == ("constant", 64, 0.001)
     assert (grpo.clip, grpo.sampling) == (0.2, Sampling(1.0, 1.0, 2048))
@@ -172,7 +154,7 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
         method("truthlr")
 
 
-def test_settings_of_every_method_at_every_bench_can_work() -> None:
+def test_settings_of_every_method_and_bench_are_valid() -> None:
     for name in benches.NAMES:
         for one in METHODS.values():
             config = one.configure(name)
@@ -185,7 +167,7 @@ def test_settings_of_every_method_at_every_bench_can_work() -> None:
             assert all(help for _, _, help in settings_of(config))
 
 
-def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
+def test_a_setting_of_an_unused_trainer_is_refused() -> None:
     rlfh = METHODS["rlfh"]
     assert "trainer" not in reward_settings(rlfh.config())
     assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
@@ -199,7 +181,7 @@ def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
             METHODS[name].configure("tiny", [given])
 
 
-def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
+def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> None:
     """In training, in both evaluations, and when the run is evaluated again."""
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     config = scaled(
@@ -216,7 +198,7 @@ def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
     )
 
 
-def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
+def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
     assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
@@ -253,7 +235,7 @@ def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) 
         (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
     ],
 )
-def test_a_model_or_a_probe_is_a_check_like_any_other(
+def test_a_reward_reads_the_verdicts_of_models_and_probes(
     settings: list[str], target: str, aspect: str, value: float
 ) -> None:
     verdict = (
@@ -275,8 +257,32 @@ def test_a_model_or_a_probe_is_a_check_like_any_other(
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)
 
 
+@dataclass(frozen=True)
+class Untrainable:
+    weight: float = setting(0.1, "how much a character costs")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"checks": lambda config: "outcome"}, "'brief': checks .* not 'outcome'"),
+        ({"checks": lambda config: (1,)}, "'brief': checks .* names"),
+        ({"sections": lambda config: "body"}, "'brief': sections .* not 'body'"),
+        ({"sections": lambda config: ["body"]}, "'brief': sections .* set"),
+        ({"config": Untrainable}, "'brief' has stages, but its config has no 'prompts'"),
+        ({"training": lambda config: Training("ppo")}, "config has no 'ppo'"),
+    ],
+)
+def test_a_method_that_cannot_work_is_refused_when_it_is_made(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        replace(BRIEF, **changes)
+    assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # it only scores
+
+
 @pytest.mark.slow
-def test_a_method_of_another_package_is_listed_scores_and_trains(tmp_path: Path) -> None:
+def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md, installed as a package with an entry point."""
     page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)

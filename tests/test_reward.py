@@ -41,7 +41,7 @@ def test_truthrl_rewards(
 
 
 @pytest.mark.parametrize("reward", [binary(), ternary()])
-def test_a_failure_is_never_a_number(reward: RewardFn) -> None:
+def test_a_failed_row_has_no_reward(reward: RewardFn) -> None:
     lacking = Failure("verify", "no_gold", "nothing to compare with")
     paid = reward(feedback(Verdict("outcome", "answer", error=lacking)))
     assert paid == Reward(None, error=lacking)

@@ -1,16 +1,18 @@
-"""Failed checks: no method pays a number for what was not judged."""
+"""Failed checks and mistakes of reward functions: a row that was not judged has no reward."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.helpers.reward_rows import failure, row
 from workbench.credit.tokens import words
-from workbench.methods import METHODS, checks_needed, method, method_configs, reward_fns
+from workbench.methods import method, method_configs, reward_fns
 from workbench.methods.bench import bench
 from workbench.methods.rlfh.config import RLFH
 from workbench.pipeline import rescore
@@ -18,6 +20,7 @@ from workbench.types import (
     Checks,
     Claims,
     Cost,
+    Event,
     Failure,
     Feedback,
     Passage,
@@ -36,8 +39,8 @@ ASKING = ("fact", "checklist")
 
 
 def failed_row(kept: bool, extracted: bool) -> Feedback:
-    """A row in the form or not, with claims in and behind the thinking, on which every check
-    failed, or the extraction did.
+    """Return a row on which every check failed, or the extraction did. It has claims in thinking
+    and answer; `kept` is whether it has the required form.
     """
     parts = {"think": [("correct", 5)], "tagged": True} if kept else {}
     read = row([("correct", 5)], [("wrong", 3)], **parts, checklist=("a", "b"))  # type: ignore[arg-type]
@@ -86,7 +89,7 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
         "knowrl.answer_tag=true",
     ],
 )
-def test_where_every_check_failed_no_method_pays_a_number(
+def test_no_method_scores_a_row_whose_checks_all_failed(
     setting: str, kept: bool, extracted: bool
 ) -> None:
     name = setting.partition(".")[0]
@@ -107,10 +110,10 @@ def test_where_every_check_failed_no_method_pays_a_number(
         ("claim:0", "fact", "knowrl.facts=if_wrong"),
     ],
 )
-def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
+def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str
 ) -> None:
-    """On a row without the form, which KLCF pays −1 without looking at a verdict."""
+    """The row lacks the form, for which KLCF gives −1 whatever the verdicts are."""
     whole = row(
         [("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")]
     )
@@ -131,8 +134,8 @@ def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
         assert rescore(with_unused, rewards).rewards[name] == paid
 
 
-def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
-    """Neither in the form nor without it; extraction and checks alike have no reply."""
+def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
+    """With and without the required form, extraction and all checks get no reply."""
 
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
         return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
@@ -161,24 +164,8 @@ def test_rlfh_names_the_rating_that_failed() -> None:
     assert failure(lacking).kind == "no_informativeness"
 
 
-def test_configs_by_name_and_the_checks_that_they_need() -> None:
-    configs = method_configs(settings=["rlfh.alpha=2", "klcf.l_max=none"])
-    assert tuple(configs) == tuple(METHODS)
-    assert configs["rlfh"].alpha == 2.0 and configs["klcf"].l_max is None
-    for names, settings, message in (
-        (None, ["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
-        (["dpo"], [], "no method 'dpo': choose one of rlfh"),
-    ):
-        with pytest.raises(WorkbenchError, match=message):
-            method_configs(names, settings)
-    assert checks_needed(method_configs()) == ("fact", "outcome", "checklist")
-    assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
-
-
-def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
-    """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each
-    method pays by hand.
-    """
+def test_every_grader_runs_only_the_checks_of_its_reward() -> None:
+    """A correct answer of importance 4 after a wrong thought, computed by hand."""
     tiny = bench("tiny")
     countries = [q for q in tiny.questions("ood", ["single"]) if "In which country is" in q.text]
     asked = countries[0]
@@ -203,7 +190,7 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
         assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
 
 
-def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
+def test_single_pass_mode_uses_the_verdicts_of_the_extraction() -> None:
     """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the
     thinking, which is left out.
     """
@@ -226,3 +213,31 @@ def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
     ] and feedback.cost.calls == 1
     with pytest.raises(WorkbenchError, match="no check fact"):
         method("rlfh").grader(RLFH(), judge)
+
+
+MISTAKES: dict[str, Callable[[], object]] = {
+    "raises": lambda: 1 / 0,
+    "returns nothing": lambda: None,
+    "returns a number": lambda: 1.0,
+    "neither value nor error": lambda: Reward(None),
+    "NumPy number": lambda: Reward(np.float32(1)),  # type: ignore[arg-type]
+    "infinite": lambda: Reward(math.inf),
+    "NaN": lambda: Reward(math.nan),
+    "beyond the estimators": lambda: Reward(-1e308),
+    "infinite part": lambda: Reward(1.0, {"a": math.inf}),
+    "events that overflow": lambda: Reward(math.fsum([1e308] * 2)),
+    "events of another sum": lambda: Reward(1.0, {}, (Event("a", 0.5),)),
+    "event at no position": lambda: Reward(1.0, {}, (Event("a", 1.0, "x"),)),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_of_a_reward_function_fails_its_row_alone(name: str) -> None:
+    def mine(feedback: Feedback) -> Any:
+        return MISTAKES[name]() if feedback.response.id == "row 7" else Reward(1.0)
+
+    whole = row([("correct", 5)])
+    bad = replace(whole, response=replace(whole.response, id="row 7"))
+    assert rescore(whole, {"mine": mine}).rewards["mine"].value == 1.0
+    error = failure(rescore(bad, {"mine": mine}).rewards["mine"])
+    assert error.stage == "reward" and "'mine'" in error.message and "'row 7'" in error.message

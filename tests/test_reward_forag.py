@@ -35,7 +35,7 @@ def pay(feedback: Feedback, config: FoRAG | None = None) -> Reward:
         (FoRAG(evaluation="holistic"), [0.0]),  # the answer as its worst claim
     ],
 )
-def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) -> None:
+def test_claim_labels_replace_a_missing_reward_model(config: FoRAG, paid: list[float]) -> None:
     found = pay(MIXED, config)
     assert MIXED.response.text == "c0 c1 c2. c3. nothing."
     assert [event.end for event in found.events] == ([9, 13] if len(paid) > 1 else [None])
@@ -52,7 +52,7 @@ def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) 
     )
 
 
-def test_labels_are_aggregated_whatever_p_says() -> None:
+def test_labels_and_not_probabilities_are_aggregated() -> None:
     """Figure 1: Agg(1, 0, 1) = .66. A label is 1 where the claim is supported and 0 otherwise,
     not the verifier's p.
     """
@@ -74,7 +74,7 @@ def test_labels_are_aggregated_whatever_p_says() -> None:
     assert failure(unlabelled).kind == "undeclared_label"
 
 
-def test_a_reward_models_p_goes_before() -> None:
+def test_a_reward_model_takes_precedence_over_claims() -> None:
     modelled = with_verdicts(
         MIXED,
         Verdict("segment:0", "factuality", p=0.9),
@@ -90,7 +90,7 @@ def test_a_reward_models_p_goes_before() -> None:
     )
 
 
-def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
+def test_the_baseline_is_subtracted_from_every_segment() -> None:
     """(2/3 − .4) + (0 − .4) = −.1333"""
     compared = with_verdicts(MIXED, BASELINE)
     for config in (FoRAG(), FoRAG(baseline=True)):
@@ -104,7 +104,7 @@ def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
     assert failure(pay(failed)) == bad
 
 
-def test_no_claims_no_segments() -> None:
+def test_a_response_without_claims_has_no_segments() -> None:
     for evaluation in ("holistic", "sentence", "subclaim"):
         found = pay(row([]), FoRAG(evaluation=evaluation))
         assert (found.value, found.events) == (0.0, ())
@@ -140,7 +140,7 @@ def test_a_claim_without_a_sentence_is_a_segment_at_the_end() -> None:
     assert found.unplaced == (3,) and pay(MIXED).unplaced == ()
 
 
-def test_sentences_that_end_at_one_place_are_segments_of_their_own() -> None:
+def test_sentences_with_the_same_end_are_separate_segments() -> None:
     start, end = MIXED.sentences[1]
     overlapping = replace(MIXED, sentences=((0, end), (start, end), MIXED.sentences[2]))
     found = pay(overlapping)

@@ -58,7 +58,7 @@ ONCE = FoRAG(repeats="once")
         ("Ada lives in Oslo. | Bo works. | Ada lives in Oslo. | Bo works. | Dee sings.", 3),
     ],
 )
-def test_a_repeated_sentence_is_no_segment(text: str, paid: int) -> None:
+def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
     sentences = text.split(" | ")
     feedback = judged(*sentences)
     found = pay(feedback, ONCE)
@@ -87,7 +87,7 @@ def test_a_repeated_sentence_is_no_segment(text: str, paid: int) -> None:
         ("Ada sings. | Indeed Ada sings. | Ada really sings.", "000", [-0.4, -0.4, -0.4]),
     ],
 )
-def test_nothing_false_is_passed_over_for_something_else(
+def test_a_false_sentence_is_skipped_only_as_a_repetition(
     text: str, labels: str, paid: list[float]
 ) -> None:
     """Only the same words, also false, are a repetition: by claims and by a reward model's p."""
@@ -111,7 +111,7 @@ def test_nothing_false_is_passed_over_for_something_else(
         assert [event.value for event in found.events] == pytest.approx(expected)
 
 
-def test_of_sentences_that_are_partly_false_what_is_false_has_to_be_the_same() -> None:
+def test_partly_false_sentences_repeat_only_with_the_same_false_part() -> None:
     text, claims = "Ada sings and paints.", ["Ada sings", "Ada paints"]
     half, other = ["correct", "wrong"], ["wrong", "correct"]
     for second, made, labels, segments in (
@@ -143,7 +143,7 @@ def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(
     assert found.parts["segments"] == len(false) + any(label in SUPPORTED for label in labels)
 
 
-def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
+def test_a_sentence_repeats_if_all_its_claims_were_made_before() -> None:
     """In whatever sentences; a single new claim makes it a segment."""
     claims = [
         ["Ada paints", "Ada sings"],
@@ -174,7 +174,7 @@ def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
     assert (parts["factuality"], parts["segments"], parts["repeated"]) == (1.0, 1, 1)
 
 
-def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
+def test_a_judge_can_mark_a_paraphrase_as_a_repetition() -> None:
     feedback = judged("Ada is from Oslo.", "Oslo is where Ada was born.", "Bo is from Oslo.")
     assert pay(feedback, ONCE).value == 3.0
     useless = Verdict("claim:1", "subject", "asked", by="world")

@@ -49,7 +49,7 @@ def test_checklist(
     assert paid.value == pytest.approx(check) == pytest.approx(paid.parts["check"])
 
 
-def test_a_refusal_is_paid_for_abstaining() -> None:
+def test_a_refusal_earns_the_reward_of_an_abstention() -> None:
     """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the
     list contradicts pays .15.
     """
@@ -65,7 +65,7 @@ def test_a_refusal_is_paid_for_abstaining() -> None:
     "text",
     ["", " ", "Who could that be?", "I love such questions!", "<think>I do not know.</think>"],
 )
-def test_what_claims_nothing_and_refuses_nothing_is_not(text: str) -> None:
+def test_a_response_without_claims_or_refusal_is_not_an_abstention(text: str) -> None:
     assert pay(written(text, items(0, 0, 2)), replace(PLAIN, abstain=0.5)).value == 0.0
 
 
@@ -77,7 +77,7 @@ def test_what_claims_nothing_and_refuses_nothing_is_not(text: str) -> None:
         (0.5, 0.0, "klcf.w_truth is 0"),
     ],
 )
-def test_an_abstention_that_cannot_be_paid_is_refused(
+def test_abstention_settings_that_cannot_work_are_refused(
     abstain: float, w_truth: float, message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):
@@ -103,18 +103,20 @@ def written(text: str, verdicts: Sequence[Verdict]) -> Feedback:
         ([], 0.0),  # nothing claimed
     ],
 )
-def test_truthfulness_where_fact_verdicts_stand_in(claims: Sequence[Rated], truth: float) -> None:
+def test_fact_verdicts_replace_a_missing_truthfulness_model(
+    claims: Sequence[Rated], truth: float
+) -> None:
     paid = pay(row(claims), replace(PLAIN, w_check=0.0))
     assert paid.value == pytest.approx(truth) and paid.parts["stood_in"] == len(claims)
 
 
-def test_the_truthfulness_model_goes_before() -> None:
+def test_the_truthfulness_model_takes_precedence() -> None:
     modelled = with_verdicts(row(ONE_TRUE_ONE_WRONG), Verdict("claim:1", "truth", p=0.7))
     paid = pay(modelled, replace(PLAIN, w_check=0.0))
     assert paid.value == pytest.approx((1 + 0.7) / 2) and paid.parts["stood_in"] == 1
 
 
-def test_variant_averages_what_the_checklist_is_silent_about() -> None:
+def test_the_variant_averages_claims_that_the_checklist_lacks() -> None:
     """check = 4/7 as above. Claims consistent, missing, missing with p = 1, 0, 1: truth = 1/2;
     (4/7 + 1/2)/2.
     """
@@ -153,7 +155,7 @@ def test_weights_are_relative() -> None:
     assert pay(full).value == pytest.approx((4 / 7 + 1 / 2) / 2)  # equal, and no general term
 
 
-def test_broken_form_pays_format_and_length_alone() -> None:
+def test_broken_form_earns_only_format_and_length() -> None:
     """l_max 4, l_cache 2: five tokens pay −1, three (4 − 2 − 3)/2 = −.5."""
     tagged = row(ONE_TRUE_ONE_WRONG, think=[], tagged=True, verdicts=items(2, 1, 1))
     assert pay(tagged, KLCF()).value == pytest.approx((4 / 7 + 1 / 2) / 2)
@@ -182,7 +184,7 @@ def test_soft_overlong(tokens: int, penalty: float) -> None:
     assert overlong(tokens, 2048, 512) == pytest.approx(penalty)
 
 
-def test_all_is_paid_at_the_end() -> None:
+def test_the_whole_reward_is_at_the_end() -> None:
     paid = pay(row(ONE_TRUE_ONE_WRONG, think=[], tagged=True, verdicts=items(2, 1, 1)), KLCF())
     assert {event.end for event in paid.events} == {None}
     assert [event.part for event in paid.events] == ["check", "truth", "format", "length"]
@@ -212,7 +214,7 @@ def test_all_is_paid_at_the_end() -> None:
         ),
     ],
 )
-def test_what_is_missing_is_never_a_number(feedback: Feedback, config: KLCF, says: str) -> None:
+def test_a_missing_verdict_gives_no_reward(feedback: Feedback, config: KLCF, says: str) -> None:
     assert says in failure(pay(feedback, config)).message
 
 

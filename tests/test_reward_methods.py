@@ -100,7 +100,7 @@ def test_the_order_of_claims_and_verdicts_does_not_matter(
 @pytest.mark.slow
 @hypothesis.settings(deadline=None)
 @given(feedback=JUDGED)
-def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
+def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) -> None:
     pay = {
         (granularity, spread): RLFH(granularity=granularity, spread=spread, no_eos=-1.0)
         for granularity in ("statement", "sentence", "paragraph")
@@ -121,7 +121,7 @@ def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
     st.booleans(),
     st.lists(st.integers(0, 60), max_size=12),
 )
-def test_no_token_is_paid_more_than_rlfhs_clip(
+def test_no_token_reward_exceeds_the_clip_of_rlfh(
     feedback: Feedback, clip: float, granularity: Any, spread: bool, cuts: list[int]
 ) -> None:
     """Whatever the tokens are; and what they get is the value and the events, as it is without a
@@ -204,7 +204,7 @@ VERDICTS = st.builds(
     st.lists(VERDICTS, max_size=4),
     st.sampled_from(SETTINGS),
 )
-def test_whatever_a_row_holds_it_is_scored_or_says_why_not(
+def test_any_row_is_scored_or_has_an_error(
     feedback: Feedback, claims: list[Claim] | None, verdicts: list[Verdict], settings: list[str]
 ) -> None:
     row = replace(
@@ -219,7 +219,7 @@ def test_whatever_a_row_holds_it_is_scored_or_says_why_not(
         assert all(map(math.isfinite, (*paid.tokens, *paid.parts.values())))
 
 
-def test_verdicts_on_what_is_not_there_change_nothing() -> None:
+def test_verdicts_on_missing_targets_change_nothing() -> None:
     example, rewards = worked_example(), reward_fns(method_configs())
     strays = (
         Verdict("claim:77", "fact", "wrong", 0.0, 5),
@@ -258,7 +258,7 @@ def test_replay_from_the_stored_row_is_total() -> None:
     assert rescore(replace(stored, rewards={}), rewards) == once
 
 
-def test_a_bare_row_is_scored_or_says_why_not() -> None:
+def test_a_bare_row_is_scored_or_has_an_error() -> None:
     bare = rescore(
         Feedback(Response("r", Question("q", "?"), "")), reward_fns(method_configs())
     ).rewards

@@ -45,7 +45,7 @@ def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
     )  # the end token is nobody's
 
 
-def test_segments_are_read_in_one_pass_as_they_are_alone(policy: str) -> None:
+def test_segments_score_the_same_in_one_pass_as_alone(policy: str) -> None:
     """A causal model: what follows a segment, other rows and their padding change nothing of its
     value.
     """
@@ -102,7 +102,7 @@ def test_the_losses_by_hand() -> None:
 @pytest.mark.parametrize(
     ("level", "loss"), [("sequence", "log"), pytest.param("token", "mse", marks=pytest.mark.slow)]
 )
-def test_it_learns_its_rows_and_is_the_same_when_loaded(
+def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     policy: str, level: Any, loss: Any, tmp_path: Path
 ) -> None:
     config = scaled(CONFIG, level=level, loss=loss, micro_batch=4)
@@ -124,7 +124,7 @@ def test_it_learns_its_rows_and_is_the_same_when_loaded(
     assert all(0 <= value <= 1 for values in scores for value in values)
 
 
-def test_a_pass_reads_rows_of_like_length_and_many_where_they_are_short() -> None:
+def test_a_pass_has_rows_of_similar_length_and_more_short_ones() -> None:
     """4,096 tokens: two rows of 2,000 or 204 of 20; never fewer than asked for; too long ones
     are in none.
     """
@@ -142,7 +142,7 @@ def test_a_pass_reads_rows_of_like_length_and_many_where_they_are_short() -> Non
     ) == passes([11], 10, 2) == []
 
 
-def test_the_prompt_is_that_of_the_question_that_is_asked(policy: str) -> None:
+def test_the_prompt_belongs_to_the_question_of_the_row(policy: str) -> None:
     """The ids of the last question are kept: a row of another one does not get them."""
     scorer, other = (
         scorer_of(policy),
@@ -173,7 +173,7 @@ def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
         ([Judged(ASKED, "Ada.", (Segment(0, 4, 0.5),))], "use loss=mse"),
     ],
 )
-def test_rows_that_cannot_be_learnt_from_are_refused(rows: list[Judged], message: str) -> None:
+def test_rows_that_cannot_be_trained_on_are_refused(rows: list[Judged], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         check_rows(CONFIG, rows)
 

@@ -102,7 +102,7 @@ def test_worked_example() -> None:
     assert pay(changed).value == pytest.approx(1.6550881545 + 3.0)
 
 
-def test_a_claim_about_another_subject_can_be_paid_like_a_wrong_one() -> None:
+def test_a_claim_about_another_subject_can_count_as_wrong() -> None:
     """Two true claims about another person: 2·.1 + ln(1 − .2) as the paper rates them, and
     2·(−2)·1.0 + ln(1 − .2) with the option, which changes neither repetitions nor unread claims.
     """
@@ -122,7 +122,7 @@ def test_a_claim_about_another_subject_can_be_paid_like_a_wrong_one() -> None:
     assert "no 'subject' verdict" in failure(pay(plain, closed)).message
 
 
-def test_spreading_pays_the_same_over_the_whole() -> None:
+def test_spreading_keeps_the_total() -> None:
     """c0 and c1 in one sentence: a claim is spread over its own token, what the sentence tells
     over its three.
     """
@@ -138,7 +138,7 @@ def test_spreading_pays_the_same_over_the_whole() -> None:
     )
 
 
-def test_an_unplaced_claim_is_listed_and_paid_with_its_sentence() -> None:
+def test_an_unplaced_claim_is_listed_and_rewarded_at_its_sentence() -> None:
     feedback = row([("correct", 5), ("wrong", 2)], [("vague", 3)])
     poor, lost, strange = feedback.claims
     claims = (
@@ -163,7 +163,7 @@ def test_an_unplaced_claim_is_listed_and_paid_with_its_sentence() -> None:
     )
 
 
-def test_clip_bounds_what_one_token_is_paid() -> None:
+def test_clip_bounds_the_reward_of_a_token() -> None:
     """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10
     when clipped.
     """
@@ -203,7 +203,7 @@ def test_clip_bounds_all_events_of_a_token_together() -> None:
     assert pay(bare, replace(PAPER, clip=1.5)).value == pytest.approx(-1.5 - (2.6 - log(3.6)))
 
 
-def test_a_response_without_end_token_pays_for_it() -> None:
+def test_a_response_without_end_token_is_penalised() -> None:
     config = replace(PAPER, no_eos=-1.0)
     for feedback, value in (
         (row([("correct", 5)], finish="length"), 1.3 + log(2.3) - 1),
@@ -214,7 +214,7 @@ def test_a_response_without_end_token_pays_for_it() -> None:
     assert pay(row([], finish="length")).value == 0.0
 
 
-def test_thinking_is_not_paid() -> None:
+def test_claims_in_the_thinking_earn_nothing() -> None:
     assert pay(row([("correct", 5)], think=[("wrong", 5)] * 5, tagged=True)).value == pytest.approx(
         1.3 + log(2.3)
     )
@@ -267,7 +267,7 @@ README = RLFH(
         ),  # .1·.1, which joined to a long sentence costs next to nothing
     ],
 )
-def test_settings_that_pay_for_mistakes_are_warned_of(config: RLFH, says: str) -> None:
+def test_settings_that_reward_mistakes_give_a_warning(config: RLFH, says: str) -> None:
     with pytest.warns(UserWarning, match="rlfh pays more for a bad claim than for none") as caught:
         reward(config)
     [warning] = caught
@@ -275,7 +275,7 @@ def test_settings_that_pay_for_mistakes_are_warned_of(config: RLFH, says: str) -
 
 
 @pytest.mark.parametrize("config", [PAPER, RLFH(reward_map="launch_script"), RLFH(alpha=0, beta=0)])
-def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
+def test_the_papers_settings_reward_no_single_mistake(config: RLFH) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pay_fn = reward(config)

@@ -38,7 +38,7 @@ NASTY = (
 
 
 def other(number: int) -> Feedback:
-    """A row whose texts look like the file's own marks, with several methods and a failure."""
+    """Return a row whose texts look like JSON keys, with several methods and a failure."""
     row, text = rollout(1, number % 4), NASTY[number % len(NASTY)]
     rewards = {
         text: Reward(None, {text: 1e-07}),
@@ -59,7 +59,7 @@ def other(number: int) -> Feedback:
 
 
 def forget() -> None:
-    """Stand in for a new process."""
+    """Clear the caches, as in a new process."""
     stored._rows._cache.clear()
     for thread, _ in list(stored._readers.values()):
         thread.join()
@@ -171,7 +171,7 @@ def test_a_stale_damaged_or_linked_index_is_made_again(
     assert attributes["record"]["format"] == stored.FORMAT
 
 
-def test_a_folder_that_cannot_be_written_is_read_all_the_same(large: Path) -> None:
+def test_a_read_only_folder_can_be_read(large: Path) -> None:
     index_path(large).unlink()
     index_path(large).mkdir()  # nothing can replace it
     before = sorted(large.parent.iterdir())
@@ -275,7 +275,7 @@ def test_a_large_file_shows_its_last_rows_until_all_are_read(blocked: Runs) -> N
     assert json.loads(curve_data(blocked, ["run"]))["reading"] == ""
 
 
-def test_what_needs_a_row_that_is_not_read_yet_waits_for_it(blocked: Runs) -> None:
+def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
     found: dict[str, Any] = {}
     jobs: dict[str, Callable[[], Any]] = {
         "row": lambda: blocked.row("run", 0)["id"],
@@ -313,7 +313,7 @@ def test_a_stored_index_is_loaded_for_the_next_look(large: Path) -> None:
     assert stamp(runs, []) != before and run_list(runs)[0]["last"] is not None
 
 
-def test_the_rows_stand_in_for_missing_metrics(tmp_path: Path) -> None:
+def test_means_of_the_rows_replace_missing_metrics(tmp_path: Path) -> None:
     """By hand: the labels wrong, vague, hedged, correct give r, r + 1, r + 2.5, r + 3."""
     append_feedback(tmp_path, [rollout(step, sample) for step in (1, 2) for sample in range(4)])
     metrics = [{"step": 2, "reward": 9.0, "kl": 0.5, "reward/truth": 4.0, "accuracy": None}]

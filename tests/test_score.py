@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
-from workbench.runs.store import iter_feedback, read_questions, table
+from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
 from workbench.types import Claim, Question, Response, WorkbenchError
 from workbench.verdicts.checks import judge_checks
@@ -40,7 +40,7 @@ def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
     )
     questions = read_questions(chosen.out.parent)
     assert all(questions[row["question_id"]].kind == "biography" for row in rows)
-    assert len(table(chosen.out)) == 12
+    assert len(list(iter_feedback(chosen.out))) == 12
 
 
 def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path:
         ([replace(GOOD[0], weight=math.nan)], "question 'q0' has weight nan"),
     ],
 )
-def test_rows_that_cannot_be_learnt_from_are_refused(
+def test_rows_that_cannot_be_trained_on_are_refused(
     tmp_path: Path, bad: list[Example], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):

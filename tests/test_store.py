@@ -23,7 +23,6 @@ from workbench.runs.store import (
     iter_feedback,
     put_feedback,
     read_questions,
-    table,
 )
 from workbench.types import Feedback, Passage, Question, Response, WorkbenchError
 from workbench.util.jsonl import append_json, iter_rows, repair, truncate_after_step, write_json
@@ -213,24 +212,6 @@ def test_write_json_replaces_in_one_move(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_table(tmp_path: Path) -> None:
-    append_feedback(tmp_path, feedbacks(range(1, 2)))
-    frame = table(tmp_path)
-    assert list(frame["id"]) == ["1-0", "1-1", "1-2"]
-    assert list(frame["outcome"].fillna("failed")) == ["correct", "failed", "uncertain"]
-    assert list(frame["reward_ternary"].fillna(9.0)) == [1.0, 9.0, 0.0]
-    assert list(frame["reward_binary"].fillna(9.0)) == [1.0, 9.0, -1.0]
-    first = frame.iloc[0][
-        ["question_id", "kind", "tier", "lang", "step", "sample", "length", "finish"]
-    ]
-    assert first.to_dict() == {
-        **{"question_id": "city", "kind": "single", "tier": "known", "lang": "en"},
-        **{"step": 1, "sample": 0, "length": 2, "finish": "stop"},
-    }
-    (tmp_path / ROLLOUTS).write_bytes(b"")
-    assert len(table(tmp_path)) == 0 and "outcome" in table(tmp_path).columns
-
-
 def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n{"b": {"c": 1, "c": 2}}\n')
@@ -249,8 +230,8 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
     (run / name).symlink_to(target)
     kept = target.read_bytes()
     also: dict[str, list[Any]] = {
-        ROLLOUTS: [table, file_of],
-        QUESTIONS: [table, read_questions],
+        ROLLOUTS: [file_of],
+        QUESTIONS: [read_questions],
         PASSAGES: [read_questions],
     }
     for use in (

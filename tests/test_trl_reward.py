@@ -1,6 +1,4 @@
-"""`workbench.trl_reward`: the graders as a reward function in scripts that know nothing else of
-this package.
-"""
+"""`workbench.trl_reward`: the methods' rewards as a function for training scripts of TRL."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def conversation(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]
 
 
-def test_plain_and_conversational_completions_are_paid_alike(
+def test_plain_and_conversational_completions_earn_the_same(
     checks: Checks, country: Question
 ) -> None:
     reward = workbench.trl_reward("truthrl", checks)
@@ -60,9 +58,9 @@ def test_plain_and_conversational_completions_are_paid_alike(
     assert reward.__name__ == "workbench_truthrl"
 
 
-def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country: Question) -> None:
-    """The world knows the question by its text; a judge that does not know it cannot score the
-    outcome.
+def test_the_judge_completes_missing_columns(checks: Checks, country: Question) -> None:
+    """The world finds the question by its text. Without gold answers in any column, the outcome of
+    another question is a failure.
     """
     reward = workbench.trl_reward("truthrl", checks)
     assert reward([country.text], [country.answers[0]]) == [1.0]
@@ -83,18 +81,17 @@ def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country
     [
         # 1·g(4) and ln(1 + g(4)): a country is of importance 4
         ("rlfh", [], 1.2 + 0.7884573603642703),
-        ("knowrl", [], -1 + 2 + 0),  # untagged, correct, nothing thought
         (KnowRL(form=0.5), ["knowrl.correct=3"], -0.5 + 3),
     ],
 )
-def test_every_method_pays(
+def test_every_method_computes_a_reward(
     recipe: Any, settings: list[str], value: float, checks: Checks, country: Question
 ) -> None:
     reward = workbench.trl_reward(recipe, checks, settings=settings)
     assert reward([country.text], [f"{country.answers[0]}."]) == [pytest.approx(value)]
 
 
-def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Question) -> None:
+def test_feedback_is_logged_and_stored(tmp_path: Path, checks: Checks, country: Question) -> None:
     metrics: dict[str, float] = {}
     extra: dict[str, list] = {}
     reward = workbench.trl_reward("rlfh", checks, out=tmp_path)
@@ -108,7 +105,12 @@ def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Qu
         unknown_column=[1, 2],
         passages=[["One.", {"title": "T", "text": "Two."}]] * 2,
     )
-    assert metrics == {"rlfh/failed": 0.0, "rlfh/claims": 0.5, "rlfh/unplaced": 0.0}
+    assert metrics == {
+        "rlfh/failed": 0.0,
+        "rlfh/lacking": 0.0,
+        "rlfh/claims": 0.5,
+        "rlfh/unplaced": 0.0,
+    }
     assert [set(json.loads(parts)) for parts in extra["rlfh_parts"]] == [{"truth", "info"}] * 2
     assert extra["rlfh_error"] == ["", ""]
     kept = list(iter_feedback(tmp_path))
@@ -119,10 +121,40 @@ def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Qu
     )
 
 
-def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
+def test_every_call_stores_rows_of_new_ids(tmp_path: Path, checks: Checks) -> None:
+    """Twice at one step, at the next one, and by a script that repeats the step."""
+    for steps in ([4, 4, 5], [5]):
+        reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
+        for step in steps:
+            state = SimpleNamespace(global_step=step)
+            reward(["Q?"] * 2, ["A", "B"], answers=[["A"]] * 2, trainer_state=state)
+    rows = [row.response for row in iter_feedback(tmp_path)]
+    assert len({row.id for row in rows}) == 8 and len({row.group for row in rows}) == 4
+    assert [row.step for row in rows] == [5, 5, 5, 5, 6, 6, 6, 6]
+
+
+@pytest.mark.parametrize("empty", [None, [], "", [None], [""]])
+@pytest.mark.parametrize("column", ["answers", "answer"])
+def test_a_row_without_gold_answers_is_not_a_failure(
+    checks: Checks, column: str, empty: object
+) -> None:
+    metrics: dict[str, float] = {}
+    reward = workbench.trl_reward("truthrl", checks)
+    for gold in ([["A"], empty, empty, empty], [empty] * 4):
+        columns: dict[str, Any] = {column: gold, "log_metric": metrics.__setitem__}
+        assert reward(["Q?"] * 4, ["A"] * 4, **columns)[1:] == [None] * 3
+    assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
+
+
+def test_there_is_no_default_judge() -> None:
+    for judge in ((), (None,), ("http://127.0.0.1:1/v1",)):
+        with pytest.raises(WorkbenchError, match=r"needs a judge.*local_checks\(\)"):
+            workbench.trl_reward("rlfh", *judge)
+
+
+def test_mistakes_are_reported_before_training(checks: Checks) -> None:
     for recipe, settings, message in (
         ("grpo", [], "no method 'grpo': choose one of rlfh"),
-        ("rlfh", ["rlfh.delta=2"], "no field 'delta'"),
         ("rlfh", ["rlfh.epsilon=-2"], "must be > -1"),
         ("klcf", ["klcf.w_general=1"], "no check general"),
         ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
@@ -133,9 +165,7 @@ def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
 
 @pytest.mark.slow
 def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
-    """Two steps of somebody else's script: TRL's own trainer, a data set, our function; weights
-    move and rewards are logged.
-    """
+    """In two steps of TRL's own trainer with a data set, weights change and rewards are logged."""
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -199,10 +229,8 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
     assert [row.response.step for row in read] == [1] * 8 + [2] * 8
 
 
-def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) -> None:
-    """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the
-    completion, and only then.
-    """
+def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> None:
+    """KnowRL: 1 for the form and 1 for the refusal, if the prompt or the completion has the tag."""
     reward = workbench.trl_reward("knowrl", checks)
     rest = "Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
@@ -211,4 +239,4 @@ def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) ->
         == reward(["Q?"], [f"<think>{rest}"], **columns)
         == [2.0]
     )
-    assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
+    assert reward(["Q?"], [rest], **columns) == [0.0]  # no tag is open

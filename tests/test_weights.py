@@ -15,6 +15,7 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
+from workbench.policies import weights
 from workbench.policies.load import load_policy
 from workbench.training.grpo import train_grpo
 from workbench.types import WorkbenchError
@@ -62,6 +63,16 @@ def clipped(folder: Path, file: str = "model.safetensors") -> None:
     (folder / file).write_bytes((folder / file).read_bytes()[:5000])
 
 
+def template(text: str) -> Change:
+    return lambda folder: (folder / "chat_template.jinja").write_text(text)
+
+
+def panicking(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    splits = {"type": "FixedLength", "length": 0}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "pre_tokenizer": splits}))
+
+
 BROKEN: dict[str, tuple[Change, str]] = {
     "a layer is missing": (tensors(lambda w: w.pop(LAYER)), f"{LAYER} are missing"),
     "a layer is too many": (
@@ -82,15 +93,28 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda folder: clipped(folder, "tokenizer.json"),
         "name a folder with",
     ),
-    "an invalid chat template": (
-        lambda folder: (folder / "chat_template.jinja").write_text("{% for x in %}"),
+    "a tokenizer that panics": (panicking, "the tokenizer of .* crashed"),
+    "an invalid chat template": (template("{% for x in %}"), "fix the chat template"),
+    "an endless chat template": (
+        template("{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3),
+        "more than 1 seconds",
+    ),
+    "2 GB of output": (template("{{ 'x' * 2000000000 }}"), "fix the chat template"),
+    "2 GB by doubling": (
+        template(
+            "{% set ns = namespace(s='x') %}{% for a in range(31) %}"
+            "{% set ns.s = ns.s ~ ns.s %}{% endfor %}{{ ns.s }}"
+        ),
         "fix the chat template",
     ),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_checkpoint_is_refused_in_one_line(base: Path, tmp_path: Path, name: str) -> None:
+def test_a_broken_checkpoint_is_refused_in_one_line(
+    base: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "TEMPLATE_SECONDS", 1)
     change, message = BROKEN[name]
     folder = Path(shutil.copytree(base, tmp_path / "policy"))
     load_policy(folder, device="cpu")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from pathlib import Path
 
+from workbench.credit.advantages import LARGEST
 from workbench.credit.attribute import assign_token_rewards
 from workbench.types import (
     OF_CLAIMS,
@@ -19,6 +22,7 @@ from workbench.types import (
     Feedback,
     Grade,
     Response,
+    Reward,
     RewardFn,
     Verdict,
     Verify,
@@ -38,8 +42,8 @@ def grade(
 
     Each stage is called once per batch, in the order given. A failed check, or a verdict whose p is
     not finite, is a failed verdict: only the rewards of its own row are missing. A failed
-    extraction is the row's error, and the checks get that row without claims. Exceptions of reward
-    functions are raised.
+    extraction is the row's error, and the checks get that row without claims. A reward function
+    that raises, or returns what cannot be used, is a failed reward of that row.
 
     Args:
         verify: checks of the responses and their claims.
@@ -157,8 +161,46 @@ def _with_gold(outcome: Verify) -> Verify:
 
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
     """Compute the given rewards again from the row alone, without a judge; other rewards stay."""
-    new = {name: assign_token_rewards(feedback, score(feedback)) for name, score in rewards.items()}
+    new = {name: _reward(name, score, feedback) for name, score in rewards.items()}
     return replace(feedback, rewards={**feedback.rewards, **new})
+
+
+def _reward(name: str, score: RewardFn, feedback: Feedback) -> Reward:
+    """Return the reward with its token rewards; a failure if the method made a mistake."""
+    try:
+        reward = score(feedback)
+        problem = _mistake(reward) or _mistake(reward := assign_token_rewards(feedback, reward))
+    except OverflowError:  # `fsum` raises it instead of returning an infinite sum
+        problem = "overflows: choose smaller settings"
+    except Exception as error:  # of a method from another package: it must not end the whole job
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        problem = f"raised {type(error).__name__} ({error}) in {place}: correct the method"
+    if not problem:
+        return reward
+    message = f"the reward '{name}' of the row '{feedback.response.id}' {problem}"
+    return Reward(None, error=Failure("reward", "bad_reward", message))
+
+
+def _mistake(reward: object) -> str:
+    """Describe why a method's return value cannot be used; "" if it can."""
+    if not isinstance(reward, Reward):
+        return f"is {reward!r:.40}: return a workbench.types.Reward"
+    if reward.value is None:
+        return "" if reward.error else "has neither a value nor an error: return one of them"
+    events = [event.value for event in reward.events]
+    for value in (reward.value, *reward.parts.values(), *events, *reward.tokens):
+        if not isinstance(value, int | float):  # such as a tensor, which cannot be stored
+            return f"has a {type(value).__name__} as a value: convert it to a float"
+        if not abs(value) <= LARGEST:  # true for NaN
+            return (
+                f"has a value of {value}: it must be finite and at most {LARGEST:g}; choose smaller"
+                " settings, or correct the method"
+            )
+    if events and not math.isclose(math.fsum(events), reward.value, rel_tol=1e-6, abs_tol=1e-6):
+        # the tokens would get another reward than the response
+        return f"is {reward.value}, but its events sum to {math.fsum(events)}: make them equal"
+    return ""
 
 
 def _with_sentence(response: Response, extraction: Claims) -> Claims:

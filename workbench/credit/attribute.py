@@ -69,6 +69,7 @@ def _complete_match(claim: str, sentence: str) -> Span | None:
         end = next((at for at in positions if sentence[at] == character), -1)
         if end < 0:
             return None
+    # backwards from the end: the latest start gives the shortest span
     before = iter(range(end, -1, -1))
     for character in reversed(claim):
         start = next(at for at in before if sentence[at] == character)

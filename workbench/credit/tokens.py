@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from workbench.text.sections import opened
 from workbench.types import WorkbenchError
+from workbench.util.hub import panics_as_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -43,6 +44,7 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
     special = set(tokenizer.all_special_ids)
     text_ids = [token for token in ids if token not in special]
     ends = _byte_level_ends(tokenizer, text_ids, text)
+    # from the fastest way to the one that works with any tokenizer
     if ends is None:
         ends = _windowed_ends(tokenizer, text_ids, text)
     if ends is None:
@@ -214,13 +216,16 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
     text.
 
     Raises:
-        WorkbenchError: the tokenizer is not a fast one, so it returns no offsets.
+        WorkbenchError: the tokenizer is not a fast one, so it returns no offsets, or it crashes.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(
             "this tokenizer does not return offsets: name a fast tokenizer, or use words"
         )
-    coded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    with panics_as_errors(tokenizer.name_or_path):
+        coded = tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
     spans = [tuple(span) for span in coded["offset_mapping"]]
     # The tokenizer gives a character to all its tokens, such as the bytes of an emoji; here it
     # belongs to the last one. Characters without a token, such as spaces, go to the next token.

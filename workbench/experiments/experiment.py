@@ -131,7 +131,11 @@ def run_experiment(
             return summary
         stage_cache = Shared(shared, identity) if shared else None
         run = _Run(config.prompts, bench, out, identity, max_failed(method, config), stage_cache)
-        return run.run(stages, bench.path(bench.policy))
+        try:
+            return run.run(stages, bench.path(bench.policy))
+        finally:
+            if bench.llm_judge:
+                bench.llm_judge.close_cache()
 
 
 def check_one_process() -> None:

@@ -79,6 +79,7 @@ def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
     """A method's name and config, given either: a name has the paper's settings."""
     if isinstance(recipe, str):
         return recipe, method(recipe).configure()
+    # a config does not store the name of its method
     name = next((name for name, entry in METHODS.items() if entry.config is type(recipe)), None)
     if name is None:
         raise WorkbenchError(

@@ -96,6 +96,7 @@ class Bench:
 
     @cached_property
     def checks(self) -> Checks:
+        # when first used: a judge may load a model
         return self.judge()
 
     def with_judge(self, judge: LLMJudge | None) -> Bench:
@@ -112,6 +113,7 @@ class Bench:
                 " --bench"
             )
         passages = (question.passages for split in SPLITS for question in self.questions(split))
+        # without any evidence the check "fact" could only fail
         evidence = judge.store is not None or any(passages)
         return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
 
@@ -201,6 +203,7 @@ def check_policy(name: str, path: str) -> None:
         WorkbenchError: there is no such folder, and the name cannot be a hub name. For the shipped
             policy the message names the command that builds it.
     """
+    # the usual cause is an installed package, which does not contain the policy
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
             f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
@@ -294,6 +297,7 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
         max_new_tokens=scale.longest,
         hash=questions_hash(loaded),
         judge=lambda: checks or rule_checks(require_box=None),
+        # Qwen names a base model like its instruct model
         checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
     )
 

@@ -142,6 +142,7 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
 def _flaw(feedback: Feedback) -> str:
     """Describe the first inconsistency between claims, sentences and response; "" if none."""
     size, count = len(feedback.response.text), len(feedback.sentences)
+    # verdicts name a claim by its id, so two with the same id share a verdict
     if len({claim.id for claim in feedback.claims}) < len(feedback.claims):
         return "two claims have the same id"
     if any(not 0 <= start <= end <= size for start, end in feedback.sentences):

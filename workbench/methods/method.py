@@ -5,7 +5,7 @@ Each folder `workbench/methods/NAME/` defines one; `workbench.methods.METHODS` l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import Field, asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -80,6 +80,10 @@ class Method:
         training: config -> how it is trained.
         input_digests: config, bench -> digests of external inputs by name; None for a missing
             input.
+
+    Raises:
+        WorkbenchError: a function returns a value of another type with the default config, or
+            there is training without its parts of the config.
     """
 
     name: str
@@ -94,11 +98,29 @@ class Method:
     training: Callable[[Any], Training] = lambda config: Training()
     input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
+    def __post_init__(self) -> None:
+        # checked here, because a method of another package would else fail only when it is trained
+        config = self.config()
+        for name, kind in (("checks", tuple | list), ("sections", Set)):
+            value = getattr(self, name)(config)
+            if not isinstance(value, kind) or not all(isinstance(one, str) for one in value):
+                raise WorkbenchError(
+                    f"method '{self.name}': {name} must return names in a"
+                    f" {'set' if kind is Set else 'tuple'}, not {value!r}"
+                )
+        needed = ("prompts", self.training(config).trainer) if self.stages else ()
+        if missing := [name for name in needed if not hasattr(config, name)]:
+            raise WorkbenchError(
+                f"method '{self.name}' has stages, but its config has no '{missing[0]}': add the"
+                " fields prompts (Prompts) and that of the trainer, such as grpo (GRPO)"
+            )
+
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
         """Return the settings that make the last stage train for `steps` steps, not epochs."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
+        # a config with both would be refused
         unset = [f"{self.name}.{path}.epochs=none"] if passes else []
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
@@ -167,6 +189,7 @@ class Prompts:
 
 def reward_settings(config: MethodConfig) -> JsonObject:
     """Return the fields of a config that can change a row's reward, without those of training."""
+    # these cannot change the reward of a stored row
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
@@ -180,6 +203,7 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     Raises:
         WorkbenchError: there is none, or one is of a test set.
     """
+    # the prompt is part of a question, so training and evaluation ask alike
     prompted = bench.with_system_prompt(prompts.system)
     questions = chosen_questions(prompted, "rl", prompts.trained(), answered=answered)
     check_trainable(questions)

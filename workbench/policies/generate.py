@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.credit.tokens import offsets_from_ids, prefill
 from workbench.types import Question, Response, WorkbenchError
+from workbench.util.hub import panics_as_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -78,9 +79,10 @@ def prompt_ids(
     conversations = [question.messages() for question in questions]
     if not conversations:
         return []
-    encoded = tokenizer.apply_chat_template(
-        conversations, add_generation_prompt=True, tokenize=True, return_dict=True
-    )
+    with panics_as_errors(tokenizer.name_or_path):
+        encoded = tokenizer.apply_chat_template(
+            conversations, add_generation_prompt=True, tokenize=True, return_dict=True
+        )
     return [list(ids) for ids in encoded["input_ids"]]
 
 
@@ -139,6 +141,7 @@ def as_response(
     Its group is "QUESTION", or "QUESTION/STEP" in training, which may repeat a question.
     """
     group = question.id if step is None else f"{question.id}/{step}"
+    # from the ids: encoding the text again may split it into other tokens
     text, offsets = offsets_from_ids(tokenizer, ids)
     return Response(
         id=f"{group}/{sample}",

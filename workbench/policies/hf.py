@@ -50,6 +50,7 @@ def complete(
     sorted_prompts = [tuple(prompts[index]) for index in order]
     scores: dict[int, tuple[float, ...]] = {}
     with (
+        # an evaluation in a training must not change the trainer's random numbers
         torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []),
         torch.no_grad(),
     ):
@@ -86,7 +87,8 @@ def token_logprobs(
 
     if not pairs:
         return []
-    input_ids_BT, mask_BT = _left_pad(model, pad, [prompt + sampled for prompt, sampled in pairs])
+    rows = [prompt + sampled for prompt, sampled in pairs]
+    input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)
     output = model(input_ids=input_ids_BT, attention_mask=mask_BT, use_cache=False)
     # the logits of a column predict the next token
     logprobs_BTV = torch.log_softmax(output.logits[:, :-1].float(), dim=-1)
@@ -114,6 +116,7 @@ def by_generate(
         {} if how.greedy else {"temperature": how.temperature, "top_p": how.top_p, "top_k": 0}
     )
     config = GenerationConfig(
+        # all of them are set, because the model's own defaults would apply otherwise
         do_sample=not how.greedy,
         max_new_tokens=how.max_new_tokens,
         use_cache=True,
@@ -125,7 +128,7 @@ def by_generate(
     )
     completions: list[list[int]] = []
     for batch in split_batches(prompts, size):
-        input_ids_BT, mask_BT = _left_pad(model, pad, batch)
+        input_ids_BT, mask_BT = padded(batch, pad, model.device, left=True)
         output_BT = model.generate(
             input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config
         )
@@ -142,13 +145,15 @@ def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
     )
 
 
-def _left_pad(
-    model: PreTrainedModel, pad: int, sequences: Sequence[Sequence[int]]
+def padded(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the ids and the attention mask, (B, T) each."""
+    """Return rows of ids, padded to the longest one, and their attention mask, (B, T) each."""
     import torch
 
-    width = max(len(ids) for ids in sequences)
-    ids = [[pad] * (width - len(row)) + list(row) for row in sequences]
-    mask = [[0] * (width - len(row)) + [1] * len(row) for row in sequences]
-    return torch.tensor(ids, device=model.device), torch.tensor(mask, device=model.device)
+    width = max(map(len, rows))
+    ids, mask = (torch.full((len(rows), width), value) for value in (pad, 0))
+    for row, own in enumerate(rows):
+        columns = slice(width - len(own), None) if left else slice(len(own))
+        ids[row, columns], mask[row, columns] = torch.tensor(own), 1
+    return ids.to(device), mask.to(device)

@@ -127,6 +127,7 @@ def _rank(adapter: Path | None) -> int:
     if adapter is None:
         return 0
     config = weights.adapter_config(adapter)
+    # `rank_pattern` may give single layers a higher rank than `r`
     ranks = [config.get("r"), *(config.get("rank_pattern") or {}).values()]
     return max((rank for rank in ranks if isinstance(rank, int)), default=0)
 
@@ -138,6 +139,7 @@ def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerB
     from transformers import GenerationConfig
 
     stop_ids = _stop_ids(tokenizer, model.generation_config)
+    # a checkpoint's own temperature or top-p would change every evaluation silently
     model.generation_config = GenerationConfig(
         eos_token_id=list(stop_ids),
         pad_token_id=tokenizer.pad_token_id,
@@ -162,6 +164,7 @@ def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
         config = GenerationConfig.from_model_config(
             from_disk_or_hub(AutoConfig.from_pretrained, folder)
         )
+    # Unsloth's patches in this process would change the forward pass
     complete = partial(_complete_in_subprocess, name, None if base is None else str(base))
     return Policy(name, tokenizer, _stop_ids(tokenizer, config), complete)
 
@@ -270,7 +273,11 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
     check_policy_name(folder)
     with weights.loading(folder, REMEDY):
         tokenizer = from_disk_or_hub(
-            AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left"
+            # on the left, because a completion continues after the last column
+            AutoTokenizer.from_pretrained,
+            folder,
+            padding_side="left",
+            truncation_side="left",
         )
     weights.check_prompts(folder, tokenizer)
     if tokenizer.pad_token is None:  # padding is masked, so any token will do

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import multiprocessing
+import resource
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 from workbench.runs.checkpoints import MARKER
 from workbench.runs.folder import file_digest, read_json
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.hub import panics_as_errors
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
 
 ADAPTER = "adapter_model.safetensors"
 SHOWN = 2  # names of weights in a message
+# limits for rendering the chat template of a policy once; real ones take milliseconds
+TEMPLATE_SECONDS = 10
+TEMPLATE_BYTES = 2**30
+TEMPLATE_CHARACTERS = 10**6
+TRIAL = [{"role": "user", "content": "?"}]
 
 
 @contextlib.contextmanager
@@ -41,7 +50,8 @@ def loading(name: str, remedy: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Found missing adapter keys")
             warnings.filterwarnings("ignore", ".*copying from a non-meta parameter")
-            yield
+            with panics_as_errors(name):
+                yield
     except (WorkbenchError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # safetensors, tokenizers and jinja raise their own types
@@ -88,11 +98,43 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 
 
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise a WorkbenchError if the tokenizer's chat template fails."""
-    with loading(name, "fix the chat template next to its tokenizer_config.json"):
-        tokenizer.apply_chat_template(
-            [{"role": "user", "content": "?"}], add_generation_prompt=True, tokenize=True
+    """Raise a WorkbenchError if the tokenizer's chat template fails or exceeds the limits.
+
+    A template is a program, and this process could not stop one that never ends. So a short
+    conversation is first rendered in a process that can be killed.
+    """
+    remedy = "fix the chat template next to its tokenizer_config.json"
+    # forked, because a new interpreter would import transformers again, which takes seconds
+    trial = multiprocessing.get_context("fork").Process(target=_render_trial, args=(tokenizer,))
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads at a fork; the child does not use their locks
+        warnings.simplefilter("ignore", DeprecationWarning)
+        trial.start()
+    trial.join(TEMPLATE_SECONDS)
+    if trial.exitcode != 0:
+        trial.kill()
+        trial.join()
+        raise WorkbenchError(
+            f"cannot load policy '{name}': its chat template takes more than {TEMPLATE_SECONDS}"
+            f" seconds, 1 GB or {TEMPLATE_CHARACTERS:,} characters for one question — {remedy}"
         )
+    with loading(name, remedy):
+        tokenizer.apply_chat_template(TRIAL, add_generation_prompt=True, tokenize=True)
+
+
+def _render_trial(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Render the trial conversation, and exit with 1 beyond the limits of memory and length."""
+    size = Path("/proc/self/statm")  # missing on macOS, where only the time is limited
+    if size.exists():
+        limit = int(size.read_text().split()[0]) * resource.getpagesize() + TEMPLATE_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    try:
+        text = tokenizer.apply_chat_template(TRIAL, add_generation_prompt=True, tokenize=False)
+    except MemoryError:
+        sys.exit(1)
+    except Exception:  # the parent gets the same error, and reports it
+        sys.exit(0)
+    sys.exit(len(text) > TEMPLATE_CHARACTERS)
 
 
 def adapter_config(adapter: Path) -> JsonObject:

@@ -71,11 +71,13 @@ def step_of(checkpoint: Path) -> int:
 
 def mark_complete(checkpoint: Path) -> None:
     """Mark a checkpoint as complete: sync its files, then write their digests."""
+    # before the marker, which promises that the files are on the disk
     for path in (*checkpoint.rglob("*"), checkpoint):
         sync(path)
     paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
     files = {path.relative_to(checkpoint).as_posix(): file_digest(path) for path in paths}
     write_json(checkpoint / MARKER, {"step": step_of(checkpoint), "files": files})
+    # the folders too: a file's name may be lost while its content is kept
     sync(checkpoint)
     sync(checkpoint.parent)
 
@@ -93,8 +95,6 @@ def is_complete(checkpoint: Path) -> bool:
 
 def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
-    if path.is_dir() and os.name == "nt":  # Windows does not open folders
-        return
     file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(file)

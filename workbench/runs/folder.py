@@ -13,8 +13,8 @@ summary.json     the result; `status` says whether the run is finished
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -38,7 +38,7 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Make the folder `out` and lock it against other processes (without a lock on Windows).
+    """Make the folder `out` and lock it against other processes.
 
     A WorkbenchError in the block removes the new lock file and new empty folders, and the new
     config.json of a run that wrote nothing else.
@@ -48,10 +48,8 @@ def lock(out: Path) -> Iterator[None]:
     """
     with remove_new_folders_on_error(out):
         _check_writable(out)
+        # an error must leave the folder as it was, so that another run can use it
         before = {path.name for path in out.iterdir()}
-        if importlib.util.find_spec("fcntl") is None:  # Windows
-            yield
-            return
         path = out / ".lock"
         with path.open("ab") as file:
             _acquire(file, path)
@@ -68,7 +66,7 @@ def lock(out: Path) -> Iterator[None]:
 
 def in_use(out: Path) -> bool:
     """Return whether a process holds the lock of the folder `out`. Writes nothing."""
-    if importlib.util.find_spec("fcntl") is None or not (out / ".lock").exists():
+    if not (out / ".lock").exists():
         return False
     with (out / ".lock").open("rb") as file:
         return _is_locked(file, shared=True)
@@ -94,8 +92,6 @@ def _is_locked(file: BinaryIO, shared: bool) -> bool:
 
     On network file systems without locks, nothing prevents it.
     """
-    import fcntl
-
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -139,6 +135,7 @@ def open_run(
         raise WorkbenchError(f"'{out}' holds {reason}: choose another --out folder")
     if (summary := finished(out)) is not None:
         return summary
+    # a full disk in the middle of a run would cost its last steps
     if shutil.disk_usage(out).free < FREE_MB * 10**6:
         raise WorkbenchError(
             f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out"
@@ -192,6 +189,7 @@ def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> l
 def read_json(path: Path) -> JsonObject | None:
     """Return the object in a JSON file, or None if it is missing or broken."""
     try:
+        # a key that occurs twice is damage: which value counts is not known
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError):
         return None
@@ -208,6 +206,7 @@ def policy_hash(folder: str) -> str | None:
         return None
     digest = hashlib.sha256()
     for file in sorted(path.iterdir()):
+        # cards and digests are left out: they do not change what the policy generates
         if file.suffix == ".safetensors" or file.name in (
             "config.json",
             "adapter_config.json",

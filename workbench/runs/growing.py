@@ -65,6 +65,7 @@ class Growing(Generic[State]):
             progress = self._cache.get(path) or self.load(path) or Progress(self.start())
             if progress.stamp != stamp:
                 file.seek(progress.scanned - len(progress.last))
+                # the last line is compared too: an editor may rewrite a file in place
                 same = progress.stamp[0] == stamp[0] and progress.stamp[2] <= stamp[2]
                 if not (same and file.read(len(progress.last)) == progress.last):
                     progress = Progress(self.start())

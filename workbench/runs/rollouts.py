@@ -19,6 +19,7 @@ def whole_steps(rollouts: Path, size: int) -> int:
             warnings.simplefilter("ignore")
             for row in iter_rows(rollouts):
                 ids.setdefault(row.get("step"), []).append(str(row.get("id")))
+    # distinct ids, because a copied file may have a step twice
     by_step = (ids.get(step, []) for step in itertools.count(1))
     return next(n for n, step in enumerate(by_step) if not len(step) == len(set(step)) == size)
 

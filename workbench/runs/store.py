@@ -1,4 +1,4 @@
-"""An append-only store of feedback rows, and a table of them.
+"""An append-only store of feedback rows.
 
 A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.to_row`),
 `questions.jsonl` and `passages.jsonl`. The file of rows may have another name
@@ -14,32 +14,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
 from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
 # in a run's folder: a store of the greedy answers of the evaluations before and after training
 EVALUATION, BEFORE, AFTER = "evaluation", "before.jsonl", "after.jsonl"
 # required fields of a row
 FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}
-COLUMNS = (
-    "id",
-    "question_id",
-    "group",
-    "step",
-    "sample",
-    "finish",
-    "kind",
-    "tier",
-    "lang",
-    "outcome",
-    "length",
-)
 
 
 class Store:
@@ -77,6 +60,7 @@ class Store:
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
         lines = [encode(row) for row in rows]  # may raise, so before the first write
+        # passages before questions before rows: a kill leaves no dangling reference
         own = (passage for question in questions for passage in question.passages)
         retrieved = (passage for feedback in feedbacks for passage in feedback.passages)
         self._add(PASSAGES, map(_passage_row, (*own, *retrieved)))
@@ -271,29 +255,6 @@ def _check_format(path: Path) -> None:
         raise WorkbenchError(
             f"'{path}' is not a file of stored feedback: use another folder, or rename that file"
         )
-
-
-def table(path: Path | str) -> pd.DataFrame:
-    """Return one row per response: `COLUMNS` and `reward_<method>` for each method.
-
-    `kind`, `tier` and `lang` belong to the question; `length` is the number of tokens. Missing
-    values are NA.
-    """
-    import pandas as pd
-
-    folder, rollouts = locate(path)
-    questions = {row["id"]: row for row in _stored_rows(folder / QUESTIONS)}
-    rows = []
-    for row in iter_rows(folder / rollouts):
-        question = questions.get(row["question_id"], {"kind": None, "meta": {}})
-        outcomes = (v["label"] for v in row["verdicts"] if v["target"] == "outcome")
-        rewards = {f"reward_{name}": reward["value"] for name, reward in row["rewards"].items()}
-        flat = {**question["meta"], **row, **rewards, "kind": question["kind"]}
-        flat |= {"outcome": next(outcomes, None), "length": len(row["tokens"]["offsets"])}
-        rows.append({name: flat.get(name) for name in (*COLUMNS, *rewards)})
-    methods = dict.fromkeys(name for row in rows for name in row if name.startswith("reward_"))
-    types = dict.fromkeys(("step", "sample", "length"), "Int64") | dict.fromkeys(methods, "Float64")
-    return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
 
 
 def _hash(row: JsonMapping) -> int:

@@ -28,7 +28,7 @@ from workbench.types import (
     RewardFn,
     WorkbenchError,
 )
-from workbench.util.hub import from_disk_or_hub
+from workbench.util.hub import from_disk_or_hub, panics_as_errors
 from workbench.verdicts.checks import judge_checks, local_checks, world_checks
 from workbench.world import load_world
 
@@ -213,8 +213,11 @@ def tokenizer(name: str | None) -> Tokenize | None:
         from transformers import AutoTokenizer
 
         path = str(folder) if folder.is_dir() else name
-        loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, path)
-    except (OSError, ValueError) as error:
+        with panics_as_errors(name):
+            loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, path)
+    except WorkbenchError:
+        raise
+    except Exception as error:  # tokenizers raises its own types
         reason = str(error).partition("\n")[0]
         raise WorkbenchError(
             f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or"

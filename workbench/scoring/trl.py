@@ -5,6 +5,7 @@ with `workbench.scoring.verl`.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,20 +15,32 @@ from workbench.credit.tokens import words
 from workbench.data.chat import text_of
 from workbench.data.record import digest, question_of
 from workbench.methods import METHODS, configure_method
+from workbench.methods.bench import NAMES as BENCHES
 from workbench.methods.bench import Bench
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import MethodConfig
 from workbench.policies.generate import as_response
-from workbench.runs.store import append_feedback
+from workbench.runs.store import append_feedback, locate
 from workbench.text.sections import opened
-from workbench.training.recorder import reason, reward_of
+from workbench.training.recorder import error_of, reason, reward_of
 from workbench.training.sampling import grouped, named
 from workbench.types import Checks, Feedback, Grade, JsonMapping, Question, Response, WorkbenchError
 from workbench.util.config import override
-from workbench.util.failures import TooManyFailures, too_many
+from workbench.util.failures import check_failed
+from workbench.util.jsonl import iter_rows
+from workbench.verdicts.checks import local_checks, rule_checks
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+# kind of a missing input -> the columns that have it
+INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
+UNSCORED = "completions could not be scored"
+# judges by name; the closed world's brings the settings of its bench
+JUDGES: dict[str, Callable[[], Bench | Checks]] = {
+    "world": lambda: bench_of("tiny"),
+    "rules": lambda: rule_checks(require_box=None),
+    "local": local_checks,
+}
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -45,23 +58,31 @@ class Grader:
 
 
 def grader(
-    recipe: str | MethodConfig, judge: str | Bench | Checks = "tiny", settings: Sequence[str] = ()
+    recipe: str | MethodConfig, judge: str | Bench | Checks | None, settings: Sequence[str] = ()
 ) -> Grader:
     """Return the grader of a method.
 
     Args:
         recipe: a method's name or config.
-        judge: a bench, a bench's name, or `Checks`. A bench also brings its settings of a method
-            that is given by name.
+        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. A bench also brings its
+            settings of a method that is given by name.
         settings: "method.field=value".
 
     Raises:
-        WorkbenchError: the method or setting does not exist, or the judge lacks a check of the
-            method.
+        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
+            the method.
     """
-    judge = bench_of(judge) if isinstance(judge, str) else judge
-    checks = judge if isinstance(judge, Checks) else judge.checks
     name, config = configure_method(recipe)
+    if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
+        judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
+    if not isinstance(judge, Bench | Checks):
+        # no default: the closed world would judge any other text by its own facts
+        raise WorkbenchError(
+            f"the reward '{name}' needs a judge, not {judge!r}: give workbench.local_checks() to"
+            " judge by passages and gold answers, judge_checks(…) for a language model, or"
+            " world_checks(…) for the closed world"
+        )
+    checks = judge if isinstance(judge, Checks) else judge.checks
     if isinstance(recipe, str) and not isinstance(judge, Checks):
         config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
@@ -78,7 +99,7 @@ def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
     Raises:
         WorkbenchError: a column has a value of another type.
     """
-    row = {name: row[name] for name in COLUMNS if row.get(name) is not None}
+    row = {name: row[name] for name in COLUMNS if not _is_empty(row.get(name))}
     text = row.pop("question", "") or text_of(prompt, "user") or ""
     if "id" in row:
         identity = str(row["id"])
@@ -89,30 +110,20 @@ def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
         return question_of(row, identity, text)
     except ValueError as error:
         raise WorkbenchError(
-            f"a column of the data set cannot be read: {error}: rename or correct it"
+            f"the row '{identity}' of the data set cannot be read: {error}: correct or rename it"
         ) from error
 
 
-def stop_at(max_failed: float, reasons: Sequence[str], graded: int) -> None:
-    """Stop if too large a share of the responses has no reward.
-
-    Args:
-        reasons: why, for each response without a reward.
-        graded: number of responses that were graded together.
-
-    Raises:
-        TooManyFailures: the share is above `max_failed`.
-    """
-    if too_many(len(reasons), graded, max_failed):
-        raise TooManyFailures(
-            f"{len(reasons)} of {graded} completions could not be scored ({reasons[0]}): fix that,"
-            " or raise max_failed"
-        )
+def _is_empty(value: object) -> bool:
+    """Return whether a cell has no value. A data set has empty ones where rows lack an input."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_empty, value))
+    return value is None or (isinstance(value, str) and not value)
 
 
 def trl_reward(
     recipe: str | MethodConfig,
-    bench: str | Bench | Checks = "tiny",
+    bench: str | Bench | Checks | None = None,
     *,
     settings: Sequence[str] = (),
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -128,22 +139,23 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge: a bench, a bench's name, or `Checks` such as
-            `workbench.verdicts.checks.judge_checks(judge, search)`. A bench also brings its
-            settings of a method that is given by name.
+        bench: the judge, which has no default: `Checks` such as `workbench.local_checks()`, a
+            bench or a bench's name, "local", "rules" or "world". A bench also brings its settings
+            of a method that is given by name.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens; without it, on the words of the text.
         out: a folder that stores every response with its feedback, for the inspector; only for runs
             of one process.
-        max_failed: share of unscored completions in a batch above which training stops.
+        max_failed: share of failed completions in a batch above which training stops. A row
+            without the gold answers or the checklist that other rows have is not a failure.
 
     Raises:
-        WorkbenchError: the method or setting does not exist, or the bench lacks a check of the
-            method. The reward function raises it if too many completions could not be scored.
+        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
+            the method. The reward function raises it if too many completions failed.
     """
     made = grader(recipe, bench, settings)
-    name = made.name
+    name, groups = made.name, _stored_groups(out)
 
     def reward(
         prompts: Sequence[Text], completions: Sequence[Text], **columns: Any
@@ -151,22 +163,44 @@ def trl_reward(
         questions = [made.recognise(question) for question in _questions(prompts, columns)]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
         step = None if state is None else state.global_step + 1
-        responses = _responses(questions, prompts, completions, ids, tokenizer, step)
+        responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
         feedbacks = made.grade(responses)
         if out is not None:
             append_feedback(out, feedbacks)
-        _log(name, feedbacks, columns)
         values = [reward_of(feedback, name) for feedback in feedbacks]
-        unscored = (
+        lacking = [_lacks_input(feedback, name, columns) for feedback in feedbacks]
+        failed = [
             reason(feedback, name)
-            for feedback, value in zip(feedbacks, values, strict=True)
-            if value is None
-        )
-        stop_at(max_failed, list(unscored), len(values))
+            for feedback, value, lacks in zip(feedbacks, values, lacking, strict=True)
+            if value is None and not lacks
+        ]
+        _log(name, feedbacks, len(failed), sum(lacking), columns)
+        check_failed(failed, len(values), max_failed, UNSCORED)
         return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
     return reward
+
+
+def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
+    """Return whether a row has no reward only because its own input is incomplete.
+
+    If the data set has no such column at all, no row can be scored, so that is a failure.
+    """
+    error = error_of(feedback, name)
+    return error is not None and any(
+        columns.get(column) is not None for column in INPUTS.get(error.kind, ())
+    )
+
+
+def _stored_groups(out: Path | str | None) -> Counter[str]:
+    """Count the groups of responses of earlier runs in a folder, as `grouped` does."""
+    if out is None or not (path := Path(*locate(out))).exists():
+        return Counter()
+    groups = {(row["question_id"], row["step"], row["group"]) for row in iter_rows(path)}
+    return Counter(
+        question if step is None else f"{question}/{step}" for question, step, _ in groups
+    )
 
 
 def _questions(prompts: Sequence[Text], columns: JsonMapping) -> list[Question]:
@@ -184,15 +218,20 @@ def _responses(
     ids: Sequence[Sequence[int]] | None,
     tokenizer: PreTrainedTokenizerBase | None,
     step: int | None,
+    groups: Counter[str],
 ) -> list[Response]:
-    """Return the responses in order; those to one question in one step form a group.
+    """Return the responses in order; those to one question in one call form a group.
 
     A text prompt shows which tag it leaves open. For a conversation, the tokenizer's chat template
     shows it.
+
+    Args:
+        groups: see `grouped`; updated. A trainer may call several times in a step, as for an
+            evaluation, and a resumed one repeats steps.
     """
     responses = []
-    groups = grouped(questions, step)
-    rows = zip(questions, prompts, completions, ids or [()] * len(prompts), groups, strict=True)
+    names = grouped(questions, step, counts=groups)
+    rows = zip(questions, prompts, completions, ids or [()] * len(prompts), names, strict=True)
     for question, prompt, completion, own, (group, sample) in rows:
         if tokenizer is not None and ids is not None:
             response = as_response(tokenizer, question, own, [tokenizer.eos_token_id])
@@ -205,17 +244,19 @@ def _responses(
     return responses
 
 
-def _log(name: str, feedbacks: Sequence[Feedback], columns: JsonMapping) -> None:
+def _log(
+    name: str, feedbacks: Sequence[Feedback], failed: int, lacking: int, columns: JsonMapping
+) -> None:
     """Log metrics with TRL's own functions, if it passes them.
 
     Every call logs the same names, because TRL averages over processes.
     """
     rewards = [feedback.rewards[name] for feedback in feedbacks]
     if log_metric := columns.get("log_metric"):
-        failed = sum(reward_of(feedback, name) is None for feedback in feedbacks)
         claims = sum(len(feedback.claims) for feedback in feedbacks)
         unplaced = sum(len(reward.unplaced) for reward in rewards)
         log_metric(f"{name}/failed", failed / len(feedbacks))
+        log_metric(f"{name}/lacking", lacking / len(feedbacks))
         log_metric(f"{name}/claims", claims / len(feedbacks))
         log_metric(f"{name}/unplaced", unplaced / max(claims, 1))
     if log_extra := columns.get("log_extra"):

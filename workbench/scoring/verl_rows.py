@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import as_tensor
-from workbench.scoring.trl import COLUMNS, Grader, grader, question_from_row, stop_at
+from workbench.scoring.trl import COLUMNS, JUDGES, UNSCORED, Grader, grader, question_from_row
 from workbench.training.recorder import reason, reward_of
 from workbench.types import Checks, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
-from workbench.verdicts.checks import local_checks, rule_checks
+from workbench.util.failures import check_failed
 from workbench.verdicts.llm_judge import llm_judge
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ BY_TOKEN = ("process", "rtg", "whiten")  # estimators that use the place of a re
 BY_EVENT = ("process", "rtg")  # estimators that use which tokens have events
 NAMES = tuple(name for name in ESTIMATORS if name != "gae")  # verl has a GAE for its critic
 SETTINGS = ("recipe", "judge", "settings")
-JUDGES = ("world", "rules", "local")
 
 
 def row_of(question: Question, split: str = "train") -> JsonObject:
@@ -94,12 +93,8 @@ def _judge(judge: object) -> str | Checks:
             )
         if server := llm_judge(**options):
             return server.checks()
-    if judge == "world":
-        return "tiny"
-    if judge == "rules":
-        return rule_checks(require_box=None)
-    if judge == "local":
-        return local_checks()
+    if isinstance(judge, str) and judge in JUDGES:
+        return judge
     raise WorkbenchError(
         f"no judge '{judge}': write one of {', '.join(JUDGES)}, or {{url: …, model: …}}"
     )
@@ -166,7 +161,7 @@ def estimate(
     failed = int(rewards_BT.isnan().any(1).sum())
     scored = sum(row.rewards is not None for row in rows)
     why = ["their workbench_error says why"] * failed
-    stop_at(config.get("max_failed", 0.2), why, failed + scored)
+    check_failed(why, failed + scored, config.get("max_failed", 0.2), UNSCORED)
     groups: dict[Hashable, list[int]] = {}
     for place, group in enumerate(index):
         groups.setdefault(group, []).append(place)

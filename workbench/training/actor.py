@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.policies.generate import prompt_ids
+from workbench.policies.hf import padded
 from workbench.training.loading import Trainee
 from workbench.training.recorder import MetricsLog
 from workbench.types import Response, WorkbenchError
@@ -35,6 +36,7 @@ class Actor:
         self.model, self.tokenizer = trainee.model, trainee.tokenizer
         width = self.model.config.get_text_config().hidden_size
         self.head = torch.nn.Linear(width, 1).to(self.model.device)
+        # an untrained critic predicts 0, which adds nothing to the advantages
         torch.nn.init.zeros_(self.head.weight)
         torch.nn.init.zeros_(self.head.bias)
 
@@ -68,19 +70,14 @@ class Actor:
         import torch
 
         prompts = prompt_ids(self.tokenizer, [response.question for response in responses])
-        before = max(len(ids) for ids in prompts)
-        after = max(len(response.token_ids) for response in responses)
-        pad = self.tokenizer.pad_token_id
-        ids, attention = [], []
-        for prompt, response in zip(prompts, responses, strict=True):
-            # every response starts in column `before`
-            left, right = before - len(prompt), after - len(response.token_ids)
-            ids.append([pad] * left + prompt + list(response.token_ids) + [pad] * right)
-            attention.append([0] * left + [1] * (before + after - left - right) + [0] * right)
-        ids_BL, attention_BL = (
-            torch.tensor(rows, device=self.model.device) for rows in (ids, attention)
-        )
-        return ids_BL, attention_BL, attention_BL[:, before:].float()
+        sampled = [response.token_ids for response in responses]
+        # padded on both sides, so that every response starts in the same column
+        parts = [
+            padded(rows, self.tokenizer.pad_token_id, self.model.device, left=left)
+            for rows, left in ((prompts, True), (sampled, False))
+        ]
+        ids_BL, attention_BL = (torch.cat(pieces, dim=1) for pieces in zip(*parts, strict=True))
+        return ids_BL, attention_BL, parts[1][1].float()
 
     def logprobs_and_values(
         self, ids_bL: torch.Tensor, attention_bL: torch.Tensor, length: int, temperature: float
@@ -158,6 +155,7 @@ class State:
         """
         import torch
 
+        # separately, or a large gradient of the new head would shrink the adapter's
         norm, head_norm = (
             torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
             for weights in (self.weights, self.actor.head.parameters())
@@ -190,6 +188,7 @@ class State:
         import torch
         from peft import get_peft_model_state_dict
 
+        # a kill may have left half a checkpoint there
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         state = {
@@ -206,6 +205,7 @@ class State:
         import torch
         from peft import set_peft_model_state_dict
 
+        # weights only: a pickle could run code. On the CPU, where the generator needs its state
         state = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
         set_peft_model_state_dict(self.actor.model, state["adapter"])
         self.actor.head.load_state_dict(state["head"])

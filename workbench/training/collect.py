@@ -76,9 +76,11 @@ def collect(
         loaded = load_policy(policy)
         with Store(out) as store:
             for number, part in enumerate(chunks[done:], start=done + 1):
+                # by the chunk's number, so that a resumed collection samples what is missing
                 seed = random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
                 sampling = replace(how, seed=seed)
                 feedbacks = grade(generate(loaded, part, step=number, **vars(sampling)))
+                # before storing: a chunk of failures is sampled and graded again
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
                 store.sync()  # a chunk that is on the disk is not sampled again
@@ -165,6 +167,7 @@ def written(
             judge's cache keeps the replies.
     """
     if not out.exists():
+        # only the tokenizer is needed, not the weights
         prefix = prefill(load_tokenizer(policy))
         answers = [_after_prefill(feedback, prefix) for feedback in write(questions)]
         failures = [feedback.error.message for feedback in answers if feedback.error is not None]

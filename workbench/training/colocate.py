@@ -122,6 +122,7 @@ def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
     model = llm.llm_engine.model_executor.driver_worker.model_runner.model
     with torch.no_grad():
         for weight in merged_weights(trainer.accelerator.unwrap_model(trainer.model)):
+            # one at a time, or the merged copy would need the memory of a second model
             model.load_weights([weight])
     if asleep:
         llm.wake_up(tags=["kv_cache"])

@@ -85,6 +85,7 @@ def train_grpo(
     )
     if state.num_processes > 1:
         checkpoint, done = broadcast_object_list([checkpoint, done])
+    # checked before the policy is loaded, which may take minutes
     check_processes(checkpoint, state.num_processes)
     max_length = max(4096, 2 * config.sampling.max_new_tokens)  # prompt and response
     trainee = load_trainee(
@@ -111,8 +112,10 @@ def train_grpo(
     if recorder.stopped:
         return "interrupted"
     if state.is_main_process:
+        # a run with a gap in its record must not look finished
         check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
         save_policy(trainee, out)
+    # no process may go on to an evaluation before the adapter is on the disk
     state.wait_for_everyone()
     return "done"
 

@@ -101,6 +101,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         # Unsloth's config sets "none" for dr_grpo.
         arguments.scale_rewards = requested["scale_rewards"]
         rows = [
+            # the number leads from TRL's row back to the question with its gold answers
             {"prompt": questions[number].messages(), "number": number}
             for number in question_order(config, len(questions), seed)
         ]
@@ -298,6 +299,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def record_loss_inputs(self, batch: Tensors, logprobs_BT: torch.Tensor | None = None) -> None:
         """Add the inputs of the loss, and the log-probabilities if known, to the responses."""
         advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
+        # one advantage a response is recorded on each of its tokens
         if advantages_BT.dim() == 1:
             advantages_BT = advantages_BT[:, None].expand_as(batch["completion_ids"])
         old_BT = batch.get("old_per_token_logps")

@@ -184,6 +184,7 @@ def train_offline(
     steps, batch = steps_of(passes, len(used)), passes.batch
     keep_data(out, len(rows), used, steps)
     checkpoint, done = rewind(out)
+    # fixed in advance, so that a resumed run continues with the same rows
     numbers = order(len(used), steps * batch, seed)
     with MetricsLog(out, steps=steps, done=done, progress=("loss",)) as metrics:
 
@@ -209,6 +210,7 @@ def train_offline(
             per_device_train_batch_size=micro,
             gradient_accumulation_steps=batch // micro,
             train_sampling_strategy="sequential",  # the rows are in order, so resuming skips rows
+            # rows that are too long were left out above, and none is truncated
             max_length=None,
         )
         make_trainer: Callable[..., Trainer] = sft_trainer if supervised else dpo_trainer
@@ -266,6 +268,7 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
 
     class WeightedSFTTrainer(Offline, SFTTrainer):
         def _set_signature_columns_if_needed(self) -> None:
+            # the trainer would drop a column that the model's forward pass does not name
             self._signature_columns = ["input_ids", "labels", "weight"]
 
         def compute_loss(
@@ -281,6 +284,7 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
     collate = DataCollatorForLanguageModeling(pad_token_id=trainee.tokenizer.pad_token_id)
     requested = dict(
         **arguments,
+        # the rows are token ids already
         dataset_kwargs={"skip_prepare_dataset": True},
         loss_type="nll",  # passes the model's logits to `compute_loss_func`
     )

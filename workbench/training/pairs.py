@@ -122,6 +122,7 @@ def truthrl_pairs(
         texts = [_text(sample) for sample in better]
         if unknown and not texts:
             texts = [phrase(question, ABSTENTION)]
+        # a text that counts as better must not also be rejected
         wrong = [
             sample
             for sample in _shuffled(samples, "incorrect", question, seed)
@@ -275,6 +276,7 @@ def _made(
         samples.update(why for why in reasons if why)
         if not sound:
             picked = Picked[Row](why="no usable sample")
+        # the failed sample might have been the correct one
         elif len(sound) < len(group) and undecided(sound):
             picked = Picked[Row](why="unsettled: a sample failed")
         else:
@@ -301,6 +303,7 @@ def _shuffled(
     usable = [s for s in samples if outcome_of(s) == outcome and not _unlearnable(s)]
     # a dict keeps the last value of a key; reversed, this is the first sample of each text
     distinct = list({sample.response.text: sample for sample in reversed(usable)}.values())[::-1]
+    # by question, so that leaving one out does not change the choice for others
     return random.Random(f"pairs-{seed}-{question.id}").sample(distinct, len(distinct))
 
 

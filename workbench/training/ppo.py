@@ -143,6 +143,7 @@ def train_ppo(
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
     check_one_process("PPO")
+    # before the policy is loaded: a damaged record ends the run at once
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     state = State(Actor(trainee), config, config.steps, seed)
@@ -154,11 +155,13 @@ def train_ppo(
     ) as recorder:
         recorder.begin()
         for step in state.steps_left(recorder):
+            # by the step alone, so that a resumed run continues with the same questions
             first = (step - 1) * config.prompts_per_step
             of_step = numbers[first : first + config.prompts_per_step]
             ppo_step(state, recorder, [questions[number] for number in of_step], step)
     if recorder.stopped:
         return "interrupted"
+    # a run with a gap in its record must not look finished
     check_rollouts(out / "rollouts.jsonl", config.steps, sizes(config)[0])
     save_policy(trainee, out)
     return "done"
@@ -277,6 +280,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
             rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )
     ]
+    # the estimator uses each response's own values, so groups of one are enough
     estimator = gae(config.gamma, config.lam)
     advantages_BT = as_tensor(token_advantages(penalised, 1, estimator), mask_BT)
     returns_BT = advantages_BT + values_BT  # before whitening: the critic learns the returns
@@ -313,6 +317,7 @@ def losses(
     )
     ratios_bT = ratio_of(logprobs_bT, batch.logprobs_BT[rows_b])
     clipped_bT = ratios_bT.clamp(1 - config.clip, 1 + config.clip)
+    # the pessimistic of the two, as in PPO: a step beyond the clip gains nothing
     policy_bT = -torch.min(ratios_bT * advantages_bT, clipped_bT * advantages_bT)
     near_bT = old_bT + (values_bT - old_bT).clamp(-config.value_clip, config.value_clip)
     value_bT = 0.5 * torch.max((values_bT - returns_bT) ** 2, (near_bT - returns_bT) ** 2)

@@ -20,7 +20,16 @@ from workbench.metrics import RATES, rates
 from workbench.metrics.rows import mean
 from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.runs.store import Store
-from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, JsonMapping, JsonObject, Response
+from workbench.types import (
+    REFUTED,
+    SUPPORTED,
+    Failure,
+    Feedback,
+    Grade,
+    JsonMapping,
+    JsonObject,
+    Response,
+)
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import append_json
 
@@ -94,9 +103,11 @@ class MetricsLog:
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
+        # a metric is None if a step has no graded response
         values = "  ".join(
             f"{name} {row[name]:.2f}" for name in self.progress if row[name] is not None
         )
+        # ten lines for any length of run, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
@@ -147,6 +158,7 @@ class RolloutRecorder(MetricsLog):
         removes it and grades the step again.
         """
         if self.main:
+            # on a normal exit every step has been logged
             if any(error):
                 self.store.append(self.step_feedbacks)
             self.store.close()
@@ -232,10 +244,15 @@ def reward_of(feedback: Feedback, method: str) -> float | None:
     return None if feedback.error or reward is None else reward.value
 
 
-def reason(feedback: Feedback, method: str) -> str:
-    """Return why a response has no reward, as "stage: message"; "" if no error is stored."""
+def error_of(feedback: Feedback, method: str) -> Failure | None:
+    """Return why a response has no reward of the method; None if no error is stored."""
     reward = feedback.rewards.get(method)
-    error = feedback.error or (reward and reward.error)
+    return feedback.error or (reward.error if reward else None)
+
+
+def reason(feedback: Feedback, method: str) -> str:
+    """Return `error_of` as "stage: message", or ""."""
+    error = error_of(feedback, method)
     return f"{error.stage}: {error.message}" if error else ""
 
 

@@ -101,6 +101,7 @@ def encode_example(
     """
     prompt = prompt_ids(tokenizer, [question])[0] if prompt is None else prompt
     prefix, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
+    # a dict keeps the order: the exact prefix first, then without its line breaks
     for start in {prefix: None, prefix.strip(): None}:
         if start and text.startswith(start):
             return prompt, [*_encoded(tokenizer, text.removeprefix(start)), end]
@@ -214,6 +215,7 @@ def keep_identity(
     Raises:
         WorkbenchError: the folder contains the results of other work.
     """
+    # in the form that it is read back in: tuples become lists
     identity, stored = json.loads(json.dumps(identity)), read_json(out / name)
     if stored != identity and (began or stored is not None):
         raise WorkbenchError(f"'{out}' holds {what}: choose another folder")

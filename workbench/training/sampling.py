@@ -114,21 +114,22 @@ def grouped(
 ) -> Iterator[tuple[str, int]]:
     """Yield the group and the sample number of the response to each of `questions`.
 
-    A group is named "QUESTION/STEP", or "QUESTION" without a step. A trainer samples each question
-    `size` times in a row. If a step repeats a question later, its second group is
-    "QUESTION/STEP.2".
+    A group is named "QUESTION/STEP", or "QUESTION" without a step. If a step repeats a question
+    later, its second group is "QUESTION/STEP.2".
 
     Args:
-        size: responses in a group; None if all responses to a question are one group.
-        counts: groups of each question in earlier calls for the same step; updated.
+        size: responses in a group, which follow each other; None if all responses to a question in
+            this call are one group.
+        counts: groups with each name, of earlier calls too; updated.
     """
     counts = Counter() if counts is None else counts
+    seen = Counter[str]()
     for position, question in enumerate(questions):
-        sample = counts[question.id] if size is None else position % size
-        if size is None or sample == 0:
-            counts[question.id] += 1
-        again = f".{counts[question.id]}" if size is not None and counts[question.id] > 1 else ""
-        yield (question.id if step is None else f"{question.id}/{step}{again}"), sample
+        name = question.id if step is None else f"{question.id}/{step}"
+        sample = seen[name] if size is None else position % size
+        seen[name] += 1
+        counts[name] += sample == 0  # a new group
+        yield f"{name}.{counts[name]}" if counts[name] > 1 else name, sample
 
 
 def named(response: Response, group: str, sample: int, step: int | None) -> Response:

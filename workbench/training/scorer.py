@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.credit.attribute import tokens_between
 from workbench.credit.tokens import offsets_from_ids
 from workbench.policies.generate import prompt_ids
+from workbench.policies.hf import padded
 from workbench.policies.load import load_tokenizer
 from workbench.policies.weights import ADAPTER, check_finite, loading, verify
 from workbench.runs.folder import policy_hash, read_json
@@ -124,13 +125,9 @@ class Scorer:
         """Return the logits of all segments of the rows in order, (S,), from one forward pass."""
         import torch
 
-        length, pad = max(len(row.ids) for row in rows), self.tokenizer.pad_token_id
-        gaps = [length - len(row.ids) for row in rows]
-        ids, mask = (
-            [row.ids + [pad] * gap for row, gap in zip(rows, gaps, strict=True)],
-            [[1] * (length - gap) + [0] * gap for gap in gaps],
-        )
-        ids_BL, mask_BL = (torch.tensor(part, device=self.model.device) for part in (ids, mask))
+        ids = [row.ids for row in rows]
+        pad = self.tokenizer.pad_token_id
+        ids_BL, mask_BL = padded(ids, pad, self.model.device, left=False)
         # the layers without the output layer: logits of the vocabulary are not needed
         decoder = self.model.get_base_model().model
         output = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False)

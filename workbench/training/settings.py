@@ -123,6 +123,7 @@ def check_passes(passes: Passes) -> None:
         raise WorkbenchError(
             f"steps is {passes.steps} and epochs is {passes.epochs}: set one of them to none"
         )
+    # a step accumulates whole micro-batches
     if passes.micro_batch is not None and passes.batch % passes.micro_batch:
         raise WorkbenchError(
             f"micro_batch is {passes.micro_batch}: it must divide batch, {passes.batch}"

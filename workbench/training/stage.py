@@ -82,8 +82,10 @@ def training(
 
 def order(count: int, length: int, seed: int) -> list[int]:
     """Return `length` indices of `count` questions, as shuffled passes over all questions."""
+    # a text as seed: other uses of the run's seed draw other numbers
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []
     while len(numbers) < length:
+        # whole passes, so that no question is used twice before all are used once
         numbers += rng.sample(range(count), count)
     return numbers[:length]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -47,6 +48,19 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
             raise  # the model is in the cache, so something else is wrong
     reach("model", name)
     return load(name, **options)
+
+
+@contextmanager
+def panics_as_errors(name: str) -> Iterator[None]:
+    """Convert a panic of the tokenizers' Rust code to a WorkbenchError."""
+    try:
+        yield
+    except BaseException as error:  # a PanicException is not an Exception, and cannot be imported
+        if type(error).__name__ != "PanicException":
+            raise
+        raise WorkbenchError(
+            f"the tokenizer of '{name}' crashed ({error}): copy its files again, or name another"
+        ) from error
 
 
 def dataset(

@@ -44,7 +44,7 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
     If a question's system prompt mentions `\boxed{}`, only the content of the box is an answer.
 
     Args:
-        judge: the language model.
+        judge: the language model, such as `workbench.judge.endpoint(URL, MODEL)`.
         search: finds evidence for questions without passages.
         in_doubt: rules decide outcomes, and the judge only doubtful ones.
     """

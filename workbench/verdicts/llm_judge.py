@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
@@ -51,7 +52,7 @@ class LLMJudge:
         identity = {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
         return {**identity, "options": self.options} if self.options else identity
 
-    @property
+    @cached_property
     def ask(self) -> BatchJudge:
         """A function from prompts to replies; no file is made before the first reply."""
         return endpoint(
@@ -63,6 +64,11 @@ class LLMJudge:
             cache=self.cache,
             cache_address=ANYWHERE,
         )
+
+    def close_cache(self) -> None:
+        """Close the cache until the next call: sqlite deletes its -wal and -shm files."""
+        if self.ask.cache:
+            self.ask.cache.close()
 
     def checks(self, evidence: bool = True) -> Checks:
         """Return the model's checks; no request is sent before a check is called.

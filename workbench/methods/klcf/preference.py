@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.methods.klcf.truth import TextScorer
-from workbench.policies.weights import check_finite, check_loaded, loading
+from workbench.policies.weights import check_finite, check_loaded, check_prompts, loading
 from workbench.training.scorer import Judged, as_whole, passes
 from workbench.types import Question, WorkbenchError
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
@@ -55,6 +55,8 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
     _check_architecture(name)
     with loading(name, REMEDY):
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, name)
+        if tokenizer.chat_template:
+            check_prompts(name, tokenizer)
         model, report = from_disk_or_hub(
             AutoModelForSequenceClassification.from_pretrained,
             name,

@@ -22,7 +22,7 @@ from workbench.pipeline import assemble
 from workbench.policies.generate import Policy, Sampling, generate
 from workbench.text import final_answer, normalise
 from workbench.types import Checks, Failure, Feedback, Grade, Question, Response, WorkbenchError
-from workbench.util.failures import TooManyFailures, too_many
+from workbench.util.failures import check_failed
 from workbench.util.jsonl import encode, iter_rows, open_append, repair
 
 FILE = "probe.jsonl"
@@ -59,11 +59,8 @@ def probe_questions(
             for question, samples in zip(chunk, sampled, strict=True)
         ]
         failed, done = failed + sum(row.count(None) for row in new), done + len(new)
-        if too_many(failed, done * k, max_failed):
-            raise TooManyFailures(
-                f"{failed} of {done * k} samples could not be graded: fix the cause and run the"
-                " same command again"
-            )
+        why = ["the judge gave no verdict"] * failed
+        check_failed(why, done * k, max_failed, "samples could not be graded")
         with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in new))
             file.flush()
