@@ -64,6 +64,9 @@ REASONS: Mapping[str, str] = {
     "object": "with a value that does not exist in the closed world",
     "pronoun": "with a pronoun that refers to no name",
     "script": "in another script than the judge reads",
+    "language": "in another language than the judge reads",
+    "denial": "denies something in a form that the judge cannot read",
+    "instruction": "addresses the judge instead of stating something",
     "words": "no passage shares a word with it",
 }
 

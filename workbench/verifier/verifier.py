@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from workbench.text import sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
 from workbench.util.minilm import BASE_SHA256
-from workbench.verifier.instructions import is_instruction, strip_instructions
+from workbench.verifier.instructions import strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
 from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.reading import Reading, read_claim
 from workbench.verifier.rows import LABELS
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Entailment:
     """Result for one claim: pooled probabilities, the deciding window and the objections.
 
     `passage` is the position of the deciding passage, `span` the characters of the window in it.
+    `unread` says why a claim was not compared (a key of `REASONS`).
     """
 
     support: float
@@ -69,6 +71,7 @@ class Entailment:
     span: tuple[int, int] | None = None
     windows: int = 0
     objections: tuple[Objection, ...] = ()
+    unread: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class Window:
 class Verifier:
     """A cross-encoder with its settings, as `load_verifier` returns it.
 
-    The model reads `preprocess(claim)`; `object_to` returns the objections to that text.
+    The model reads the text of `read(claim)` after `preprocess`; `object_to` returns the objections
+    to that text.
     """
 
     def __init__(
@@ -95,6 +99,7 @@ class Verifier:
         encoder: Encoder | None = None,
     ) -> None:
         self.model, self.settings, self.name = model, settings, name
+        self.read: Callable[[str], Reading] = read_claim
         # benchmarks replace these two, to measure their effect
         self.preprocess: Callable[[str], str] = strip_instructions
         self.object_to: Callable[[str, Mentions], list[Objection]] = objections
@@ -140,19 +145,21 @@ class Verifier:
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
         p(contradict) decides, so unrelated windows have no effect (with the default pool).
-        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. Claims
-        without passages and claims that only address the judge are neutral.
+        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. A denial
+        is supported as far as what it denies is contradicted. Claims without passages and claims
+        that cannot be read (`workbench.verifier.reading`) are neutral.
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
         mentions = cache(lambda texts: Mentions(texts))
+        readings = [self.read(claim) for claim, _ in claims]
         claim_windows = [
-            [] if is_instruction(claim) else self._windows(passages, spans)
-            for claim, passages in claims
+            [] if reading.unread else self._windows(passages, spans)
+            for reading, (_, passages) in zip(readings, claims, strict=True)
         ]
         pairs = [
-            (window.premise, claim)
-            for (claim, _), own_windows in zip(claims, claim_windows, strict=True)
+            (window.premise, reading.text)
+            for reading, own_windows in zip(readings, claim_windows, strict=True)
             for window in own_windows
         ]
         triples = iter(self.predict(pairs))
@@ -160,11 +167,12 @@ class Verifier:
             self._pool(own_windows, [next(triples) for _ in own_windows])
             for own_windows in claim_windows
         ]
-        for i, (claim, passages) in enumerate(claims):
+        for i, (reading, (_, passages)) in enumerate(zip(readings, claims, strict=True)):
             if checks[i].windows:
                 evidence = mentions(tuple(map(_full_text, passages)))
-                claim_objections = self.object_to(self.preprocess(claim), evidence)
+                claim_objections = self.object_to(self.preprocess(reading.text), evidence)
                 checks[i] = self._cap_support(checks[i], claim_objections)
+            checks[i] = _of_claim(checks[i], reading)
         return checks
 
     def label(self, check: Entailment | Triple, unsupported: Unsupported = "vague") -> str:
@@ -224,6 +232,15 @@ class Verifier:
         support = min(check.support, OBJECTION_CAP * self.settings.split)
         neutral = check.neutral + check.support - support
         return replace(check, support=support, neutral=neutral, objections=tuple(reasons))
+
+
+def _of_claim(check: Entailment, reading: Reading) -> Entailment:
+    """Turn the check of a reading's text into that of the claim, which may deny it."""
+    if not reading.denied:
+        return replace(check, unread=reading.unread)
+    # an objection to what is denied supports the denial
+    support, contradict = check.contradict, check.support
+    return replace(check, support=support, contradict=contradict, objections=())
 
 
 def _full_text(passage: Passage | str) -> str:

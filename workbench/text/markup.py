@@ -1,0 +1,42 @@
+"""Remove what a text contains beside its words: citation marks, emoji, Markdown and HTML."""
+
+from __future__ import annotations
+
+import re
+
+_SOURCE = r"(?:docs?|documents?|sources?|refs?|references?|passages?|notes?|citations?)"
+_NUMBER = rf"(?:{_SOURCE}[ :.]*)?#?\d{{1,4}}"
+_NUMBERS = rf"{_NUMBER}(?:(?:\s*[,;\-\u2010-\u2013]\s*|\s+){_NUMBER}){{0,20}}"  # 2; 2, 3; 2-4
+_URL = r"\((?:https?:|www\.|/|#)[^()\s]{0,500}\)"
+_BRACKETED = (  # [1, 2], [^note], [Doc 1], [citation needed], [[1]](https://…), 【1†source】
+    rf"\[?\[\s*(?:\^[\w-]{{1,20}}|{_NUMBERS}|{_SOURCE}|citation needed)\s*\]\]?(?:{_URL})?"
+    rf"|[\u3010\uff3b]\s*(?:{_NUMBERS}|\d[^\u3010\u3011\n]{{0,40}})\s*[\u3011\uff3d]"
+)
+# not "km²" or "10⁶"
+_RAISED = r"(?:(?<=[^\W\d_]{3})|(?<=\b\d{4})|(?<=[.!?,;\"”)]))[¹²³⁰⁴-⁹]+"
+CITATION = rf"(?i:\s?\((?:see|cf\.?|source:?|from)? ?(?:{_BRACKETED})\)|{_BRACKETED})|{_RAISED}"
+EMOJI = (
+    "(?:[0-9#*]\ufe0f?\u20e3|[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\u20e3"
+    "\U000e0020-\U000e007f])"
+)
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~|!\[[^\[\]\n]{0,200}\]\([^()\s]{0,500}\)")
+_LINK = re.compile(rf"\[([^\[\]\n]{{1,200}})\]{_URL}")
+_MARKS = re.compile(
+    rf"{CITATION}|{EMOJI}|:[a-z_]{{3,30}}:"
+    r"|<sup>\s*\[?\d{1,3}\]?\s*</sup>"
+    r"|</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|su[bp]|h\d)\s*/?>"
+    r"|\\[()\[\]]"
+)
+_DELETED = re.compile(  # nothing stands in their place: "**M**arie"
+    r"(?<!\s)\*+|\*+(?!\s)|`+|(?<!\w)_+|_+(?!\w)|^\s*#+\s|[\u00ad\u200b\u200c\u2060\ufeff]"
+)
+
+
+def plain(text: str) -> str:
+    """Return the words of a text without citation marks, emoji, Markdown, HTML and TeX brackets.
+
+    The text of a link stays, struck-out text and pictures do not.
+    """
+    text = _DELETED.sub("", _STRUCK.sub(" ", text))
+    text = _MARKS.sub(" ", _LINK.sub(r"\1", text))
+    return re.sub(r"\s+(?=[.,;:!?](?:\s|$))", "", text)
