@@ -2,7 +2,8 @@
 
 The model takes nearly every denial for a contradiction. A simple denial ("X was not born in Y") is
 therefore checked by what it denies: it is supported as far as "X was born in Y" is contradicted.
-Other denials, and other languages than English, are not read.
+If only a part of a claim denies something, a contradiction does not count. Other denials, and other
+languages than English, are not read.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ _PARTIAL = re.compile(
     r"|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b",
     re.IGNORECASE,
 )
+_TRUTH = re.compile(
+    r"\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b", re.IGNORECASE
+)
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):
@@ -59,6 +64,7 @@ class Reading(NamedTuple):
 
     text: str
     denied: bool = False  # the claim says that `text` is false
+    partial: bool = False  # a part of it denies something: a contradiction does not count
     unread: str = ""  # a key of `REASONS`: why the claim is not compared
 
 
@@ -78,12 +84,16 @@ def read_denial(claim: str) -> Reading:
     """
     frame = _FRAME.match(claim)
     text = claim[frame.end() :] if frame else claim
-    text = text[:1].upper() + text[1:]
-    denials = _denials(text)
+    text = text[:1].upper() + text[1:] if frame else text
+    # same length: the words of a quoted title deny nothing
+    words = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    denials = _denials(words)
     if not denials:
-        return Reading(text if frame else claim, denied=bool(frame))
-    simple = _SIMPLE.search(text)
-    if len(denials) > 1 or not simple or simple.end() < denials[0].end() or _PARTIAL.search(text):
+        return Reading(text, denied=bool(frame))
+    part, simple = _PARTIAL.search(words), _SIMPLE.search(words)
+    if part and part.start() < denials[0].start() and not (frame or _TRUTH.search(words)):
+        return Reading(claim, partial=True)
+    if part or len(denials) > 1 or not simple or simple.end() < denials[0].end():
         return Reading(claim, unread="denial")
     verb = simple[1] or ""
     kept = f"{_CONTRACTED.get(verb.lower(), verb)} " if verb else ""

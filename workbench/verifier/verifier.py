@@ -236,11 +236,13 @@ class Verifier:
 
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     """Turn the check of a reading's text into that of the claim, which may deny it."""
-    if not reading.denied:
-        return replace(check, unread=reading.unread)
-    # an objection to what is denied supports the denial
-    support, contradict = check.contradict, check.support
-    return replace(check, support=support, contradict=contradict, objections=())
+    if reading.denied:  # an objection to what is denied supports the denial
+        support, contradict = check.contradict, check.support
+        return replace(check, support=support, contradict=contradict, objections=())
+    if reading.partial and check.contradict > check.support:
+        neutral = check.neutral + check.contradict
+        return replace(check, contradict=0.0, neutral=neutral, unread="denial")
+    return replace(check, unread=reading.unread)
 
 
 def _full_text(passage: Passage | str) -> str:
