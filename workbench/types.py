@@ -75,6 +75,7 @@ OBJECTION = "objection"  # one of `OBJECTIONS`; the item's "text" has the words 
 OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
+    "together": "no sentence of the passages has these values together",
     # in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from heapq import nlargest
 from itertools import chain
 
 from workbench.retrieval import Search, from_passages
@@ -137,6 +138,17 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     return tuple(
         {"passage": passage.id, "span": _best(claim_words, passage.text)} for passage in passages
     )
+
+
+def nearest_sentences(claim: str, passages: Sequence[Passage], count: int = 3) -> list[Passage]:
+    """Return the sentences that share most words with the claim, as passages with their titles."""
+    words = _words(claim)
+    units = (
+        (len(words & own), replace(passage, text=passage.text[start:end]))
+        for passage in passages
+        for start, end, own in _sentences(passage.text)
+    )
+    return [unit for _, unit in nlargest(count, units, key=lambda pair: pair[0])]
 
 
 def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:

@@ -80,6 +80,11 @@ def _is_repeated(i: int, claims: Sequence[Claim], words: Sequence[frozenset[str]
     )
 
 
+def is_part(part: str, whole: str) -> bool:
+    """Return whether a claim has all content words of another one, and more."""
+    return _content(plain(part)) < _content(plain(whole))
+
+
 def _is_in(word: str, others: frozenset[str]) -> bool:
     """Return whether a word or another form of it ("open", "opened") is one of the others."""
     return word in others or any(

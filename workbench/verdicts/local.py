@@ -24,9 +24,18 @@ from workbench.types import (
     Verify,
 )
 from workbench.util.failures import unjudged, unparsed
-from workbench.verdicts.claims import HEDGED, cite, is_hedged, open_claims, retrieve, searched
-from workbench.verdicts.informativeness import informativeness
-from workbench.verifier.verifier import Entailment, Unsupported, Verifier
+from workbench.verdicts.claims import (
+    HEDGED,
+    cite,
+    is_hedged,
+    nearest_sentences,
+    open_claims,
+    retrieve,
+    searched,
+)
+from workbench.verdicts.informativeness import informativeness, is_part
+from workbench.verifier.reading import joined_values
+from workbench.verifier.verifier import OBJECTION_CAP, Entailment, Unsupported, Verifier
 
 LIMITS = (
     "The local verifier compares words, numbers and names. It does not see relations: a claim that"
@@ -63,6 +72,9 @@ def local_facts(
     * A claim in another script than Latin is vague. If the question is in another script too, the
       claim is a failure of stage "verify".
     * A claim of a hedged sentence gets a hedged label.
+    * A claim that joins two values of which its sentence makes shorter claims ("won the prize in
+      Physics in 1911") is vague unless one sentence of the evidence supports it: a window may have
+      each half in another sentence.
 
     `p` is the calibrated P(support). If a rule objects (`workbench.verifier.mentions`), it is
     capped below the threshold and not calibrated.
@@ -111,6 +123,8 @@ def local_facts(
             if verdict is None:
                 assert not isinstance(retrieved, Failure)  # else the verdict is preset
                 verdict = _verdict(verifier, claim, retrieved, next(checks), unsupported)
+                if verdict.label == "correct" and _is_joint(claim, batch[number][1].claims):
+                    verdict = _check_joint(verifier, claim, retrieved, verdict)
                 if is_hedged(*batch[number], claim):
                     label = str(verdict.label)
                     verdict = replace(verdict, label=HEDGED.get(label, label))
@@ -131,6 +145,26 @@ def local_facts(
         ]
 
     return verify
+
+
+def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
+    """Return whether a claim joins values of a shorter claim of its sentence."""
+    return len(joined_values(claim.text)) > 1 and any(
+        other.sentence == claim.sentence and is_part(other.text, claim.text) for other in claims
+    )
+
+
+def _check_joint(
+    verifier: Verifier, claim: Claim, passages: Sequence[Passage], verdict: Verdict
+) -> Verdict:
+    """Return a verdict on a joint claim by single sentences instead of windows."""
+    units = nearest_sentences(claim.text, passages)
+    checks = verifier.check_all([(claim.text, [unit]) for unit in units])
+    if any(verifier.label(check) == "correct" for check in checks):
+        return verdict
+    remark = {OBJECTION: "together", "text": ", ".join(joined_values(claim.text))}
+    p = min(verdict.p or 0.0, OBJECTION_CAP * verifier.settings.split)
+    return replace(verdict, label="vague", p=p, evidence=(*verdict.evidence, remark))
 
 
 def _is_unread(verdict: Verdict) -> bool:

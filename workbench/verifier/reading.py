@@ -56,6 +56,9 @@ _PARTIAL = re.compile(
 _TRUTH = re.compile(
     r"\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b", re.IGNORECASE
 )
+_VALUE = re.compile(
+    r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
+)
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
@@ -110,6 +113,11 @@ def _denials(text: str) -> list[re.Match[str]]:
             and (match.start() > 0 or text[match.end() : match.end() + 2].strip().isupper())
         )
     ]
+
+
+def joined_values(claim: str) -> list[str]:
+    """Return the values after prepositions: Physics and 1911 in "won in Physics in 1911"."""
+    return list(dict.fromkeys(_VALUE.findall(claim)))
 
 
 def is_english(tokens: Sequence[Token]) -> bool:

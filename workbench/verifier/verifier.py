@@ -178,8 +178,12 @@ class Verifier:
     def label(self, check: Entailment | Triple, unsupported: Unsupported = "vague") -> str:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
-        `unsupported="wrong"` makes every claim below `Settings.split` wrong.
+        A claim with an objection is wrong: fewer of them are true (1 in 8 on the pairs that rules
+        were chosen on) than of the claims that the model calls wrong. `unsupported="wrong"` makes
+        every claim below `Settings.split` wrong.
         """
+        if isinstance(check, Entailment) and check.objections:
+            return "wrong"
         support, contradict = (
             (check.support, check.contradict) if isinstance(check, Entailment) else check[:2]
         )
