@@ -36,10 +36,18 @@ _FRAME = re.compile(
 )
 _SIMPLE = re.compile(
     r"\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
-    r"(?: ?not\b| ?n['’]t\b|['’]t\b)|never\b) ?",
+    r"(?: ?not\b| ?n['’]t\b|['’]t\b)|(nobody|nothing|no(?: one)?)\b(?! (?:longer|more|other))"
+    r"|never\b) ?",
     re.IGNORECASE,
 )
-_CONTRACTED = {"ca": "can", "wo": "will"}  # "can't", "won't"
+_AFFIRMED = {  # "can't", "won't", "Nobody knew her."
+    "ca": "can",
+    "wo": "will",
+    "nobody": "somebody",
+    "nothing": "something",
+    "no one": "someone",
+    "no": "some",
+}
 # Not "not only", "no doubt" or "No. 5"; names such as "Dr. No" are left out by `_denials`.
 _DENIAL = re.compile(
     r"\b(?:not|no|never|nobody|none|nothing|nowhere|neither|nor|without|cannot)\b"
@@ -49,8 +57,8 @@ _DENIAL = re.compile(
 )
 # Words with which a denial may concern a part of the claim instead of the whole.
 _PARTIAL = re.compile(
-    r",(?! [A-Z\d])|[;:]|\b(?:and|but|because|until|till|unless|except|than|although|though|while"
-    r"|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b",
+    r",(?! [A-Z\d])|[;:]|\b(?:and|but|because|since|until|till|unless|except|than|although|though"
+    r"|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b",
     re.IGNORECASE,
 )
 _TRUTH = re.compile(
@@ -59,6 +67,7 @@ _TRUTH = re.compile(
 _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )
+_SEVERAL = re.compile(r"[a-z][.!?] ")  # sentences
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
@@ -82,8 +91,8 @@ def read_claim(claim: str) -> Reading:
 def read_denial(claim: str) -> Reading:
     """Return what a claim denies, or the claim itself if it denies nothing.
 
-    A frame ("It is not true that …") and one negated verb can be read, in a claim of one clause
-    about one thing.
+    A frame ("It is not true that …") and one negated verb or noun can be read, in a claim of one
+    clause about one thing.
     """
     frame = _FRAME.match(claim)
     text = claim[frame.end() :] if frame else claim
@@ -94,13 +103,15 @@ def read_denial(claim: str) -> Reading:
     if not denials:
         return Reading(text, denied=bool(frame))
     part, simple = _PARTIAL.search(words), _SIMPLE.search(words)
-    if part and part.start() < denials[0].start() and not (frame or _TRUTH.search(words)):
+    in_part = part and part.start() < denials[0].start()
+    if (in_part or _SEVERAL.search(words)) and not (frame or _TRUTH.search(words)):
         return Reading(claim, partial=True)
     if part or len(denials) > 1 or not simple or simple.end() < denials[0].end():
         return Reading(claim, unread="denial")
-    verb = simple[1] or ""
-    kept = f"{_CONTRACTED.get(verb.lower(), verb)} " if verb else ""
-    return Reading(text[: simple.start()] + kept + text[simple.end() :], denied=not frame)
+    word = (simple[1] or simple[2] or "").lower()
+    affirmed = _AFFIRMED.get(word, word)
+    text = " ".join(f"{text[: simple.start()]}{affirmed} {text[simple.end() :]}".split())
+    return Reading(text[:1].upper() + text[1:], denied=not frame)
 
 
 def _denials(text: str) -> list[re.Match[str]]:
