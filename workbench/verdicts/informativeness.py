@@ -44,7 +44,8 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     subject = _content(title) or _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
     yes_no = question.split(None, 1)[:1] and question.split(None, 1)[0].lower() in _YES_NO
     asked = _content(question) - subject - _KINDS
-    known = subject | _KINDS | (frozenset() if yes_no else asked)
+    # an answer to a yes/no question repeats its words
+    known = _KINDS | (_content(title) if yes_no else subject | asked)
     texts = [plain(claim.text) for claim in claims]
     words = [_content(text) for text in texts]
     ratings: dict[int, int] = {}

@@ -52,7 +52,12 @@ _AFFIRMED = {  # "can't", "won't", "Nobody knew her."
 _DENIAL = re.compile(
     r"\b(?:not|no|never|nobody|none|nothing|nowhere|neither|nor|without|cannot)\b"
     r"(?! (?:only|just|merely|later|earlier|doubt|secret|disputed|denied|less|fewer)\b|\.? ?\d)"
-    r"|n['’]t\b|\b(?:false|untrue|a (?:myth|lie))(?=\W*$)",
+    r"|n['’]t\b",
+    re.IGNORECASE,
+)
+_CALLED_FALSE = re.compile(
+    r"(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r))\b.*"
+    r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$",
     re.IGNORECASE,
 )
 # Words with which a denial may concern a part of the claim instead of the whole.
@@ -94,6 +99,8 @@ def read_denial(claim: str) -> Reading:
     A frame ("It is not true that …") and one negated verb or noun can be read, in a claim of one
     clause about one thing.
     """
+    if _CALLED_FALSE.match(claim):
+        return Reading(claim, unread="denial")
     frame = _FRAME.match(claim)
     text = claim[frame.end() :] if frame else claim
     text = text[:1].upper() + text[1:] if frame else text
