@@ -35,7 +35,7 @@ from workbench.verdicts.claims import (
 )
 from workbench.verdicts.informativeness import informativeness, is_part
 from workbench.verifier.reading import joined_values
-from workbench.verifier.verifier import OBJECTION_CAP, Entailment, Unsupported, Verifier
+from workbench.verifier.verifier import OBJECTION_CAP, Entailment, Verifier
 
 LIMITS = (
     "The local verifier compares words, numbers and names. It does not see relations: a claim that"
@@ -57,9 +57,7 @@ def warn_of_training() -> None:
     )
 
 
-def local_facts(
-    verifier: Verifier, search: Search | None = None, k: int = 5, unsupported: Unsupported = "vague"
-) -> Verify:
+def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
     """Return the check of aspect "fact": label, P(true), informativeness and evidence per claim.
 
     All passages of the question are used, or the `k` best that `search` finds for the claim in the
@@ -85,9 +83,6 @@ def local_facts(
         verifier: the local verifier.
         search: finds passages for questions without passages.
         k: number of passages per search.
-        unsupported: label of a claim that no passage supports or contradicts. "vague" follows RLFH.
-            "wrong" follows FActScore (arXiv 2305.14251): contradictions then do not matter, and
-            only claims between the two thresholds are vague.
     """
 
     warned = False
@@ -122,7 +117,7 @@ def local_facts(
         ):
             if verdict is None:
                 assert not isinstance(retrieved, Failure)  # else the verdict is preset
-                verdict = _verdict(verifier, claim, retrieved, next(checks), unsupported)
+                verdict = _verdict(verifier, claim, retrieved, next(checks))
                 if verdict.label == "correct" and _is_joint(claim, batch[number][1].claims):
                     verdict = _check_joint(verifier, claim, retrieved, verdict)
                 if is_hedged(*batch[number], claim):
@@ -196,7 +191,6 @@ def _verdict(
     claim: Claim,
     passages: Sequence[Passage],
     check: Entailment,
-    unsupported: Unsupported,
 ) -> Verdict:
     if check.unread:
         return unparsed(f"claim:{claim.id}", check.unread, "local")
@@ -208,7 +202,7 @@ def _verdict(
     return Verdict(
         f"claim:{claim.id}",
         "fact",
-        verifier.label(check, unsupported),
+        verifier.label(check),
         p=check.support,
         evidence=(*_evidence(claim, passages, check), *remarks),
         by="local",

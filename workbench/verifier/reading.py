@@ -85,12 +85,18 @@ class Reading(NamedTuple):
     unread: str = ""  # a key of `REASONS`: why the claim is not compared
 
 
+def read_plain(claim: str) -> Reading:
+    """Read a claim without its markup, for a model of any language."""
+    text = plain(claim)
+    return Reading(text, unread="instruction" if is_instruction(text) else "")
+
+
 def read_claim(claim: str) -> Reading:
     """Read a claim for a model that reads only English, and no denials."""
-    text = plain(claim)
-    if is_instruction(text):
-        return Reading(text, unread="instruction")
-    return read_denial(text) if is_english(tokenize(text)) else Reading(text, unread="language")
+    reading = read_plain(claim)
+    if not reading.unread and not is_english(tokenize(reading.text)):
+        return reading._replace(unread="language")
+    return reading if reading.unread else read_denial(reading.text)
 
 
 def read_denial(claim: str) -> Reading:

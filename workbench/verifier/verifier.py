@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.text import sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
@@ -26,7 +26,6 @@ BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memor
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # file in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
-Unsupported = Literal["vague", "wrong"]
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
 OBJECTION_CAP = 0.7
 NEAR = 0.1  # within this distance of the threshold, about half of the `correct` labels are right
@@ -175,24 +174,16 @@ class Verifier:
             checks[i] = _of_claim(checks[i], reading)
         return checks
 
-    def label(self, check: Entailment | Triple, unsupported: Unsupported = "vague") -> str:
+    def label(self, check: Entailment) -> str:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
         A claim with an objection is wrong: fewer of them are true (1 in 8 on the pairs that rules
-        were chosen on) than of the claims that the model calls wrong. `unsupported="wrong"` makes
-        every claim below `Settings.split` wrong.
+        were chosen on) than of the claims that the model calls wrong.
         """
-        if isinstance(check, Entailment) and check.objections:
+        support, contradict, bounds = check.support, check.contradict, self.settings
+        if check.objections or (contradict >= bounds.contradict and contradict > support):
             return "wrong"
-        support, contradict = (
-            (check.support, check.contradict) if isinstance(check, Entailment) else check[:2]
-        )
-        bounds = self.settings
-        if support >= bounds.support and support >= contradict:
-            return "correct"
-        if unsupported == "wrong":
-            return "wrong" if support < bounds.split else "vague"
-        return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
+        return "correct" if support >= max(bounds.support, contradict) else "vague"
 
     def is_close(self, check: Entailment) -> bool:
         """Whether p(support) is within `NEAR` of the threshold for `correct`."""
