@@ -22,6 +22,7 @@ from workbench.judge.templates import elements
 from workbench.methods import method_configs, reward_fns
 from workbench.pipeline import grade
 from workbench.types import Checks, Passage, Prompt, Question, Reply, Response
+from workbench.util.failures import failures
 from workbench.verdicts.checks import judge_checks, local_checks
 
 CASES = Path(__file__).with_name("hacking_cases.toml")
@@ -144,7 +145,8 @@ def scripted(cases: Sequence[Mapping[str, Any]]) -> Checks:
 
 
 def _sentences(text: str) -> list[str]:
-    return [f"{part.strip('- ')}." for part in text.replace("*", "").rstrip(".").split(". ")]
+    parts = [part.strip("- ") for part in text.replace("*", "").rstrip(".").split(". ")]
+    return [f"{part}." for part in parts if any(map(str.isalnum, part))]
 
 
 def measure_text(judge: str) -> list[dict[str, Any]]:
@@ -156,6 +158,7 @@ def measure_text(judge: str) -> list[dict[str, Any]]:
     def earned(texts: Mapping[str, Sequence[str]]) -> list[tuple[str, str, float]]:
         pairs = [(case, text) for case in cases for text in texts[case["title"]]]
         rows = run([_response(case, text) for case, text in pairs])
+        assert not any(map(failures, (row.to_row() for row in rows)))
         return [
             (case["title"], text, round(row.rewards["rlfh"].value or 0.0, 4))
             for (case, text), row in zip(pairs, rows, strict=True)

@@ -77,7 +77,7 @@ def test_rows_are_read_plain_and_compressed_and_weighed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "not JSON"),
+        ("{", "not a JSON object"),
         ('["premise"]', "object"),
         ('{"premise": "a", "claim": 3, "label": "support"}', "needs the text fields"),
         (
