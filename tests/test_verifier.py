@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from benchmarks.human.robustness import cases, robustness
 from benchmarks.verifier_card import measured_text
+from workbench.methods import METHODS
+from workbench.methods.bench import bench
 from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
+from workbench.util.failures import unjudged
 from workbench.verdicts.local import informativeness, local_facts
 from workbench.verifier import Verifier, load_verifier
 from workbench.verifier.card import sha256
@@ -222,18 +225,10 @@ def test_local_facts_gives_verdicts_with_evidence(verifier: Verifier) -> None:
     json.dumps([dict(one) for one in first.evidence])
 
 
-def labels(verifier: Verifier, claims: list[str], **question: Any) -> list[tuple[Any, ...]]:
-    """Label and reason of each claim, made in a sentence of its own."""
-    answer, found = response(" ".join(claims), claims, (CURIE,))
-    answer = replace(answer, question=replace(answer.question, **question))
-    (checked,) = local_facts(verifier)([(answer, found)])
-    return [
-        (
-            verdict.label,
-            next((item["unparsed"] for item in verdict.evidence if "unparsed" in item), None),
-        )
-        for verdict in checked.verdicts
-    ]
+def labels(verifier: Verifier, claims: list[str]) -> list[tuple[Any, ...]]:
+    """Label and reason of each claim."""
+    (checked,) = local_facts(verifier)([response(" ".join(claims), claims, (CURIE,))])
+    return [(one.label, unjudged(vars(one)).get("unparsed")) for one in checked.verdicts]
 
 
 @pytest.mark.parametrize(
@@ -300,17 +295,10 @@ def test_claims_that_deny_nothing_are_compared_as_they_are(claim: str) -> None:
     assert read_claim(claim).denied is (claim == CLAIMS[1])
 
 
-@pytest.mark.parametrize("field, other", [("Physics", "1911"), ("Chemistry", "1903")])
-def test_the_joint_claim_of_two_true_halves_is_checked(
-    verifier: Verifier, field: str, other: str
-) -> None:
-    def label(year: str) -> str | None:
-        half = f"Marie Curie won the Nobel Prize in {field}"
-        return labels(verifier, [f"{half}.", f"{half} in {year}."])[1][0]
-
-    assert [label(year) for year in ("1911", "1903")] == (
-        ["vague", "correct"] if other == "1911" else ["correct", "vague"]
-    )
+def test_the_joint_claim_of_two_true_halves_is_checked(verifier: Verifier) -> None:
+    half = "Marie Curie won the Nobel Prize in Physics"
+    for year, label in (("1903", "correct"), ("1911", "vague")):
+        assert labels(verifier, [f"{half}.", f"{half} in {year}."])[1] == (label, None)
 
 
 def test_other_languages_cause_one_warning(verifier: Verifier) -> None:
@@ -343,6 +331,12 @@ def test_of_a_question_in_another_script_the_local_verifier_is_not_the_judge(
     error = checked.verdicts[0].error
     assert error is not None and (error.stage, error.kind) == ("verify", "language")
     assert checked.verdicts[1].label == "correct"
+
+
+def test_a_training_against_the_local_verifier_alone_is_warned_of(verifier: Verifier) -> None:
+    method = METHODS["rlfh"]
+    with pytest.warns(UserWarning, match="docs/trust.md"):
+        method.stages(method.configure("tiny", ["rlfh.annotator=local"]), bench("tiny"))
 
 
 def test_hedged_sentences_get_hedged_labels(verifier: Verifier) -> None:
