@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-_SOURCE = r"(?:docs?|documents?|sources?|refs?|references?|passages?|notes?|citations?)"
+_SOURCE = r"(?:docs?|documents?|sources?|refs?|references?|passages?|notes?|citations?|pp?)"
 _NUMBER = rf"(?:{_SOURCE}[ :.]*)?#?\d{{1,4}}"
 _NUMBERS = rf"{_NUMBER}(?:(?:\s*[,;\-\u2010-\u2013]\s*|\s+){_NUMBER}){{0,20}}"  # 2; 2, 3; 2-4
 _URL = r"\((?:https?:|www\.|/|#)[^()\s]{0,500}\)"
 _BRACKETED = (  # [1, 2], [^note], [Doc 1], [citation needed], [[1]](https://…), 【1†source】
-    rf"\[?\[\s*(?:\^[\w-]{{1,20}}|{_NUMBERS}|{_SOURCE}|citation needed)\s*\]\]?(?:{_URL})?"
+    rf"\^?\[?\[\s*(?:\^[\w-]{{1,20}}|{_NUMBERS}|\d{{1,4}}†[^\[\]\n]{{0,40}}|{_SOURCE}"
+    rf"|citation needed)\s*\]\]?\^?(?:{_URL})?"
     rf"|[\u3010\uff3b]\s*(?:{_NUMBERS}|\d[^\u3010\u3011\n]{{0,40}})\s*[\u3011\uff3d]"
 )
 # not "km²" or "10⁶"
@@ -23,12 +24,12 @@ _STRUCK = re.compile(r"~~[^~\n]{1,200}~~|!\[[^\[\]\n]{0,200}\]\([^()\s]{0,500}\)
 _LINK = re.compile(rf"\[([^\[\]\n]{{1,200}})\]{_URL}")
 _MARKS = re.compile(
     rf"{CITATION}|{EMOJI}|:[a-z_]{{3,30}}:"
-    r"|<sup>\s*\[?\d{1,3}\]?\s*</sup>"
-    r"|</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|su[bp]|h\d)\s*/?>"
+    r"|<(?:sup|cite)>\s*\[?\d{1,3}\]?\s*</(?:sup|cite)>"
+    r"|</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|su[bp]|h\d|table|t[rdh]|[uo]l|li)\s*/?>"
     r"|\\[()\[\]]"
 )
 _DELETED = re.compile(  # nothing stands in their place: "**M**arie"
-    r"(?<!\s)\*+|\*+(?!\s)|`+|(?<!\w)_+|_+(?!\w)|^\s*#+\s|[\u00ad\u200b\u200c\u2060\ufeff]"
+    r"(?<!\s)\*+|\*+(?!\s)|`+|(?<!\w)_+|_+(?!\w)|(?<!\w)#+|[\u00ad\u200b\u200c\u2060\ufeff]"
 )
 
 
