@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from workbench.text.markup import plain
 from workbench.types import USELESS, Claim
@@ -24,7 +25,9 @@ _KINDS = frozenset(
     " make made take took give gave become became won year years date time tell write describe"
     " biography about information facts summary short explain me".split()
 )
-_YES_NO = frozenset("is are was were do does did has have had can could will would".split())
+_YES_NO = re.compile(
+    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
+)
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
@@ -42,12 +45,12 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     The subject is the `title`, or the names in the question.
     """
     subject = _content(title) or _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
-    yes_no = question.split(None, 1)[:1] and question.split(None, 1)[0].lower() in _YES_NO
+    yes_no = bool(_YES_NO.match(question))
     asked = _content(question) - subject - _KINDS
     # an answer to a yes/no question repeats its words
     known = _KINDS | (_content(title) if yes_no else subject | asked)
     texts = [plain(claim.text) for claim in claims]
-    words = [_content(text) for text in texts]
+    words = list(map(_content, texts))
     ratings: dict[int, int] = {}
     near: int | None = None  # the last sentence with a claim on the question
     for i, claim in enumerate(claims):
@@ -83,7 +86,7 @@ def _is_repeated(i: int, claims: Sequence[Claim], words: Sequence[frozenset[str]
 
 def is_part(part: str, whole: str) -> bool:
     """Return whether a claim has all content words of another one, and more."""
-    return _content(plain(part)) < _content(plain(whole))
+    return _content(part) < _content(whole)
 
 
 def _is_in(word: str, others: frozenset[str]) -> bool:
@@ -100,5 +103,6 @@ def _has_value(text: str, added: frozenset[str]) -> bool:
     return any(found.lower() in added for found in re.findall(r"\d+|(?<=\s)[A-Z]\w*", text))
 
 
+@lru_cache(maxsize=4096)
 def _content(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(text.lower()) if word not in _FUNCTION)
+    return frozenset(word for word in _WORD.findall(plain(text).lower()) if word not in _FUNCTION)

@@ -145,7 +145,9 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
     """Return whether a claim joins values of a shorter claim of its sentence."""
     return len(joined_values(claim.text)) > 1 and any(
-        other.sentence == claim.sentence and is_part(other.text, claim.text) for other in claims
+        other.sentence == claim.sentence and is_part(other.text, claim.text)
+        for other in claims
+        if claim.sentence is not None
     )
 
 
