@@ -48,13 +48,13 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     yes_no = bool(_YES_NO.match(question))
     asked = _content(question) - subject - _KINDS
     # an answer to a yes/no question repeats its words
-    known = _KINDS | (_content(title) if yes_no else subject | asked)
+    known = _content(title) if yes_no else subject | asked
     texts = [plain(claim.text) for claim in claims]
     words = list(map(_content, texts))
     ratings: dict[int, int] = {}
     near: int | None = None  # the last sentence with a claim on the question
     for i, claim in enumerate(claims):
-        added = frozenset(word for word in words[i] if not _is_in(word, known))
+        added = frozenset(word for word in words[i] - _KINDS if not _is_in(word, known))
         follows = near is not None and claim.sentence is not None and claim.sentence - near <= 1
         if (
             not added
