@@ -36,21 +36,14 @@ _FRAME = re.compile(
 )
 _SIMPLE = re.compile(
     r"\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
-    r"(?: ?not\b| ?n['’]t\b|['’]t\b)|(nobody|nothing|no(?: one)?)\b(?! (?:longer|more|other))"
+    r"(?: ?not\b| ?n['’]t\b|['’]t\b)|no(body|thing| one|)\b(?! (?:longer|more|other))"
     r"|never\b) ?",
     re.IGNORECASE,
 )
-_AFFIRMED = {  # "can't", "won't", "Nobody knew her."
-    "ca": "can",
-    "wo": "will",
-    "nobody": "somebody",
-    "nothing": "something",
-    "no one": "someone",
-    "no": "some",
-}
+_CONTRACTED = {"ca": "can", "wo": "will"}  # "can't", "won't"
 # Not "not only", "no doubt" or "No. 5"; names such as "Dr. No" are left out by `_denials`.
 _DENIAL = re.compile(
-    r"\b(?:not|no|never|nobody|none|nothing|nowhere|neither|nor|without|cannot)\b"
+    r"\b(?:not|no(?:body|thing|where|ne)?|never|neither|nor|without|cannot)\b"
     r"(?! (?:only|just|merely|later|earlier|doubt|secret|disputed|denied|less|fewer)\b|\.? ?\d)"
     r"|n['’]t\b",
     re.IGNORECASE,
@@ -121,8 +114,10 @@ def read_denial(claim: str) -> Reading:
         return Reading(claim, partial=True)
     if part or len(denials) > 1 or not simple or simple.end() < denials[0].end():
         return Reading(claim, unread="denial")
-    word = (simple[1] or simple[2] or "").lower()
-    affirmed = _AFFIRMED.get(word, word)
+    if simple[2] is None:
+        affirmed = _CONTRACTED.get((simple[1] or "").lower(), simple[1] or "")
+    else:  # "nobody": "somebody"
+        affirmed = f"some{simple[2]}"
     text = " ".join(f"{text[: simple.start()]}{affirmed} {text[simple.end() :]}".split())
     return Reading(text[:1].upper() + text[1:], denied=not frame)
 
