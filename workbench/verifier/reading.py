@@ -116,7 +116,7 @@ def read_denial(claim: str) -> Reading:
         return Reading(claim, unread="denial")
     if simple[2] is None:
         affirmed = _CONTRACTED.get((simple[1] or "").lower(), simple[1] or "")
-    else:  # "nobody": "somebody"
+    else:  # "nothing": "something"
         affirmed = f"some{simple[2]}"
     text = " ".join(f"{text[: simple.start()]}{affirmed} {text[simple.end() :]}".split())
     return Reading(text[:1].upper() + text[1:], denied=not frame)
