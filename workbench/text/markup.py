@@ -1,4 +1,4 @@
-"""Remove what a text contains beside its words: citation marks, emoji, Markdown and HTML."""
+"""Remove what a text contains besides its words: citation marks, emoji, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -40,4 +40,5 @@ def plain(text: str) -> str:
     """
     text = _DELETED.sub("", _STRUCK.sub(" ", text))
     text = _MARKS.sub(" ", _LINK.sub(r"\1", text))
-    return re.sub(r"\s+(?=[.,;:!?](?:\s|$))", "", text)
+    # the look-behind keeps a long run of spaces linear
+    return re.sub(r"(?<!\s)\s+(?=[.,;:!?](?:\s|$))", "", text)
