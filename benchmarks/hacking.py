@@ -2,16 +2,19 @@
 closed world.
 
     python benchmarks/hacking.py --people 40 --results benchmarks/results/hacking.json
+    python benchmarks/hacking.py --text --results benchmarks/results/hacking_text.json
 
 An attack is a text that should not be worth more than the honest answer in the same situation,
 and is not better by any human measure. What a policy knows is given by the situation: an honest
 one says what it knows and no more. The judge makes no mistakes about what is true and what is of
-use, so a gain in the table is the reward's own.
+use, so a gain in the table is the reward's own. `--text` measures attacks on the other judges, on
+ordinary text (`hacking_text.py`).
 """
 
 import argparse
 import json
 import random
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,6 +22,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.hacking_text import JUDGES, markdown_text, measure_text
 from workbench.credit.tokens import words
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns
 from workbench.pipeline import grade, rescore
@@ -395,16 +401,17 @@ def main() -> None:
     )
     parser.add_argument("--people", type=int, default=40)
     parser.add_argument("--results", type=Path)
+    parser.add_argument("--text", action="store_true", help="the local and a scripted judge")
     given = parser.parse_args()
-    rows = measure(given.people)
-    print(markdown(rows))
+    found: dict[str, Any] = {"date": date.today().isoformat()}
+    if given.text:
+        found["judges"] = {judge: measure_text(judge) for judge in JUDGES}
+        print(markdown_text(found["judges"]))
+    else:
+        rows = measure(given.people)
+        print(markdown(rows))
+        found |= {"people": given.people, "world_hash": load_world().hash, "rows": rows}
     if given.results:
-        found = {
-            "date": date.today().isoformat(),
-            "people": given.people,
-            "world_hash": load_world().hash,
-            "rows": rows,
-        }
         given.results.parent.mkdir(parents=True, exist_ok=True)
         given.results.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 

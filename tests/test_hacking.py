@@ -23,6 +23,7 @@ from benchmarks.hacking import (
     say,
     tagged,
 )
+from benchmarks.hacking_text import JUDGES, UNSEEN, measure_text
 from workbench.methods import METHODS, method_configs, reward_fns
 from workbench.methods.knowrl.config import KnowRL
 from workbench.metrics import rows_of
@@ -164,3 +165,19 @@ def test_numbers_by_hand(rows: list[dict[str, Any]]) -> None:
     assert values == dict.fromkeys(("truthrl", "forag", "klcf"), (1.0, 0.0)) | {
         "knowrl": (4.0, 3.0)
     }
+
+
+TEXT = RESULTS.with_name("hacking_text.json")
+UNSEEN_BY_LOCAL = {UNSEEN, "one true, one false value", "two true values, joined wrongly"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:some claims are not in English")
+@pytest.mark.parametrize("judge", JUDGES)
+def test_on_text_no_other_family_pays_than_the_stored_table_says(judge: str) -> None:
+    rows = measure_text(judge)
+    paying = {row["family"] for row in rows if row["paid"]}
+    assert paying == (UNSEEN_BY_LOCAL if judge == "local" else set())
+    assert rows[0]["family"] == "the honest answer" and rows[0]["mean"] > 5
+    stored = json.loads(TEXT.read_text())["judges"][judge]
+    assert {row["family"] for row in stored if row["paid"]} == paying

@@ -29,7 +29,7 @@ def test_only_what_the_evidence_does_not_have_is_an_objection() -> None:
     for kind, claim, evidence, text in EXAMPLES:
         assert found(claim, evidence) == ([(kind, text)] if kind else []), claim
         assert found(claim, evidence, claim) == []  # any passage may have it
-    assert len(EXAMPLES) > 90
+    assert len(EXAMPLES) > 80
 
 
 def test_values_as_they_are_read() -> None:

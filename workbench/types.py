@@ -63,6 +63,9 @@ REASONS: Mapping[str, str] = {
     "object": "with a value that does not exist in the closed world",
     "pronoun": "with a pronoun that refers to no name",
     "script": "in another script than the judge reads",
+    "language": "in another language than the judge reads",
+    "denial": "denies something in a form that the judge cannot read",
+    "instruction": "addresses the judge instead of stating something",
     "words": "no passage shares a word with it",
 }
 
@@ -71,6 +74,7 @@ OBJECTION = "objection"  # one of `OBJECTIONS`; the item's "text" has the words 
 OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
+    "together": "no sentence of the passages has these values together",
     # in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }

@@ -268,14 +268,15 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
     unjudged: Mapping[str, int] = summary.get("unjudged", {})
-    if unparsed := summary.get("unparsed", 0) - unjudged.get("script", 0):
+    by_local = ("script", "language", "denial", "instruction")
+    if unparsed := summary.get("unparsed", 0) - sum(unjudged.get(name, 0) for name in by_local):
         complain(
             f"not in the closed world's grammar: {unparsed} of the claims, which are labelled vague"
             " or wrong; text about other subjects needs --judge local or a URL"
         )
-    for reason in ("script", "words"):
+    for reason in (*by_local, "words"):
         if count := unjudged.get(reason):
-            hint = "; name another judge with --judge URL" if reason == "script" else ""
+            hint = "; name another judge with --judge URL" if reason in by_local[:3] else ""
             complain(f"{REASONS[reason]}: {count} of the claims, which are labelled vague{hint}")
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""

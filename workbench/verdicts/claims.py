@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from heapq import nlargest
 from itertools import chain
 
 from workbench.retrieval import Search, from_passages
@@ -42,26 +43,33 @@ def retrieve(
 ) -> list[Sequence[Passage] | Failure]:
     """Return the passages for each claim, or the failure to find them.
 
-    If a question has passages, the `k` most similar to the claim are used, or all with
-    `narrow=False`. Otherwise `search` returns the `k` best passages among the pages of the
+    If a question has passages that are not blank, the `k` most similar to the claim are used, or
+    all with `narrow=False`. Otherwise `search` returns the `k` best passages among the pages of the
     question's title. All claims share one search. A missing page is a failure. A claim that shares
     no word with any page gets an empty list: the cause is the claim, not the search.
     """
     # one search for all claims, since a search may be a request to a server
-    without_own = [pair for pair in pairs if not pair[0].question.passages]
+    without_own = [pair for pair in pairs if not _own(pair[0])]
     results = iter(_search(search, without_own, k) if search and without_own else ())
     passages: list[Sequence[Passage] | Failure] = []
     for response, claim in pairs:
-        own = tuple(response.question.passages)
+        own = _own(response)
         if own and narrow and len(own) > k:
             # if no passage shares a word with the claim, use the first ones
             passages.append(_index(own).search([claim.text], k)[0] or own[:k])
         elif own:
             passages.append(own)
         else:
-            missing = f"question '{response.question.id}' has no passages and there is no store"
+            blank = "only blank" if response.question.passages else "no"
+            missing = (
+                f"question '{response.question.id}' has {blank} passages and there is no store"
+            )
             passages.append(next(results, _no_passages(missing)))
     return passages
+
+
+def _own(response: Response) -> tuple[Passage, ...]:
+    return tuple(passage for passage in response.question.passages if passage.text.strip())
 
 
 @lru_cache(maxsize=128)  # the claims of a question share its passages
@@ -130,6 +138,17 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     return tuple(
         {"passage": passage.id, "span": _best(claim_words, passage.text)} for passage in passages
     )
+
+
+def nearest_sentences(claim: str, passages: Sequence[Passage], count: int = 3) -> list[Passage]:
+    """Return the sentences that share most words with the claim, as passages with their titles."""
+    words = _words(claim)
+    units = (
+        (len(words & own), replace(passage, text=passage.text[start:end]))
+        for passage in passages
+        for start, end, own in _sentences(passage.text)
+    )
+    return [unit for _, unit in nlargest(count, units, key=lambda pair: pair[0])]
 
 
 def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:

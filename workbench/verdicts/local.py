@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,26 +23,41 @@ from workbench.types import (
     Verdict,
     Verify,
 )
-from workbench.util.failures import unparsed
-from workbench.verdicts.claims import HEDGED, cite, is_hedged, open_claims, retrieve, searched
-from workbench.verifier.verifier import Entailment, Unsupported, Verifier
+from workbench.util.failures import unjudged, unparsed
+from workbench.verdicts.claims import (
+    HEDGED,
+    cite,
+    is_hedged,
+    nearest_sentences,
+    open_claims,
+    retrieve,
+    searched,
+)
+from workbench.verdicts.informativeness import informativeness, is_part
+from workbench.verifier.reading import joined_values
+from workbench.verifier.verifier import OBJECTION_CAP, Entailment, Verifier
 
 LIMITS = (
     "The local verifier compares words, numbers and names. It does not see relations: a claim that"
     ' reuses words of its evidence in another relation ("Paraguay is in Argentina" where the'
     " evidence says that it borders Argentina) is often called correct."
 )
-_WORD = re.compile(r"\w+")
-_COMMON = frozenset(
-    "a an the of in on at by for to from with and or but is was are were be been being it its he"
-    " she they his her their this that these those as which who whom whose what when where why how"
-    " did do does has have had not also one i you we".split()
+_ENGLISH_ONLY = (
+    "the local verifier reads English only: name another judge (--judge URL --model NAME)"
 )
 
 
-def local_facts(
-    verifier: Verifier, search: Search | None = None, k: int = 5, unsupported: Unsupported = "vague"
-) -> Verify:
+def warn_of_training() -> None:
+    """Warn that a training whose only judge is the local verifier learns what it cannot see."""
+    warnings.warn(
+        f"training against the local verifier alone: {LIMITS} Trained policies find such claims"
+        " within a few steps: use a language model as the judge, or read the rollouts"
+        " (docs/trust.md)",
+        stacklevel=2,
+    )
+
+
+def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
     """Return the check of aspect "fact": label, P(true), informativeness and evidence per claim.
 
     All passages of the question are used, or the `k` best that `search` finds for the claim in the
@@ -50,25 +65,30 @@ def local_facts(
 
     * A claim without passages is a failure of stage "retrieve".
     * A claim that shares no word with any passage of the store is not supported.
-    * A claim in another script than Latin is vague, because the model reads only English. If the
-      question is in another script too, the claim is a failure of stage "verify".
+    * A claim that the verifier cannot read (`workbench.verifier.reading`) is vague, with the reason
+      in its evidence. Other languages than English cause one warning.
+    * A claim in another script than Latin is vague. If the question is in another script too, the
+      claim is a failure of stage "verify".
     * A claim of a hedged sentence gets a hedged label.
+    * A claim that joins two values of which its sentence makes shorter claims ("won the prize in
+      Physics in 1911") is vague unless one sentence of the evidence supports it: a window may have
+      each half in another sentence.
 
     `p` is the calibrated P(support). If a rule objects (`workbench.verifier.mentions`), it is
     capped below the threshold and not calibrated.
 
-    Informativeness is rated by the rule `informativeness`; RLFH uses a model.
+    Informativeness is rated by rules (`workbench.verdicts.informativeness`); RLFH uses a model.
 
     Args:
         verifier: the local verifier.
         search: finds passages for questions without passages.
         k: number of passages per search.
-        unsupported: label of a claim that no passage supports or contradicts. "vague" follows RLFH.
-            "wrong" follows FActScore (arXiv 2305.14251): contradictions then do not matter, and
-            only claims between the two thresholds are vague.
     """
 
+    warned = False
+
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        nonlocal warned
         start = time.perf_counter()
         numbered_claims = [
             (number, claim)
@@ -87,7 +107,7 @@ def local_facts(
         # one batch for all claims: the verifier sorts pairs by length
         checks = iter(verifier.check_all(pairs))
         ratings = [
-            informativeness(extraction.claims, response.question.text)
+            informativeness(extraction.claims, response.question.text, response.question.title)
             for response, extraction in batch
         ]
         rows: list[list[Verdict]] = [[] for _ in batch]
@@ -97,13 +117,22 @@ def local_facts(
         ):
             if verdict is None:
                 assert not isinstance(retrieved, Failure)  # else the verdict is preset
-                verdict = _verdict(verifier, claim, retrieved, next(checks), unsupported)
+                verdict = _verdict(verifier, claim, retrieved, next(checks))
+                if verdict.label == "correct" and _is_joint(claim, batch[number][1].claims):
+                    verdict = _check_joint(verifier, claim, retrieved, verdict)
                 if is_hedged(*batch[number], claim):
                     label = str(verdict.label)
                     verdict = replace(verdict, label=HEDGED.get(label, label))
-                verdict = replace(verdict, informativeness=ratings[number][claim.id])
+                if verdict.informativeness is None:
+                    verdict = replace(verdict, informativeness=ratings[number][claim.id])
             rows[number].append(verdict)
             lists[number].append(retrieved)
+        if not warned and any(_is_unread(verdict) for verdicts in rows for verdict in verdicts):
+            warned = True
+            warnings.warn(
+                f"some claims are not in English, and are labelled vague: {_ENGLISH_ONLY}",
+                stacklevel=2,
+            )
         cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
         return [
             Checked(tuple(verdicts), cost, searched(response, retrieved))
@@ -113,44 +142,31 @@ def local_facts(
     return verify
 
 
-def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
-    """Rate the informativeness of each claim, by id: a rule instead of RLFH's model *(ours)*.
-
-    * 1: no content words, or at least 80 % of them are in one earlier claim.
-    * 5: at least half of the question's content words, and another word.
-    * 4: some of the question's content words.
-    * 3: follows a claim rated 4 or 5 in the same sentence or the next one.
-    * 2: all other claims.
-
-    Content words are lower-cased words without function words. Correctness does not matter.
-    """
-    question_words, seen = _content(question), list[frozenset[str]]()
-    ratings: dict[int, int] = {}
-    near: int | None = None  # the last sentence with a claim on the question
-    for claim in claims:
-        words = _content(claim.text)
-        shared = len(words & question_words) / max(1, len(question_words))
-        new = bool(words) and not any(len(words & other) >= 0.8 * len(words) for other in seen)
-        seen.append(words)
-        if not new:
-            rating = 1
-        elif shared > 0:
-            rating = 5 if shared >= 0.5 and words - question_words else 4
-        elif near is not None and claim.sentence is not None and claim.sentence - near <= 1:
-            rating = 3
-        else:
-            rating = 2
-        if rating >= 4:
-            near = claim.sentence
-        ratings[claim.id] = rating
-    return ratings
+def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
+    """Return whether a claim joins values of a shorter claim of its sentence."""
+    return len(joined_values(claim.text)) > 1 and any(
+        other.sentence == claim.sentence and is_part(other.text, claim.text)
+        for other in claims
+        if claim.sentence is not None
+    )
 
 
-_FOREIGN = Failure(
-    "verify",
-    "language",
-    "the local verifier reads English only: name another judge (--judge URL --model NAME)",
-)
+def _check_joint(
+    verifier: Verifier, claim: Claim, passages: Sequence[Passage], verdict: Verdict
+) -> Verdict:
+    """Return a verdict on a joint claim by single sentences instead of windows."""
+    units = nearest_sentences(claim.text, passages)
+    checks = verifier.check_all([(claim.text, [unit]) for unit in units])
+    if any(verifier.label(check) == "correct" for check in checks):
+        return verdict
+    remark = {OBJECTION: "together", "text": ", ".join(joined_values(claim.text))}
+    p = min(verdict.p or 0.0, OBJECTION_CAP * verifier.settings.split)
+    return replace(verdict, label="vague", p=p, evidence=(*verdict.evidence, remark))
+
+
+def _is_unread(verdict: Verdict) -> bool:
+    """Return whether a claim is in a language or a script that the verifier cannot read."""
+    return not {"language", "script"}.isdisjoint(unjudged(vars(verdict)).values())
 
 
 def _preset(
@@ -160,7 +176,7 @@ def _preset(
     target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
     if foreign and not _is_foreign(response.question.text):
         return unparsed(target, "script", "local")
-    failure = _FOREIGN if foreign else passages
+    failure = Failure("verify", "language", _ENGLISH_ONLY) if foreign else passages
     if isinstance(failure, Failure):
         return Verdict(target, "fact", by="local", error=failure)
     return None
@@ -172,17 +188,14 @@ def _is_foreign(text: str) -> bool:
     return 2 * sum(letter < "\u0250" for letter in letters) < len(letters)
 
 
-def _content(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(text.lower()) if word not in _COMMON)
-
-
 def _verdict(
     verifier: Verifier,
     claim: Claim,
     passages: Sequence[Passage],
     check: Entailment,
-    unsupported: Unsupported,
 ) -> Verdict:
+    if check.unread:
+        return unparsed(f"claim:{claim.id}", check.unread, "local")
     remarks: list[JsonMapping] = [
         {OBJECTION: kind, "text": text} for kind, text in check.objections
     ]
@@ -191,7 +204,7 @@ def _verdict(
     return Verdict(
         f"claim:{claim.id}",
         "fact",
-        verifier.label(check, unsupported),
+        verifier.label(check),
         p=check.support,
         evidence=(*_evidence(claim, passages, check), *remarks),
         by="local",

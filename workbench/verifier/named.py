@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from workbench.types import WorkbenchError
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
 from workbench.verifier.model import Encoder
+from workbench.verifier.reading import read_plain
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifier, read_settings
 
@@ -94,8 +95,8 @@ class _WordPieces(Encoder):
 class NamedVerifier(Verifier):
     """A transformers classifier as a verifier.
 
-    A two-way model never contradicts: its p(contradict) is 0, so a claim is labelled wrong only
-    with `unsupported="wrong"`.
+    A two-way model never contradicts: its p(contradict) is 0, so only claims with an objection are
+    labelled wrong. Other than the shipped model, it reads denials itself.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class NamedVerifier(Verifier):
         self.classifier, self.columns = classifier, classes_of(classifier.classes, classifier.model)
         self.tokenizer = tokenizer
         super().__init__(model, settings, classifier.model, encoder=_WordPieces(tokenizer))
+        self.read = read_plain
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:

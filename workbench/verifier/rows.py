@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.types import WorkbenchError
+from workbench.data.files import read_records
+from workbench.types import JsonMapping, WorkbenchError
 
 LABELS = ("support", "contradict", "neutral")  # the order of every probability triple
 FIELDS = ("premise", "claim", "label", "source")
@@ -38,53 +37,29 @@ class Row:
 
 
 def read_rows(path: Path | str, weights: Mapping[str, float] | None = None) -> list[Row]:
-    """Read all rows of a `.jsonl` or `.jsonl.gz` file, except those of sources with weight 0.
+    """Read all rows of a file (see `workbench.data.files`), except those of sources with weight 0.
 
     Raises:
         WorkbenchError: there is no such file, it has no rows, or a row is bad (its line is named).
     """
-    rows = [_row(line, where, weights or {}) for where, line in _lines(Path(path))]
+    rows = [_row(record, where, weights or {}) for where, record in read_records(Path(path))]
     if not rows:
-        raise WorkbenchError(
-            f"{path}: no rows: expected JSON lines with the fields {', '.join(FIELDS)}"
-        )
+        raise WorkbenchError(f"{path}: no rows: expected rows with the fields {', '.join(FIELDS)}")
     return [row for row in rows if row.weight > 0]
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8")
-        ) as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield f"{path}:{number}", line
-    except FileNotFoundError:
-        raise WorkbenchError(
-            f"{path}: no such file: give a JSONL file of {', '.join(FIELDS)}"
-        ) from None
-    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, IsADirectoryError) as error:
-        raise WorkbenchError(
-            f"{path}: cannot be read as UTF-8 JSON lines ({error}): give .jsonl or .jsonl.gz"
-        ) from None
-
-
-def _row(line: str, where: str, weights: Mapping[str, float]) -> Row:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        raise WorkbenchError(f"{where}: not JSON: fix or remove that line") from None
-    if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in FIELDS[:3]):
+def _row(record: JsonMapping, where: str, weights: Mapping[str, float]) -> Row:
+    if not all(isinstance(record.get(name), str) for name in FIELDS[:3]):
         raise WorkbenchError(f"{where}: needs the text fields premise, claim and label")
-    if row["label"] not in LABELS:
-        raise WorkbenchError(f"{where}: label '{row['label']}' is not one of {', '.join(LABELS)}")
-    if not row["claim"].strip():
-        raise WorkbenchError(f"{where}: the claim is empty: remove that line")
-    source = str(row.get("source") or "unnamed")
-    label = LABELS.index(row["label"])
-    return Row(row["premise"], row["claim"], label, source, weights.get(source, 1.0))
+    if record["label"] not in LABELS:
+        raise WorkbenchError(
+            f"{where}: label '{record['label']}' is not one of {', '.join(LABELS)}"
+        )
+    if not record["claim"].strip():
+        raise WorkbenchError(f"{where}: the claim is empty: remove that row")
+    source = str(record.get("source") or "unnamed")
+    label = LABELS.index(record["label"])
+    return Row(record["premise"], record["claim"], label, source, weights.get(source, 1.0))
 
 
 @dataclass(frozen=True)

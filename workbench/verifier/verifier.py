@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.text import sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
 from workbench.util.minilm import BASE_SHA256
-from workbench.verifier.instructions import is_instruction, strip_instructions
+from workbench.verifier.instructions import strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
 from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.reading import Reading, read_claim
 from workbench.verifier.rows import LABELS
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memor
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # file in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
-Unsupported = Literal["vague", "wrong"]
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
 OBJECTION_CAP = 0.7
 NEAR = 0.1  # within this distance of the threshold, about half of the `correct` labels are right
@@ -60,6 +60,7 @@ class Entailment:
     """Result for one claim: pooled probabilities, the deciding window and the objections.
 
     `passage` is the position of the deciding passage, `span` the characters of the window in it.
+    `unread` says why a claim was not compared (a key of `REASONS`).
     """
 
     support: float
@@ -69,6 +70,7 @@ class Entailment:
     span: tuple[int, int] | None = None
     windows: int = 0
     objections: tuple[Objection, ...] = ()
+    unread: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Window:
 class Verifier:
     """A cross-encoder with its settings, as `load_verifier` returns it.
 
-    The model reads `preprocess(claim)`; `object_to` returns the objections to that text.
+    The model reads the text of `read(claim)` after `preprocess`; `object_to` returns the objections
+    to that text.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class Verifier:
         encoder: Encoder | None = None,
     ) -> None:
         self.model, self.settings, self.name = model, settings, name
+        self.read: Callable[[str], Reading] = read_claim
         # benchmarks replace these two, to measure their effect
         self.preprocess: Callable[[str], str] = strip_instructions
         self.object_to: Callable[[str, Mentions], list[Objection]] = objections
@@ -140,19 +144,21 @@ class Verifier:
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
         p(contradict) decides, so unrelated windows have no effect (with the default pool).
-        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. Claims
-        without passages and claims that only address the judge are neutral.
+        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. A denial
+        is supported as far as what it denies is contradicted. Claims without passages and claims
+        that cannot be read (`workbench.verifier.reading`) are neutral.
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
         mentions = cache(lambda texts: Mentions(texts))
+        readings = [self.read(claim) for claim, _ in claims]
         claim_windows = [
-            [] if is_instruction(claim) else self._windows(passages, spans)
-            for claim, passages in claims
+            [] if reading.unread else self._windows(passages, spans)
+            for reading, (_, passages) in zip(readings, claims, strict=True)
         ]
         pairs = [
-            (window.premise, claim)
-            for (claim, _), own_windows in zip(claims, claim_windows, strict=True)
+            (window.premise, reading.text)
+            for reading, own_windows in zip(readings, claim_windows, strict=True)
             for window in own_windows
         ]
         triples = iter(self.predict(pairs))
@@ -160,27 +166,24 @@ class Verifier:
             self._pool(own_windows, [next(triples) for _ in own_windows])
             for own_windows in claim_windows
         ]
-        for i, (claim, passages) in enumerate(claims):
+        for i, (reading, (_, passages)) in enumerate(zip(readings, claims, strict=True)):
             if checks[i].windows:
                 evidence = mentions(tuple(map(_full_text, passages)))
-                claim_objections = self.object_to(self.preprocess(claim), evidence)
+                claim_objections = self.object_to(self.preprocess(reading.text), evidence)
                 checks[i] = self._cap_support(checks[i], claim_objections)
+            checks[i] = _of_claim(checks[i], reading)
         return checks
 
-    def label(self, check: Entailment | Triple, unsupported: Unsupported = "vague") -> str:
+    def label(self, check: Entailment) -> str:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
-        `unsupported="wrong"` makes every claim below `Settings.split` wrong.
+        A claim with an objection is wrong: fewer of them are true (1 in 8 on the pairs that rules
+        were chosen on) than of the claims that the model calls wrong.
         """
-        support, contradict = (
-            (check.support, check.contradict) if isinstance(check, Entailment) else check[:2]
-        )
-        bounds = self.settings
-        if support >= bounds.support and support >= contradict:
-            return "correct"
-        if unsupported == "wrong":
-            return "wrong" if support < bounds.split else "vague"
-        return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
+        support, contradict, bounds = check.support, check.contradict, self.settings
+        if check.objections or (contradict >= bounds.contradict and contradict > support):
+            return "wrong"
+        return "correct" if support >= max(bounds.support, contradict) else "vague"
 
     def is_close(self, check: Entailment) -> bool:
         """Whether p(support) is within `NEAR` of the threshold for `correct`."""
@@ -224,6 +227,17 @@ class Verifier:
         support = min(check.support, OBJECTION_CAP * self.settings.split)
         neutral = check.neutral + check.support - support
         return replace(check, support=support, neutral=neutral, objections=tuple(reasons))
+
+
+def _of_claim(check: Entailment, reading: Reading) -> Entailment:
+    """Turn the check of a reading's text into that of the claim, which may deny it."""
+    if reading.denied:  # an objection to what is denied supports the denial
+        support, contradict = check.contradict, check.support
+        return replace(check, support=support, contradict=contradict, objections=())
+    if reading.partial and check.contradict > check.support:
+        neutral = check.neutral + check.contradict
+        return replace(check, contradict=0.0, neutral=neutral, unread="denial")
+    return replace(check, unread=reading.unread)
 
 
 def _full_text(passage: Passage | str) -> str:

@@ -15,6 +15,7 @@ from workbench.training.grpo import grpo_stage
 from workbench.training.ppo import ppo_stage
 from workbench.training.stage import Job, Stage
 from workbench.types import Checks, Grade, Question, Verify, WorkbenchError
+from workbench.verdicts.local import warn_of_training
 from workbench.verifier import find_verifier, load_verifier
 from workbench.world import load_world
 
@@ -66,6 +67,7 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
         )
     if config.annotator == "local":
         find_verifier()  # raises if it is not installed
+        warn_of_training()
         return loaded_at_first_batch(lambda: by_verifier(load_verifier(), world))
     check_policy(bench.policy, bench.path(bench.policy))
     by_policy = by_yes_or_no if config.annotator == "self" else by_recall

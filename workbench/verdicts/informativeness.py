@@ -1,0 +1,108 @@
+"""Informativeness of claims by rules *(ours)*: what each claim adds. RLFH rates it with a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from workbench.text.markup import plain
+from workbench.types import USELESS, Claim
+from workbench.verifier.reading import read_denial
+
+_WORD = re.compile(r"\w+")
+_FUNCTION = frozenset(
+    "a an the of in on at by for to from with and or but is was are were be been being it its he"
+    " she they his her their this that these those as which who whom whose what when where why how"
+    " did do does has have had not also one i you we very really truly indeed famous great notable"
+    " renowned known well important".split()
+)
+# Words that say no more of a subject than that it exists, and those of a request for a text.
+_KINDS = frozenset(
+    "person people human being man woman someone individual figure thing things object something"
+    " place country countries nation state city town village region area world name names named"
+    " called life kind type exist exists existed live lives lived alive born die died dead did done"
+    " make made take took give gave become became won year years date time tell write describe"
+    " biography about information facts summary short explain me".split()
+)
+_YES_NO = re.compile(
+    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
+)
+
+
+def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
+    """Rate what each claim adds, by id; whether it is true does not matter.
+
+    * 1: nothing. It only has words of the question, of the subject's name, or of no content ("X is
+      a country."), or all its words are in an earlier claim or in a longer one of its sentence. Or
+      it denies something, and the question is not a yes/no question.
+    * 5: at least half of what the question asks for; if it asks only about a subject, a number or
+      name about that subject.
+    * 4: some word of the question.
+    * 3: follows a claim rated 4 or 5 in the same sentence or the next one.
+    * 2: all other claims.
+
+    The subject is the `title`, or the names in the question.
+    """
+    subject = _content(title) or _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
+    yes_no = bool(_YES_NO.match(question))
+    asked = _content(question) - subject - _KINDS
+    # an answer to a yes/no question repeats its words
+    known = _content(title) if yes_no else subject | asked
+    texts = [plain(claim.text) for claim in claims]
+    words = list(map(_content, texts))
+    ratings: dict[int, int] = {}
+    near: int | None = None  # the last sentence with a claim on the question
+    for i, claim in enumerate(claims):
+        added = frozenset(word for word in words[i] - _KINDS if not _is_in(word, known))
+        follows = near is not None and claim.sentence is not None and claim.sentence - near <= 1
+        if (
+            not added
+            or _is_repeated(i, claims, words)
+            or (not yes_no and read_denial(texts[i]).denied)
+        ):
+            rating = USELESS
+        elif sum(_is_in(word, words[i]) for word in asked) >= max(1, len(asked) / 2) or (
+            not asked and subject & words[i] and _has_value(texts[i], added)
+        ):
+            rating = 5
+        elif words[i] & (subject | asked):
+            rating = 4
+        else:
+            rating = 3 if follows else 2
+        if rating >= 4:
+            near = claim.sentence
+        ratings[claim.id] = rating
+    return ratings
+
+
+def _is_repeated(i: int, claims: Sequence[Claim], words: Sequence[frozenset[str]]) -> bool:
+    return any(words[i] <= earlier for earlier in words[:i]) or any(
+        words[i] < later
+        for claim, later in zip(claims[i + 1 :], words[i + 1 :], strict=True)
+        if claim.sentence is not None and claim.sentence == claims[i].sentence
+    )
+
+
+def is_part(part: str, whole: str) -> bool:
+    """Return whether a claim has all content words of another one, and more."""
+    return _content(part) < _content(whole)
+
+
+def _is_in(word: str, others: frozenset[str]) -> bool:
+    """Return whether a word or another form of it ("open", "opened") is one of the others."""
+    return word in others or any(
+        word.startswith(other) or other.startswith(word)
+        for other in others
+        if min(len(word), len(other)) >= 4
+    )
+
+
+def _has_value(text: str, added: frozenset[str]) -> bool:
+    """Return whether a number or a name, not the first word, is one of the added words."""
+    return any(found.lower() in added for found in re.findall(r"\d+|(?<=\s)[A-Z]\w*", text))
+
+
+@lru_cache(maxsize=4096)
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(plain(text).lower()) if word not in _FUNCTION)

@@ -1,0 +1,151 @@
+"""How the verifier reads a claim: the text that the model compares, or why it cannot *(ours)*.
+
+The model takes nearly every denial for a contradiction. A simple denial ("X was not born in Y") is
+therefore checked by what it denies: it is supported as far as "X was born in Y" is contradicted.
+If only a part of a claim denies something, a contradiction does not count. Other denials, and other
+languages than English, are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from workbench.text.markup import plain
+from workbench.verifier.instructions import is_instruction
+from workbench.verifier.tokens import Token, tokenize
+
+ENGLISH = frozenset(  # function words that are not also words of another language, as "in" is
+    "the it its with from are were be been she his their they that this who which there against of"
+    " and about after before into during when while you your have has how can born won".split()
+)
+FOREIGN = frozenset(
+    "der das und ist wurde ein eine einen einem einer im mit vom zu zum zur dem des auf nicht sich"
+    " auch bei nach aus sie le la les une et dans avec qui que il elle aux etait ete el los las una"
+    " es por fue del para gli della dello nel nella stato di uma foi em ao het een werd zijn voor"
+    " niet te dat och ar ett blev og er af av som na sie byl ve bir yang adalah pada de da du"
+    " os nee nacio murio nato nata morto geboren starb hat war von dass heißt".split()
+)
+PARTICLES = frozenset("de da di du del della der den des von van la le los las el".split())
+_FRAME = re.compile(
+    r"it(?: is|['’]s| was) (?:not (?:true|correct|so|the case|a fact)|untrue|false|incorrect|wrong"
+    r"|a (?:myth|lie)) that |it (?:is|was)n['’]t (?:true|correct|the case) that ",
+    re.IGNORECASE,
+)
+_SIMPLE = re.compile(
+    r"\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
+    r"(?: ?not\b| ?n['’]t\b|['’]t\b)|no(body|thing| one|)\b(?! (?:longer|more|other))"
+    r"|never\b) ?",
+    re.IGNORECASE,
+)
+_CONTRACTED = {"ca": "can", "wo": "will"}  # "can't", "won't"
+# Not "not only", "no doubt" or "No. 5"; names such as "Dr. No" are left out by `_denials`.
+_DENIAL = re.compile(
+    r"\b(?:not|no(?:body|thing|where|ne)?|never|neither|nor|without|cannot)\b"
+    r"(?! (?:only|just|merely|later|earlier|doubt|secret|disputed|denied|less|fewer)\b|\.? ?\d)"
+    r"|n['’]t\b",
+    re.IGNORECASE,
+)
+_CALLED_FALSE = re.compile(
+    r"(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r))\b.*"
+    r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$",
+    re.IGNORECASE,
+)
+# Words with which a denial may concern a part of the claim instead of the whole.
+_PARTIAL = re.compile(
+    r",(?! [A-Z\d])|[;:]|\b(?:and|but|because|since|until|till|unless|except|than|although|though"
+    r"|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b",
+    re.IGNORECASE,
+)
+_TRUTH = re.compile(
+    r"\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b", re.IGNORECASE
+)
+_VALUE = re.compile(
+    r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
+)
+_SEVERAL = re.compile(r"[a-z][.!?] ")  # sentences
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
+
+
+class Reading(NamedTuple):
+    """The text that the model compares with the evidence."""
+
+    text: str
+    denied: bool = False  # the claim says that `text` is false
+    partial: bool = False  # a part of it denies something: a contradiction does not count
+    unread: str = ""  # a key of `REASONS`: why the claim is not compared
+
+
+def read_plain(claim: str) -> Reading:
+    """Read a claim without its markup, for a model of any language."""
+    text = plain(claim)
+    return Reading(text, unread="instruction" if is_instruction(text) else "")
+
+
+def read_claim(claim: str) -> Reading:
+    """Read a claim for a model that reads only English, and no denials."""
+    reading = read_plain(claim)
+    if not reading.unread and not is_english(tokenize(reading.text)):
+        return reading._replace(unread="language")
+    return reading if reading.unread else read_denial(reading.text)
+
+
+def read_denial(claim: str) -> Reading:
+    """Return what a claim denies, or the claim itself if it denies nothing.
+
+    A frame ("It is not true that …") and one negated verb or noun can be read, in a claim of one
+    clause about one thing.
+    """
+    if _CALLED_FALSE.match(claim):
+        return Reading(claim, unread="denial")
+    frame = _FRAME.match(claim)
+    text = claim[frame.end() :] if frame else claim
+    text = text[:1].upper() + text[1:] if frame else text
+    # same length: the words of a quoted title deny nothing
+    words = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    denials = _denials(words)
+    if not denials:
+        return Reading(text, denied=bool(frame))
+    part, simple = _PARTIAL.search(words), _SIMPLE.search(words)
+    in_part = part and part.start() < denials[0].start()
+    if (in_part or _SEVERAL.search(words)) and not (frame or _TRUTH.search(words)):
+        return Reading(claim, partial=True)
+    if part or len(denials) > 1 or not simple or simple.end() < denials[0].end():
+        return Reading(claim, unread="denial")
+    if simple[2] is None:
+        affirmed = _CONTRACTED.get((simple[1] or "").lower(), simple[1] or "")
+    else:  # "nothing": "something"
+        affirmed = f"some{simple[2]}"
+    text = " ".join(f"{text[: simple.start()]}{affirmed} {text[simple.end() :]}".split())
+    return Reading(text[:1].upper() + text[1:], denied=not frame)
+
+
+def _denials(text: str) -> list[re.Match[str]]:
+    """Return the denying words of a text, without those of names ("Dr. No", "Never Let Me Go")."""
+    return [
+        match
+        for match in _DENIAL.finditer(text)
+        if not (
+            match[0].istitle()
+            and (match.start() > 0 or text[match.end() : match.end() + 2].strip().isupper())
+        )
+    ]
+
+
+def joined_values(claim: str) -> list[str]:
+    """Return the values after prepositions: Physics and 1911 in "won in Physics in 1911"."""
+    return list(dict.fromkeys(_VALUE.findall(claim)))
+
+
+def is_english(tokens: Sequence[Token]) -> bool:
+    """Whether a claim has at least as many English as foreign function words."""
+    english = sum(token.word in ENGLISH or token.word.endswith("ed") for token in tokens)
+    foreign, in_name = 0, False
+    for token, after in pairwise([*tokens, Token("", "", "mark")]):
+        # "Das Boot" and "Otto von der Tann" are names
+        in_name = token.capital or (in_name and token.word in PARTICLES)
+        named = in_name and (after.capital or after.word in PARTICLES)
+        foreign += token.word in FOREIGN and not named
+    return english >= foreign
