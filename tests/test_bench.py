@@ -90,7 +90,7 @@ def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     assert logprobs(str(run)) == logprobs(str(run))
 
 
-@pytest.mark.parametrize("name", ["small", "paper"])
+@pytest.mark.parametrize("name", ["paper"])
 def test_hub_benches_need_questions(name: str) -> None:
     with pytest.raises(WorkbenchError, match=r"give --questions NAME\|FILE"):
         benches.bench(name)

@@ -1,7 +1,8 @@
 """Benches: `bench("tiny" | "small" | "paper")` returns policy, questions and checks.
 
 `tiny` is the closed world with its shipped policy and needs no download. `small` and `paper` use
-models of the hub and questions from a data set or a file.
+models of the hub. The questions of `small` are those of the table of real facts, unless a data set
+or a file is named; `paper` needs one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.data import SPLITS, load
+from workbench.data.real_facts import questions as real_questions
 from workbench.policies.generate import Policy
 from workbench.policies.load import Engine, adapter_folder, check_policy_name, load_policy
 from workbench.runs.folder import read_json
 from workbench.types import TWO_FACETS, Checks, Question, WorkbenchError
-from workbench.verdicts.checks import rule_checks, world_checks
+from workbench.verdicts.checks import real_checks, rule_checks, world_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
@@ -31,6 +33,10 @@ DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
 START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
+SHORT_ANSWER = (
+    "Answer with a name, a number, yes or no, and nothing else. If you are not sure, answer: I"
+    " don't know."
+)
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
 THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in"
@@ -217,7 +223,8 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     """Return the bench called `name`.
 
     Args:
-        questions: the data set or file with the questions of `small` or `paper`.
+        questions: the data set or file with the questions of `small` or `paper`; None: the table of
+            real facts for `small`.
         checks: replaces the bench's judge in training and evaluation. Functions cannot be part of
             a run's identity, so runs with other checks need other folders. Use `with_judge` for a
             language model: it is part of the identity.
@@ -227,6 +234,8 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     """
     if name == "tiny":
         return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
+    if name == "small" and questions is None:
+        return _real() if checks is None else replace(_real(), judge=lambda: checks)
     if name in NAMES:
         return _hub(name, SCALES[name], questions, checks)
     raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
@@ -260,6 +269,38 @@ def _tiny() -> Bench:
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
+    )
+
+
+@cache
+def _real() -> Bench:
+    """Return the bench of the table of real facts: short questions, and long ones by name."""
+    prompted = [
+        question if question.kind in LONG_KINDS else replace(question, system=SHORT_ANSWER)
+        for question in real_questions()
+    ]
+
+    def questions(
+        split: str, kinds: Sequence[str] | None = None, lang: str = "en"
+    ) -> list[Question]:
+        return [
+            question
+            for question in prompted
+            if question.meta["split"] == split
+            and question.meta["lang"] == lang
+            and (question.kind in kinds if kinds else question.answers)
+        ]
+
+    scale = SCALES["small"]
+    return Bench(
+        name="small",
+        policy=DEFAULT_POLICY,
+        questions=questions,
+        max_new_tokens=32,
+        long_new_tokens=256,
+        hash=questions_hash(prompted),
+        judge=real_checks,
+        checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
     )
 
 

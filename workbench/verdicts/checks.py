@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.claims import given_or, judged, rules, single_pass
 from workbench.claims import world as world_claims
+from workbench.data.real_facts import pages
 from workbench.judge.outlines import outlines
-from workbench.retrieval import Search
+from workbench.retrieval import Search, from_passages
 from workbench.types import Checks, Judge
 from workbench.verdicts import checklist, claim_checklist, facts, judged_outcome, outcome, reasoning
 from workbench.verdicts.local import local_facts
+from workbench.verdicts.real_facts import by_table
 from workbench.verdicts.world import (
     world_boundary,
     world_checklist,
@@ -66,6 +70,14 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
 def rule_checks(require_box: bool | None = False) -> Checks:
     """Return the checks that need no model: claims and outcomes by rules."""
     return Checks(given_or(rules()), {"outcome": outcome(require_box)})
+
+
+def real_checks() -> Checks:
+    """Return the checks of the table of real facts, which judge claims by the table where they can
+    read them, and by the local verifier and the entity's page otherwise.
+    """
+    checks = local_checks(from_passages(pages()).search)
+    return replace(checks, verify={**checks.verify, "fact": by_table(checks.verify["fact"])})
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:

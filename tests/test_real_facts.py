@@ -1,0 +1,87 @@
+"""The table of real facts: what it decides, what it leaves open, and the bench made of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.data.real_facts import TIERS, entities, pages, questions
+from workbench.methods.bench import SHORT_ANSWER, bench
+from workbench.text import sentences
+from workbench.types import Claim, Claims, Question, Response
+from workbench.verdicts.checks import real_checks
+from workbench.verdicts.real_facts import table_says
+
+
+@pytest.mark.parametrize(
+    ("claim", "true"),
+    [
+        ("The capital of Kenya is Nairobi.", True),
+        ("The capital of Kenya is Mombasa.", False),
+        ("The capital of Kenya is large.", None),
+        ("Manila is the capital of the Philippines.", True),
+        ("Kyiv is the capital of Ukraine.", True),
+        ("Paraguay is in Argentina.", False),  # the page says that it borders Argentina
+        ("Mongolia is a country in China.", False),
+        ("Paraguay is in Paraguay.", False),
+        ("Kenya is a country in Africa.", True),
+        ("Kenya is a country in East Africa.", None),
+        ("Kenya is not in Asia.", None),
+        ("Kenya borders Uganda and Tanzania.", True),
+        ("Kenya borders Uganda and Egypt.", False),
+        ("The United States is a country in North America.", True),
+        ("Mumbai is a city in India.", True),
+        ("Kenya has a population of about 51 million.", True),
+        ("Kenya has about 5 million inhabitants.", False),
+        ("Kenya covers about 583,000 square kilometres.", True),
+        ("Kenya's currency is the Kenyan shilling.", True),
+        ("Kenya's currency is the Euro.", False),
+        ("Kenya is beautiful.", None),
+        ("Atlantis is in Europe.", None),
+        ("Kenya is a country in Africa and has 3 inhabitants.", None),
+    ],
+)
+def test_the_table_decides_only_claims_that_it_can_read(claim: str, true: bool | None) -> None:
+    assert table_says(claim) is true
+
+
+def test_every_page_is_true_by_the_table() -> None:
+    texts = [page.text for page in pages()[:300]]
+    decided = [table_says(text[slice(*span)]) for text in texts for span in sentences(text)]
+    assert False not in decided and decided.count(True) > 0.95 * len(decided)
+
+
+def test_the_questions_are_of_all_tiers_and_no_entity_is_in_two_splits() -> None:
+    by_split: dict[str, set[str]] = {}
+    for question in questions():
+        by_split.setdefault(question.meta["split"], set()).add(question.title)
+        assert question.meta["tier"] in TIERS and (question.answers or question.kind == "long_form")
+    assert set(by_split) == {"rl", "validation", "test"} and len(by_split["test"]) >= 400
+    assert sum(map(len, by_split.values())) == len(set.union(*by_split.values()))
+    names = [entity.name for entity in entities()]
+    assert len(set(names)) == len(names) and {page.title for page in pages()} == set(names)
+
+
+def test_the_bench_small_needs_no_file() -> None:
+    small = bench("small")
+    short, long = small.questions("rl"), small.questions("rl", ["long_form"])
+    assert {one.kind for one in short} == {"single", "yes_no", "comparison"}
+    assert all(one.system == SHORT_ANSWER and not one.passages for one in short)
+    assert long and not any(one.system or one.answers for one in long)
+    assert bench("small").hash == small.hash
+
+
+@pytest.mark.slow
+def test_claims_are_judged_by_the_table_and_else_by_the_page() -> None:
+    checks = real_checks()
+    text = "Paraguay is in Argentina. Its capital is Asunción. Paraguay has nice beaches."
+    question = Question("q", "Tell me about Paraguay.", title="Paraguay")
+    claims = (
+        Claim(0, "Paraguay is in Argentina.", sentence=0),
+        Claim(1, "The capital of Paraguay is perhaps Rome.", sentence=1),
+        Claim(2, "Paraguay has nice beaches.", sentence=2),
+    )
+    batch = [(Response("r", question, text), Claims(((0, 25), (26, 50), (51, 79)), claims))]
+    [checked] = checks.verify["fact"](batch)
+    wrong, _, open_ = checked.verdicts
+    assert (wrong.label, wrong.p, wrong.by) == ("wrong", 0.0, "table")
+    assert open_.by == "local" and wrong.informativeness and open_.informativeness

@@ -1,0 +1,86 @@
+"""The table of real facts about countries and cities: entities, questions and pages.
+
+`benchmarks/real/build.py` makes it from GeoNames (CC BY 4.0). Tiers are by population, and each
+entity is in one split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workbench.data.files import read_records
+from workbench.types import JsonObject, Passage, Question, WorkbenchError
+
+# The repository has this folder; an installed package does not.
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "real-facts"
+TIERS = ("top", "middle", "rare")
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A country or a city.
+
+    Attributes:
+        facts: relation -> accepted forms of its value; "borders" has the names of all neighbours.
+        numbers: "population" in people, "area" in km².
+    """
+
+    name: str
+    kind: str
+    aliases: tuple[str, ...]
+    facts: Mapping[str, tuple[str, ...]]
+    numbers: Mapping[str, float]
+
+
+@cache
+def entities() -> tuple[Entity, ...]:
+    """Return the entities of the table.
+
+    Raises:
+        WorkbenchError: the table is missing.
+    """
+    return tuple(
+        Entity(
+            row["name"],
+            row["kind"],
+            tuple(row["aliases"]),
+            {relation: tuple(values) for relation, values in row["facts"].items()},
+            row["numbers"],
+        )
+        for row in _rows("entities")
+    )
+
+
+@cache
+def questions() -> tuple[Question, ...]:
+    """Return the questions, with relation, tier, split and language in `meta`."""
+    return tuple(
+        Question(
+            row["id"],
+            row["question"],
+            tuple(row["answers"]),
+            row["title"],
+            kind=row["kind"],
+            meta={"lang": "en", **{name: row[name] for name in ("relation", "tier", "split")}},
+        )
+        for row in _rows("questions")
+    )
+
+
+@cache
+def pages() -> tuple[Passage, ...]:
+    """Return one page for each entity, with the entity's name as the title."""
+    return tuple(Passage(row["id"], row["title"], row["text"]) for row in _rows("pages"))
+
+
+def _rows(name: str) -> list[JsonObject]:
+    path = FOLDER / f"{name}.jsonl.gz"
+    if not path.exists():
+        raise WorkbenchError(
+            f"no table of real facts at '{path}': work in a clone of the repository, which has it,"
+            " or give other questions with --questions"
+        )
+    return [row for _, row in read_records(path)]

@@ -1,0 +1,160 @@
+"""Check claims about countries and cities by the table of real facts, where their form is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from workbench.data.real_facts import Entity, entities
+from workbench.types import Checked, Claims, Response, Verdict, Verify
+from workbench.verdicts.claims import HEDGED, is_hedged
+
+# Forms of claims by relation; X is the entity and Y the value.
+_FORMS = {
+    "capital": (
+        r"(?:the )?capital(?: city)? of X is (?:the city of )?Y",
+        r"Y is the capital(?: city)? of X",
+        r"X's capital(?: city)? is Y",
+        r"X has (?:its )?capital (?:in|at) Y",
+    ),
+    "currency": (
+        r"(?:the )?(?:official )?currency (?:of|in|used in) X is (?:the )?Y",
+        r"X's (?:official )?currency is (?:the )?Y",
+        r"X uses (?:the )?Y as its (?:official )?currency",
+    ),
+    "borders": (
+        r"X (?:also )?(?:borders|shares (?:a |its |land )*borders? with|is bordered by) Y",
+        r"X is a neighbou?r of Y",
+    ),
+    "inside": (
+        r"X is (?:a|an|the) (?:[\w-]+ ){0,4}(?:country|city|nation|state|capital|town)"
+        r"(?: located| situated| that lies)? (?:in|of|on) (?:the continent of )?Y",
+        r"(?:the city of )?X (?:is|lies|is located|is situated) (?:in|on)"
+        r" (?:the continent of )?Y",
+    ),
+    "population": (
+        r"X has (?:about |around |approximately |a population of )*N(?: people| inhabitants)?",
+        r"(?:the )?population of X is (?:about |around |approximately )?N(?: people)?",
+        r"(?:about |around |approximately )?N people live in X",
+    ),
+    "area": (
+        r"X (?:covers|has an area of) (?:about |around |approximately )?N"
+        r" (?:km²|km2|sq(?:uare)? k(?:ilo)?m(?:et(?:er|re)s)?)",
+        r"(?:the )?area of X is (?:about |around |approximately )?N"
+        r" (?:km²|km2|sq(?:uare)? k(?:ilo)?m(?:et(?:er|re)s)?)",
+    ),
+}
+_WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+CLOSE = 0.1  # largest relative error of a number that counts as right
+
+
+def by_table(fact: Verify) -> Verify:
+    """Return the check `fact` with the exact label of the table where it can read the claim.
+
+    Informativeness, evidence and the other claims are those of `fact`.
+    """
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        return [
+            replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
+            for (response, extraction), checked in zip(batch, fact(batch), strict=True)
+        ]
+
+    return verify
+
+
+def _exact(
+    response: Response, extraction: Claims, verdicts: Sequence[Verdict]
+) -> Iterator[Verdict]:
+    claims = {f"claim:{claim.id}": claim for claim in extraction.claims}
+    for verdict in verdicts:
+        claim = claims.get(verdict.target)
+        true = table_says(claim.text) if claim and verdict.aspect == "fact" else None
+        if claim is None or true is None:
+            yield verdict
+            continue
+        label = "correct" if true else "wrong"
+        if is_hedged(response, extraction, claim):
+            label = HEDGED[label]
+        yield replace(verdict, label=label, p=float(true), by="table", error=None)
+
+
+def table_says(claim: str) -> bool | None:
+    """Return whether a claim is true by the table; None if its form, entity or value is unknown."""
+    text = " ".join(claim.strip().rstrip(".").split())
+    for relation, forms in _FORMS.items():
+        for form in forms:
+            match = _pattern(form).fullmatch(text)
+            entity = match and _named().get(_key(match["X"]))
+            if match and entity:
+                if relation in ("population", "area"):
+                    return _number_fits(entity, relation, match["N"])
+                return _value_fits(entity, relation, match["Y"])
+    return None
+
+
+@cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """Return the pattern of a form, in which X, Y and N stand for an entity, a value, a number."""
+    groups = {
+        "X": r"(?P<X>(?:the )?[\w .,'’-]+?)",
+        "Y": r"(?P<Y>[\w .,'’()-]+)",
+        "N": r"(?P<N>\d[\d,.]*(?: (?:thousand|million|billion))?)",
+    }
+    return re.compile(re.sub(r"\b[XYN]\b", lambda letter: groups[letter[0]], form), re.I)
+
+
+def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
+    if relation == "borders":
+        for name in (
+            name for name in _named() if " and " in name
+        ):  # "Bosnia and Herzegovina" is one country
+            value = re.sub(re.escape(name), name.replace(" and ", "+"), value, flags=re.I)
+        parts = [part for part in re.split(r",|\band\b|\bor\b", value) if part.strip()]
+        near = [_named().get(_key(part.replace("+", " and "))) for part in parts]
+        known = entity.facts.get("borders", ())
+        if not all(near) or entity.kind != "country":
+            return None
+        return all(one.name in known for one in near if one)
+    relations = ("continent", "country") if relation == "inside" else (relation,)
+    accepted = {_key(name) for one in relations for name in entity.facts.get(one, ())}
+    if not accepted:
+        return None
+    key = _key(value)
+    if key in accepted:
+        return True
+    # a country has one capital, so any other name is wrong
+    other = relation == "capital" and value[:1].isupper()
+    other = other and not any(name in key for name in accepted)
+    return False if other or key in _values()[relation] else None
+
+
+def _number_fits(entity: Entity, relation: str, text: str) -> bool | None:
+    number, _, word = text.partition(" ")
+    if not (actual := entity.numbers.get(relation)):
+        return None
+    stated = float(number.rstrip(".,").replace(",", "")) * _WORD.get(word.lower(), 1)
+    return abs(stated - actual) <= CLOSE * actual
+
+
+def _key(name: str) -> str:
+    return re.sub(r"^the ", "", name.strip().casefold())
+
+
+@cache
+def _named() -> Mapping[str, Entity]:
+    """Entities by every form of their names."""
+    return {_key(name): one for one in entities() for name in (one.name, *one.aliases)}
+
+
+@cache
+def _values() -> Mapping[str, frozenset[str]]:
+    """All values of each relation: another one of these is wrong, any other text is unknown."""
+    values: dict[str, set[str]] = {"inside": set(_named())}
+    for one in entities():
+        for relation, names in one.facts.items():
+            key = "inside" if relation in ("continent", "country") else relation
+            values.setdefault(key, set()).update(map(_key, names))
+    return {relation: frozenset(names) for relation, names in values.items()}
