@@ -128,7 +128,10 @@ Address = Annotated[
     typer.Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1."),
 ]
 Bench = Annotated[
-    str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")
+    str,
+    typer.Option(
+        help="The bench: tiny (a closed world), small (real facts) or paper (needs --questions)."
+    ),
 ]
 Questions = Annotated[
     str | None,
