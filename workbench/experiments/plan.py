@@ -81,7 +81,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the memory in use throughout training, in bytes; `size` is the bytes per weight."""
+    """Return the bytes in use throughout training, by item; a weight has `size` bytes."""
     base = whole = size * shape.parameters
     adapter = training.rank * shape.sides
     if training.four_bits:  # NF4: half a byte, with 1 byte per 64 weights and 4 per 64 · 256
@@ -96,7 +96,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the memory in use during a backward pass, in bytes."""
+    """Return the bytes in use during a backward pass, by item."""
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
@@ -124,7 +124,7 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the memory in use while `at_once` responses are sampled, in bytes."""
+    """Return the bytes in use while `at_once` responses are sampled, by item."""
     config, prompt = shape.config, training.length - training.scored
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt

@@ -63,7 +63,8 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     """
     if not isinstance(feedback.response.id, str):
         raise WorkbenchError(
-            f"the row's id, {feedback.response.id!r:.20}, is not a text: fix the id, or label another row"
+            f"the row's id, {feedback.response.id!r:.20}, is not a text: fix the id, or label"
+            " another row"
         )
     ids = {str(claim.id) for claim in feedback.claims}
     if unknown := [claim for claim in edits if str(claim) not in ids]:

@@ -84,9 +84,7 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return each run's label: the settings that distinguish it if its name is a digest, else its
-        name.
-        """
+        """Return each run's label: its name, or its distinguishing settings if that is a digest."""
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -102,8 +100,8 @@ class Runs:
         """The file of a run's rows.
 
         Raises:
-            WorkbenchError: the name is not that of a run, leads out of the runs folder, or has a link
-                in its path.
+            WorkbenchError: no run has this name, or it leads out of the runs folder or through a
+                link.
         """
         parts, short = Path(name).parts, name[:SHORT]
         path = self.root.joinpath(*parts)

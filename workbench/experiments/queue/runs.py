@@ -149,7 +149,7 @@ def hash_of(identity: JsonObject) -> str:
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return each run once; the last of equal runs is returned, and its name is shown."""
+    """Return each run once: the last of equal runs, whose name is shown."""
     return list({run.hash: run for run in runs}.values())
 
 
@@ -157,8 +157,8 @@ def train_entry(entry: JsonObject, root: str, hash: str) -> None:
     """Train a queued run; the queue calls this function in a new process for each run.
 
     Raises:
-        WorkbenchError: the run's hash is no longer `hash`, because its code or data have changed, or
-            the run cannot be trained.
+        WorkbenchError: the run's hash is no longer `hash`, because code, policy or questions have
+            changed, or the run cannot be trained.
     """
     run = plan_run(Entry.of(entry), Path(root))
     if run.hash != hash:

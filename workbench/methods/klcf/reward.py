@@ -102,7 +102,7 @@ def reward(config: KLCF) -> RewardFn:
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
     """Raise the failure of the extraction, or of a check of a claim outside the thinking.
 
-    The check is that of the claim's truth, and with `compared` also the one against the checklist.
+    The check is that of the claim's truth and, with `compared`, also its checklist check.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
