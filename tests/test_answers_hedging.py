@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.text import hedge, is_hedged
+from workbench.text.hedging import hedge, is_hedged
 from workbench.world import schema
 
 HEDGED = """

@@ -12,7 +12,6 @@ from workbench.claims import world as world_claims
 from workbench.text import (
     answer_text,
     final_answer,
-    hedge,
     is_abstention,
     is_invalid,
     matches,
@@ -22,6 +21,7 @@ from workbench.text import (
     thinking,
     well_formed,
 )
+from workbench.text.hedging import hedge
 from workbench.text.sections import opened
 from workbench.types import Question, Reply, Response
 from workbench.world import load_world

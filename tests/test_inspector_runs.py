@@ -92,7 +92,7 @@ def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
         and found["scored"]["truthrl"] == [3, 3]
     )
     assert (
-        set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl"}
+        set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl", "binary_rar"}
         and "was not checked for" in found["unscored"]["klcf"]
     )
     # one method alone does not disagree
@@ -115,18 +115,14 @@ def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
         own_method(runs, "run") == "" and order_choices("")[0][0] == "Logged reward, lowest first"
     )
     found = json.loads(rollouts(runs, "run", Query(2, "highest")))
-    assert found["methods"] == [] and found["logged"] == [
-        "trl:accuracy",
-        "trl:format",
-        "trl:completion_length",
-    ]
+    assert found["methods"] == [] and found["logged"] == ["trl:accuracy", "trl:format"]
     # by accuracy + format
     assert [row["values"]["trl:accuracy"] for row in found["rows"]] == [2, 2, 0, 0]
     assert [row["disagreement"] for row in found["rows"]] == [None] * 4
     opened = open_row(runs, "run", found["rows"][0]["id"])
     data = opened.data()
     assert list(data["methods"]) == list(METHODS) and data["method"] == "rlfh"
-    assert data["logged"] == {"trl:accuracy": 2.0, "trl:format": 0.5, "trl:completion_length": 20.0}
+    assert data["logged"] == {"trl:accuracy": 2.0, "trl:format": 0.5}
     assert all(method["value"] is None for method in data["methods"].values())
     assert "error" not in what_if({"key": json.loads(show(opened))["key"]})
 
@@ -145,7 +141,6 @@ def test_an_imported_run_has_curves(tmp_path: Path) -> None:
     assert drawn["Reward"] == [1.0, 1.5]
     assert drawn["Spread of the reward in a group"] == pytest.approx([0.5**0.5, 2**0.5])
     assert drawn["Logged, accuracy"] == [0.5, 1.0] and drawn["Logged, format"] == [0.5, 0.5]
-    assert drawn["Logged, completion length"] == [10, 20]
     assert drawn["Rows not scored"] == [0, 0] and drawn["Accuracy"] == drawn["Cut off"] == [
         None,
         None,

@@ -36,7 +36,7 @@ from workbench.types import (
 )
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import judge_checks
-from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge
+from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge, named_judge
 
 Cli = Callable[..., tuple[int, str, str]]
 TRUTHRL, RLFH = METHODS["truthrl"], METHODS["rlfh"]
@@ -54,6 +54,29 @@ def index(folder: Path, text: str) -> str:
     )
     build_index(folder / "index", str(folder / "pages.jsonl"))
     return str(folder / "index")
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"url": "local", "model": "m"}, "has no endpoint: leave out --judge-model"),
+        ({"url": "local", "tokens": 5}, "has no endpoint"),
+        ({"url": None, "verifier": "folder"}, "add --judge local"),
+        ({"url": NOWHERE, "model": "m", "verifier": "folder"}, "add --judge local"),
+    ],
+)
+def test_options_of_the_local_judge_and_of_an_endpoint_exclude_each_other(
+    options: dict[str, Any], remedy: str
+) -> None:
+    with pytest.raises(WorkbenchError, match=remedy):
+        named_judge(**options)
+
+
+def test_the_local_judge_is_part_of_a_runs_identity_and_has_the_benchs_pages() -> None:
+    small = bench("small").with_judge(named_judge("local"))
+    assert small.llm_judge is None and small.named_judge
+    assert small.named_judge.identity() == {"model": "local", "verifier": None, "store": None}
+    assert "fact" in small.checks.verify and small.checks is not bench("small").checks
 
 
 class Reader:

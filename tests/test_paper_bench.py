@@ -157,3 +157,25 @@ def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(
         paid = row.rewards["forag"]
         assert paid.value is not None and paid.parts["stood_in"] == 0.0 and "repeated" in paid.parts
         assert row.cost.calls == 0 and row.response.prefill == "<think>\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judge", [[], ["--judge", "local"]])
+def test_the_small_bench_trains_without_an_endpoint(
+    judge: list[str], thinker: Path, tmp_path: Path, cli: Cli
+) -> None:
+    """By the table of real facts, and by the local verifier alone, which has the same pages."""
+    out = tmp_path / "run"
+    settings = "trainer=grpo grpo.steps=1 kinds=long_form eval_kinds=long_form eval_samples=0"
+    settings += " prompts_per_step=2 group_size=2 micro_batch=4 max_new_tokens=16 lora_r=4"
+    words = f"train rlfh --bench small --policy {thinker} --out {out} --seed 3 --threads 2"
+    given = [*words.split(), *judge]
+    for setting in settings.split():
+        given += ["--set", f"rlfh.{setting}"]
+    code, _, err = cli(*given, "--json")
+    assert code == 0, err
+    assert ("against the local verifier alone" in err) == bool(judge)
+    config = json.loads((out / "config.json").read_text())
+    assert (config.get("judge") or {}).get("model") == ("local" if judge else None)
+    rows = list(iter_feedback(out))
+    assert len(rows) == 4 and all(row.rewards["rlfh"].error is None for row in rows)

@@ -176,9 +176,8 @@ def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
 
 
 def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    bad = feedbacks(range(1))[0].with_reward(
-        "broken", ternary(correct=float("nan"))(feedbacks(range(1))[0])
-    )
+    row = feedbacks(range(1))[0]
+    bad = replace(row, rewards={"broken": ternary(correct=float("nan"))(row)})
     with pytest.raises(ValueError, match="JSON"):
         append_feedback(tmp_path, [bad])
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b""}

@@ -56,7 +56,8 @@ def test_rewards_by_hand(example):
 
 def test_advantages_need_the_group(example):
     worse = replace(example, response=replace(example.response, id="other"))
-    worse = worse.with_reward("truthrl", Reward(-1.0, {}, (Event("outcome", -1.0),)))
+    wrong = Reward(-1.0, {}, (Event("outcome", -1.0),))
+    worse = replace(worse, rewards={**worse.rewards, "truthrl": wrong})
     group = (example, worse)
     alone, both = (
         payload(example)["methods"]["truthrl"],
@@ -77,7 +78,7 @@ def test_unplaced_and_failed_claims_are_marked():
         (Claim(7, "Zebras sing.", sentence=0, coverage=0.0),),
         (Verdict("claim:7", "fact", error=failure),),
     )
-    shown = payload(row.with_reward("m", Reward(None, error=failure)))
+    shown = payload(replace(row, rewards={**row.rewards, "m": Reward(None, error=failure)}))
     assert (shown["claims"][0]["placed"], shown["claims"][0]["label"]) == (False, None)
     assert shown["claims"][0]["error"]["message"] == failure.message
     assert (

@@ -359,11 +359,10 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     [
         ("B", False),  # nothing thought aloud
         ("<think>Hmm, let me think.</think>B", False),
-        ("<think>Ada was born in Paris.</think>I don't know.", False),  # an abstention
+        ("<think>Ada was born in Paris.</think>I don't know.", True),  # an abstention, too
         ("<think>Ada was born in Paris.</think>B", True),
         ("<think>Okay, Ada was born in Paris.</think>B", True),
         ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
-        # cut off: it answers nothing, and so does not abstain
         ("<think>Ada was born in Paris", True),
     ],
 )

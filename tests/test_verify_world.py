@@ -303,8 +303,7 @@ def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing
         [checked] = world_reasoning(world)([(response, found)])
         return checked.verdicts[0].label
 
-    assert judged(f"{false}.") == label
-    assert judged("I don't know.") == "poor"  # an abstention's reasoning is not paid
+    assert judged(f"{false}.") == label == judged("I don't know.")
 
 
 def test_reasoning_of_a_failed_extraction_fails(world: World, biography: Question) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.credit.advantages import LARGEST
-from workbench.credit.attribute import assign_token_rewards
+from workbench.credit.attribute import LARGEST, assign_token_rewards
+from workbench.text.sentences import sentences
 from workbench.types import (
     OF_CLAIMS,
     Checked,
@@ -32,7 +31,6 @@ from workbench.types import (
 # the sections that the reader gets, and the model's thoughts
 ANSWER_SECTIONS, THINK_SECTIONS = frozenset({"answer", "body"}), frozenset({"think"})
 SECTIONS = ANSWER_SECTIONS | THINK_SECTIONS
-_TAG = re.compile(r"</?\w+>|\\boxed\b")  # marks a section, and is no word
 
 
 def grade(
@@ -211,8 +209,9 @@ def _with_sentence(response: Response, extraction: Claims) -> Claims:
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():
         return extraction
-    if any(map(str.isalpha, _TAG.sub("", text))):
-        message = "the extractor returned no sentences for a text with words: return their spans"
+    found = [text[slice(*span)] for span in sentences(text, response.prefill)]
+    if any(any(map(str.isalpha, one)) for one in found):
+        message = f"the extractor returned no sentences for a text with {len(found)}: return them"
         return replace(extraction, error=Failure("extract", "no_sentences", message))
     return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 

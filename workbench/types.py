@@ -14,7 +14,7 @@ Conventions:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 JsonObject = dict[str, Any]
@@ -357,10 +357,6 @@ class Feedback:
         """Return the first verdict on `target`, of one aspect if it is given, or None."""
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
-
-    def with_reward(self, method: str, reward: Reward) -> Feedback:
-        """Return a copy with one more reward."""
-        return replace(self, rewards={**self.rewards, method: reward})
 
     def to_row(self) -> JsonObject:
         """Return the stored form, a JSON object. The question is stored once, by its id.

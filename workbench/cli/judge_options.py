@@ -1,4 +1,4 @@
-"""The options of a judge at a URL, which several commands share."""
+"""The options of a judge, which several commands share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from workbench.judge.endpoint import TOKENS
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import llm_judge, named_judge
 
 Command = Callable[..., int]
 JudgeURL = Annotated[
@@ -23,6 +23,23 @@ JudgeURL = Annotated[
             "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
             " for api.openai.com, OPENAI_API_KEY."
         ),
+    ),
+]
+LocalOrURL = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local|URL",
+        help=(
+            "The local verifier, or an OpenAI-compatible endpoint. Its key is read from"
+            " WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY."
+        ),
+    ),
+]
+VerifierName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Model of the judge local: a `workbench verifier` folder, or an NLI classifier.",
     ),
 ]
 JudgeModel = Annotated[
@@ -64,7 +81,7 @@ JudgeTokens = Annotated[
 ]
 
 
-# in the order of the arguments of `llm_judge`
+# in the order of the arguments of `named_judge`
 OPTIONS: dict[str, Any] = {
     "judge": JudgeURL,
     "judge_model": JudgeModel,
@@ -72,18 +89,22 @@ OPTIONS: dict[str, Any] = {
     "judge_cache": JudgeCache,
     "judge_option": JudgeOption,
     "judge_tokens": JudgeTokens,
+    "verifier": VerifierName,
 }
 
 
-def judge_options(store: bool = True) -> Callable[[Command], Command]:
-    """Give a command the options of a judge at a URL in place of its parameter `judge`.
+def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
+    """Give a command the options of a judge in place of its parameter `judge`.
 
     Args:
         store: with `--store`, for commands whose questions may have no passages.
+        local: the judge may be the local verifier, too.
     """
-    names = [name for name in OPTIONS if store or name != "store"]
+    left_out = {*([] if store else ["store"]), *([] if local else ["verifier"])}
+    annotations = {**OPTIONS, "judge": LocalOrURL} if local else OPTIONS
+    names = [name for name in OPTIONS if name not in left_out]
     options = [
-        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=OPTIONS[name])
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotations[name])
         for name in names
     ]
 
@@ -91,7 +112,9 @@ def judge_options(store: bool = True) -> Callable[[Command], Command]:
         @functools.wraps(command)
         def run(**values: Any) -> int:
             given = [values.pop(name) if name in names else None for name in OPTIONS]
-            return command(judge=llm_judge(*given), **values)
+            if local:
+                return command(judge=named_judge(*given), **values)
+            return command(judge=llm_judge(*given[:-1]), **values)
 
         parameters: list[Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():

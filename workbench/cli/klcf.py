@@ -28,7 +28,7 @@ from workbench.cli.judge_options import judge_options
 from workbench.experiments.prepare import prepare_klcf
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import NamedJudge
 
 klcf_app = add_group(
     "klcf",
@@ -40,7 +40,7 @@ klcf_app = add_group(
 @klcf_app.command(
     "prepare", epilog="Example: workbench klcf prepare --out runs/prepared --samples 8 --limit 100"
 )
-@judge_options()
+@judge_options(local=True)
 def klcf_prepare(
     out: Annotated[
         Path, typer.Option(help="Folder of the preparation; an unfinished one is resumed.")
@@ -56,7 +56,7 @@ def klcf_prepare(
     overrides: Overrides = None,
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
     as_json: Json = False,
 ) -> int:
     """Prepare checklists and labelled claims for KLCF.

@@ -34,13 +34,13 @@ from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.actors import actors_of
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import NamedJudge
 
 OF_MAJORITY = RATES[: len(SHARES)]  # the rates that a majority of samples has
 
 
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")
-@judge_options()
+@judge_options(local=True)
 def probe(
     policy: Policy = None,
     bench: Bench = "tiny",
@@ -66,7 +66,7 @@ def probe(
     threads: ActorThreads = None,
     questions: Questions = None,
     lang: Lang = "en",
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
     engine: Engine = "hf",
     actors: Actors = None,
     address: Address = None,

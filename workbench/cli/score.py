@@ -31,6 +31,7 @@ from workbench.cli.judge_options import (
     JudgeOption,
     JudgeTokens,
     StoreName,
+    VerifierName,
 )
 from workbench.methods import METHODS
 from workbench.runs.store import ROLLOUTS
@@ -82,13 +83,6 @@ KeyName = Annotated[
             "Environment variable with the endpoint's key; default: WORKBENCH_JUDGE_KEY or, for"
             " api.openai.com, OPENAI_API_KEY. Keys are sent over https or to this machine only."
         ),
-    ),
-]
-VerifierName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help=("Model of the judge local: a `workbench verifier` folder, or an NLI classifier."),
     ),
 ]
 Passages = Annotated[

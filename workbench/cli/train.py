@@ -34,7 +34,7 @@ from workbench.methods import TRAINED
 from workbench.metrics import RATES
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import NamedJudge
 
 
 @app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")
@@ -53,7 +53,7 @@ def demo(
 @app.command(
     epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary"
 )
-@judge_options()
+@judge_options(local=True)
 def train(
     method: Annotated[
         str,
@@ -81,7 +81,7 @@ def train(
             help="Folder or public name of the initial policy; default: the bench's policy."
         ),
     ] = None,
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
     as_json: Json = False,
 ) -> int:
     """Train a policy with a method, and evaluate it before and after."""
@@ -102,7 +102,7 @@ def train(
 
 
 @app.command(epilog="Example: workbench evaluate runs/truthrl --split test --json")
-@judge_options()
+@judge_options(local=True)
 def evaluate(
     policy: Annotated[
         str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")
@@ -119,7 +119,7 @@ def evaluate(
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
     lang: Lang = "en",
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
     engine: Engine = "hf",
     out: Annotated[
         Path | None,

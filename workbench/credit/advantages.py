@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from functools import wraps
 from itertools import accumulate
 
-from workbench.credit.attribute import tokens_of
+from workbench.credit.attribute import LARGEST, tokens_of
 from workbench.types import Feedback, WorkbenchError
 
 EPSILON = 1e-4  # as in TRL, so that `group` equals TRL's advantages
-LARGEST = 1e100  # largest reward; the square of a larger one could overflow
 
 Advantages = list[tuple[float, ...]]  # of each response of a group, one number per token
 

@@ -25,6 +25,7 @@ from math import fsum
 from workbench.types import Claim, Event, Feedback, Response, Reward
 
 Span = tuple[int, int]
+LARGEST = 1e100  # largest reward; the square of a larger one could overflow
 THRESHOLD = 0.5  # (ours) a claim with less coverage is unplaced
 
 # a run of letters and digits, or one character of a script without spaces

@@ -40,9 +40,10 @@ def train(
             `view.wait()` returns the summary.
         options: `questions`, data set or question file of a bench without questions of its own;
             `policy`, model folder or hub name to start from instead of the bench's policy;
-            `threads`, CPU threads, which are part of a run's identity; `judge`, URL of an
-            OpenAI-compatible server that judges, with `judge_model`, its model, `store`, an index
-            of passages, `judge_cache`, `judge_option` (["KEY=VALUE"]) and `judge_tokens`.
+            `threads`, CPU threads, which are part of a run's identity; `judge`, "local" for
+            the local verifier, with `verifier`, its model, or the URL of an OpenAI-compatible
+            server that judges, with `judge_model`, its model, `judge_cache`, `judge_option`
+            (["KEY=VALUE"]) and `judge_tokens`; `store`, an index of passages.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.

@@ -27,7 +27,7 @@ from workbench.types import (
 )
 from workbench.util.failures import check_failed, failures
 from workbench.util.threads import use_threads
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import NamedJudge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ def evaluate_policy(
     threads: int | None = None,
     questions: str | Path | None = None,
     lang: str = "en",
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
     max_failed: float = 1.0,
     as_trained: bool = True,
     engine: Engine = "hf",
@@ -65,7 +65,7 @@ def evaluate_policy(
             are reported; by default all kinds with gold answers.
         questions: data set or question file for a bench without questions of its own.
         lang: language of the questions; "l2" is the second language of the tiny bench's world.
-        judge: language model that replaces the bench's own checks.
+        judge: judge that replaces the bench's own.
         max_failed: largest share of failed responses (see `workbench.util.failures`) for which
             there is a report.
         as_trained: prompt a run's policy with the system prompt of its training; False if the

@@ -30,7 +30,8 @@ from workbench.util.config import leaves, restore, settings
 from workbench.util.failures import TooManyFailures
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import LocalJudge, NamedJudge
+from workbench.verdicts.local import warn_of_training
 
 MAX_FAILED = 0.2  # share of ungraded answers that stops an evaluation, unless a trainer sets one
 # the parts of a run's identity that its summary repeats
@@ -51,7 +52,7 @@ def train(
     questions: str | Path | None = None,
     *,
     policy: str | None = None,
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
 ) -> JsonObject:
     """`run_experiment` by names, as on the command line.
 
@@ -117,8 +118,10 @@ def run_experiment(
     if not finished(out):
         for stage in (stage for stage in stages if not finished(out / "stages" / stage.name)):
             stage.check(bench.path(bench.policy))
-        if bench.llm_judge:
-            bench.llm_judge.try_out()
+        if bench.named_judge:
+            bench.named_judge.try_out()
+        if isinstance(bench.named_judge, LocalJudge) and "fact" in method.checks(config):
+            warn_of_training()
     with lock(out):
         summary = open_run(
             out,
@@ -200,7 +203,7 @@ def identity_of(
         "world_hash": bench.hash,
         "policy_hash": policy_hash(start),
         **({"questions_hash": questions_hash} if questions_hash else {}),
-        **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
+        **({"judge": bench.named_judge.identity()} if bench.named_judge else {}),
         **{
             name: stored.get(name) if value is None else value
             for name, value in method.input_digests(config, bench).items()

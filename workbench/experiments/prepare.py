@@ -25,7 +25,7 @@ from workbench.types import JsonObject, WorkbenchError
 from workbench.util.config import check_values
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import NamedJudge
 
 
 def prepare_klcf(
@@ -37,7 +37,7 @@ def prepare_klcf(
     overrides: Sequence[str] = (),
     threads: int = DEFAULT_THREADS,
     questions: str | Path | None = None,
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
 ) -> JsonObject:
     """Sample the base model on a bench's training questions and store KLCF's training data.
 
@@ -74,10 +74,10 @@ def prepare_klcf(
         "kinds": config.prompts.kinds,
         "seed": seed,
         "threads": threads,
-        **({"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}),
+        **({"judge": chosen.named_judge.identity()} if chosen.named_judge else {}),
     }
-    if chosen.llm_judge and not finished(out):
-        chosen.llm_judge.try_out()
+    if chosen.named_judge and not finished(out):
+        chosen.named_judge.try_out()
     with lock(out):
         if (summary := open_run(out, identity, versions(), read=_restored)) is not None:
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)

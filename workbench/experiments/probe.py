@@ -50,7 +50,7 @@ from workbench.util.actors import Actors, map_chunks
 from workbench.util.config import check_values
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
-from workbench.verdicts.llm_judge import LLMJudge
+from workbench.verdicts.llm_judge import NamedJudge
 
 ROOT = Path("runs") / "probe"
 # threads of an actor; they affect rounding and so are part of a probe's identity
@@ -72,7 +72,7 @@ def probe_policy(
     threads: int | None = None,
     questions: str | Path | None = None,
     lang: str = "en",
-    judge: LLMJudge | None = None,
+    judge: NamedJudge | None = None,
     engine: Engine = "hf",
     actors: Actors | None = None,
 ) -> JsonObject:
@@ -135,8 +135,8 @@ def probe_policy(
     grade = outcomes(chosen.checks)  # raises if the checks have no outcome
     if actors and not finished(folder):
         actors.check()
-    if chosen.llm_judge and not finished(folder):
-        chosen.llm_judge.try_out()
+    if chosen.named_judge and not finished(folder):
+        chosen.named_judge.try_out()
     with lock(folder):
         summary = open_run(folder, identity, versions())
         if summary is not None:
@@ -215,7 +215,7 @@ def _weights(bench: Bench, policy: str) -> JsonObject:
         "world_hash": bench.hash,
         "policy_hash": policy_hash(str(adapter or path)),
         "base_hash": policy_hash(base) if base else None,
-        **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
+        **({"judge": bench.named_judge.identity()} if bench.named_judge else {}),
     }
 
 

@@ -189,7 +189,7 @@ def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
             checks = " and ".join(dict.fromkeys(missing))
             message = f"{title(method)} cannot score this answer: it was not checked for {checks}"
             failure = Failure("reward", "not_asked", message)
-            row = row.with_reward(method, Reward(None, error=failure))
+            row = replace(row, rewards={**row.rewards, method: Reward(None, error=failure)})
     return row
 
 

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.data import SPLITS, load
+from workbench.data.real_facts import pages
 from workbench.data.real_facts import questions as real_questions
 from workbench.policies.generate import Policy
 from workbench.policies.load import Engine, adapter_folder, check_policy_name, load_policy
+from workbench.retrieval import Search, from_passages
 from workbench.runs.folder import read_json
 from workbench.types import TWO_FACETS, Checks, Question, WorkbenchError
 from workbench.verdicts.checks import real_checks, rule_checks, world_checks
-from workbench.verdicts.llm_judge import REPLIES, LLMJudge
+from workbench.verdicts.llm_judge import REPLIES, LLMJudge, NamedJudge
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
@@ -84,7 +86,8 @@ class Bench:
         long_new_tokens: as `max_new_tokens`, for questions that ask for a long text.
         shown: question -> how many of the base's training documents state its answer; None if
             unknown.
-        llm_judge: the language model behind `judge`, if any.
+        named_judge: the judge that the user named instead of the bench's own, if any.
+        search: finds evidence for a named judge, if the bench has pages.
         questions_hash: kinds -> digest of the questions that `hash` does not cover, if any.
     """
 
@@ -97,7 +100,8 @@ class Bench:
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     long_new_tokens: int = 0
     shown: Callable[[Question], int | None] = lambda question: None
-    llm_judge: LLMJudge | None = None
+    named_judge: NamedJudge | None = None
+    search: Callable[[], Search] | None = None
     questions_hash: Callable[[Iterable[str]], str | None] = lambda kinds: None
 
     @cached_property
@@ -105,8 +109,13 @@ class Bench:
         # when first used: a judge may load a model
         return self.judge()
 
-    def with_judge(self, judge: LLMJudge | None) -> Bench:
-        """Return the bench with a language model as its judge; unchanged if None.
+    @property
+    def llm_judge(self) -> LLMJudge | None:
+        """The language model that judges, if any: its calls cost time or money."""
+        return self.named_judge if isinstance(self.named_judge, LLMJudge) else None
+
+    def with_judge(self, judge: NamedJudge | None) -> Bench:
+        """Return the bench with another judge; unchanged if None.
 
         Raises:
             WorkbenchError: the bench is the tiny one, which has an exact judge.
@@ -120,8 +129,13 @@ class Bench:
             )
         passages = (question.passages for split in SPLITS for question in self.questions(split))
         # without any evidence the check "fact" could only fail
-        evidence = judge.store is not None or any(passages)
-        return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
+        evidence = judge.store is not None or self.search is not None or any(passages)
+        search = self.search
+        return replace(
+            self,
+            named_judge=judge,
+            judge=lambda: judge.checks(search and search(), evidence),
+        )
 
     def with_cache_dir(self, folder: Path) -> Bench:
         """Return the bench with its judge's replies cached in `folder`, unless a cache is set."""
@@ -300,6 +314,7 @@ def _real() -> Bench:
         long_new_tokens=256,
         hash=questions_hash(prompted),
         judge=real_checks,
+        search=lambda: from_passages(pages()).search,
         checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
     )
 

@@ -29,6 +29,7 @@ from workbench.util.config import override
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import iter_rows
 from workbench.verdicts.checks import local_checks, rule_checks
+from workbench.verdicts.local import warn_of_training
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
@@ -73,6 +74,8 @@ def grader(
             the method.
     """
     name, config = configure_method(recipe)
+    if judge == "local" and "fact" in METHODS[name].checks(config):
+        warn_of_training()
     if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
         judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
     if not isinstance(judge, Bench | Checks):

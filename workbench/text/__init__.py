@@ -26,7 +26,6 @@ from workbench.text.abstention import (
     is_abstention,
     is_invalid,
 )
-from workbench.text.hedging import hedge, is_hedged
 from workbench.text.matching import DOUBT, NO, YES, matches, probability, retracted
 from workbench.text.normal_form import normalise
 from workbench.text.sections import (
@@ -51,10 +50,8 @@ __all__ = [
     "answer_sections",
     "answer_text",
     "final_answer",
-    "hedge",
     "in_answer",
     "is_abstention",
-    "is_hedged",
     "is_invalid",
     "matches",
     "normalise",

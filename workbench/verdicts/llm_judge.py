@@ -1,4 +1,7 @@
-"""A language model behind a URL as the judge of a bench: identity, evidence and reply cache."""
+"""The judge of a bench that a command names: a language model behind a URL, or the local verifier.
+
+Each has an identity, evidence and, for the model, a reply cache.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from pathlib import Path
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, key_of, redacted
 from workbench.judge.endpoint import request_fields
-from workbench.retrieval import open_index
+from workbench.retrieval import Search, open_index
 from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
-from workbench.verdicts.checks import judge_checks
+from workbench.verdicts.checks import judge_checks, local_checks
+from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
 ANYWHERE = "anywhere"  # address in the cache's keys: model and prompts identify the judge
@@ -70,18 +74,14 @@ class LLMJudge:
         if self.ask.cache:
             self.ask.cache.close()
 
-    def checks(self, evidence: bool = True) -> Checks:
+    def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
         """Return the model's checks; no request is sent before a check is called.
 
         Args:
+            search: finds evidence if there is no `store`.
             evidence: False leaves out "fact", for questions without passages and no index.
         """
-        search = open_index(self.store).search if self.store else None
-        checks = judge_checks(self.ask, search)
-        if evidence:
-            return checks
-        verify = {name: check for name, check in checks.verify.items() if name != "fact"}
-        return replace(checks, verify=verify)
+        return _with_facts(judge_checks(self.ask, _search(self.store, search)), evidence)
 
     def try_out(self) -> None:
         """Send one question, before a long job; its reply is not cached.
@@ -96,6 +96,75 @@ class LLMJudge:
                 f" ({reply.error.message}): start its server, or name another --judge URL or"
                 " --judge-model NAME"
             )
+
+
+@dataclass(frozen=True)
+class LocalJudge:
+    """The local verifier as a bench's judge: rules find claims and outcomes.
+
+    Attributes:
+        verifier: see `choose_verifier`; None is the shipped one.
+        store: name or folder of the index that finds passages for questions without passages.
+    """
+
+    verifier: str | None = None
+    store: str | None = None
+
+    def identity(self) -> JsonObject:
+        """Return everything that the verdicts depend on."""
+        return {"model": "local", "verifier": self.verifier, "store": _contents(self.store)}
+
+    def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
+        """Return the verifier's checks; see `LLMJudge.checks`."""
+        return _with_facts(local_checks(_search(self.store, search), self.verifier), evidence)
+
+    def try_out(self) -> None:
+        """Load the verifier, before a long job.
+
+        Raises:
+            WorkbenchError: there is no such verifier.
+        """
+        choose_verifier(self.verifier)
+
+
+NamedJudge = LLMJudge | LocalJudge
+
+
+def _with_facts(checks: Checks, evidence: bool) -> Checks:
+    verify = {name: one for name, one in checks.verify.items() if evidence or name != "fact"}
+    return replace(checks, verify=verify)
+
+
+def _search(store: str | None, search: Search | None) -> Search | None:
+    return open_index(store).search if store else search
+
+
+def named_judge(
+    url: str | None,
+    model: str | None = None,
+    store: str | None = None,
+    cache: Path | str | None = None,
+    options: Sequence[str] | None = None,
+    tokens: int | None = None,
+    verifier: str | None = None,
+) -> NamedJudge | None:
+    """Return the judge that the options name: `llm_judge`, or with "local" the local verifier.
+
+    Raises:
+        WorkbenchError: as `llm_judge`.
+    """
+    if url != "local":
+        if verifier:
+            raise WorkbenchError(
+                "--verifier is a model for --judge local: add --judge local, or leave it out"
+            )
+        return llm_judge(url, model, store, cache, options, tokens)
+    if model or cache or options or tokens:
+        raise WorkbenchError(
+            "--judge local has no endpoint: leave out --judge-model, --judge-cache, --judge-option"
+            " and --judge-tokens"
+        )
+    return LocalJudge(verifier, store)
 
 
 def llm_judge(

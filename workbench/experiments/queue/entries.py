@@ -34,7 +34,8 @@ KEYS: Mapping[str, tuple[type, str]] = {
     "questions": (str, "a data set's name, or a file"),
     "threads": (int, "an integer above 0"),
     "policy": (str, "a model's folder or public name"),
-    "judge": (str, "the http address of an endpoint"),
+    "judge": (str, "local, or the http address of an endpoint"),
+    "verifier": (str, "the local judge's model"),
     "judge_model": (str, "the name of the endpoint's model"),
     "store": (str, "the name of an index of passages"),
     "judge_cache": (str, "a file"),
@@ -63,6 +64,7 @@ class Entry:
     judge_cache: str | None = None
     judge_option: Sequence[str] = ()
     judge_tokens: int | None = None
+    verifier: str | None = None
     where: str = ""  # the file and the number of the run, for errors
 
     @staticmethod

@@ -17,7 +17,7 @@ from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
 from workbench.runs.folder import differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
-from workbench.verdicts.llm_judge import llm_judge
+from workbench.verdicts.llm_judge import named_judge
 
 ROOT = Path("runs/queue")
 STAGES = "stages"  # folder of shared stages
@@ -115,13 +115,14 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     Raises:
         WorkbenchError: the run cannot work.
     """
-    judge = llm_judge(
+    judge = named_judge(
         entry.judge,
         entry.judge_model,
         entry.store,
         entry.judge_cache,
         entry.judge_option,
         entry.judge_tokens,
+        entry.verifier,
     )
     chosen, place = trained(entry.method), open_bench(entry.bench, entry.questions)
     place = place.with_policy(entry.policy).with_judge(judge)

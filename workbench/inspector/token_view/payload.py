@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from workbench.credit.advantages import ESTIMATORS, advantages
 from workbench.credit.attribute import assign_token_rewards, is_placed, place, token_at
@@ -179,7 +179,11 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
     if any(method not in row.rewards for row in group):
         return {}
     rows = [
-        row.with_reward(method, assign_token_rewards(row, row.rewards[method])) for row in group
+        replace(
+            row,
+            rewards={**row.rewards, method: assign_token_rewards(row, row.rewards[method])},
+        )
+        for row in group
     ]
     estimates = {}
     for name, estimator in ESTIMATORS.items():
