@@ -63,6 +63,8 @@ PAYING: Paying = {
     "klcf": {*SOME_TRUTH, (UNKNOWN, "be vague"), (BLANK, "be vague")},
     # r_fact does not ask what the thinking is about
     "knowrl": {(UNKNOWN, "recite true trivia in think")},
+    # the honest answer has the highest reward already: a refusal or gibberish has the same
+    "binary_rar": set(),
 }
 
 
@@ -163,7 +165,8 @@ def test_numbers_by_hand(rows: list[dict[str, Any]]) -> None:
     values = {name: (refused[name]["honest"], refused[name]["attacked"]) for name in METHODS}
     assert values.pop("rlfh")[1] == 0.0
     assert values == dict.fromkeys(("truthrl", "forag", "klcf"), (1.0, 0.0)) | {
-        "knowrl": (4.0, 3.0)
+        "knowrl": (4.0, 3.0),
+        "binary_rar": (1.0, 1.0),
     }
 
 
