@@ -459,7 +459,7 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
     with pytest.raises(WorkbenchError, match="was trained on base weights 000000000000"):
         load_verifier(tmp_path)
     (tmp_path / "card.json").write_text(json.dumps({**card, "settings": {"temperature": 1}}))
-    with pytest.raises(WorkbenchError, match="is not the card of a verifier"):
+    with pytest.raises(WorkbenchError, match="is not a verifier's card"):
         load_verifier(tmp_path)
 
 

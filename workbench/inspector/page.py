@@ -47,13 +47,13 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Settings from a run's folder, or its file of rows, and the runs folder.
+    """Return the settings for a run (its folder or its file of rows) and the runs folder.
 
-    Without `runs`, the runs folder of a run outside `runs/` is its parent.
+    Without `runs`, the runs folder is `runs/`, or the parent of a run outside `runs/`.
 
     Raises:
         WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a
-            name.
+            host name.
     """
     names = allowed(hosts)
     if run is None:
@@ -126,10 +126,11 @@ def build(config: Settings) -> Blocks:
 def first_shown(
     runs: Runs, config: Settings, query: Mapping[str, str]
 ) -> tuple[Opened, WorkbenchError | None]:
-    """The response that a new page shows.
+    """Return the response that a new page shows, and an error to display or None.
 
-    This is the permalink's row. Without a row it is the one with the most claims in the permalink's
-    run, or in the run of `--run`. Without a run it is the worked example.
+    * If the permalink names a row: that row.
+    * If the permalink or `--run` names a run: its row with the most claims.
+    * Otherwise, or if that row cannot be shown: the worked example.
     """
     method = query.get("method")
     try:
