@@ -421,6 +421,13 @@ def test_informativeness_by_hand(question: str, text: str, expected: list[int]) 
     assert ratings(text, question) == expected
 
 
+@pytest.mark.parametrize("title", ["", "Marie Curie"])
+def test_a_title_that_is_the_answer_is_not_known_before(title: str) -> None:
+    text = "Radium was discovered by Marie Curie."
+    assert ratings(text, "Who discovered radium?", title) == [5]
+    assert ratings("Marie Curie was a person.", "Tell me about Marie Curie.", title) == [1]
+
+
 def test_the_evaluate_command_gives_one_object(
     verifier: Verifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ from workbench.util.config import override
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import iter_rows
 from workbench.verdicts.checks import local_checks, rule_checks
-from workbench.verdicts.local import warn_of_training
+from workbench.verdicts.local import is_local, warn_of_training
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
@@ -74,8 +74,6 @@ def grader(
             the method.
     """
     name, config = configure_method(recipe)
-    if judge == "local" and "fact" in METHODS[name].checks(config):
-        warn_of_training()
     if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
         judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
     if not isinstance(judge, Bench | Checks):
@@ -89,6 +87,8 @@ def grader(
     if isinstance(recipe, str) and not isinstance(judge, Checks):
         config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
+    if "fact" in METHODS[name].checks(config) and is_local(checks.verify.get("fact")):
+        warn_of_training()
     return Grader(
         name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
     )

@@ -317,7 +317,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
         raise WorkbenchError(
             f"{folder}: no verifier there: train one with `workbench verifier train --data"
             f" PAIRS.jsonl --out {folder}`, or choose another judge: `--judge world` for the"
-            " closed world, `--judge URL --model NAME` for an endpoint"
+            " closed world, `--judge URL --judge-model NAME` for an endpoint"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
