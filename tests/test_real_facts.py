@@ -38,6 +38,15 @@ from workbench.verdicts.real_facts import table_says
         ("Kenya's currency is the Kenyan shilling.", True),
         ("Kenya's currency is the Euro.", False),
         ("Kenya is beautiful.", None),
+        ("Mumbai is the largest city in India.", None),
+        ("Kenya is a landlocked country in Africa.", None),  # it has a coast
+        ("Kenya is a city in Africa.", None),
+        ("It is the capital of Kenya.", None),
+        ("The largest city is the capital of Kenya.", None),
+        ("It is false that Mombasa is the capital of Kenya.", None),
+        ("The population of Kenya is 51.000.000.", None),
+        ("The population of Kenya is 51,4 million.", None),
+        ("The population of Kenya is 51.4 million.", True),
         ("Atlantis is in Europe.", None),
         ("Kenya is a country in Africa and has 3 inhabitants.", None),
     ],
@@ -86,4 +95,5 @@ def test_claims_are_judged_by_the_table_and_else_by_the_page() -> None:
     [checked] = checks.verify["fact"](batch)
     wrong, _, open_ = checked.verdicts
     assert (wrong.label, wrong.p, wrong.by) == ("wrong", 0.0, "table")
+    assert all("passage" in item for item in wrong.evidence)  # no objection of the verifier
     assert open_.by == "local" and wrong.informativeness and open_.informativeness

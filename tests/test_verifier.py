@@ -108,6 +108,19 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
 
 
 @pytest.mark.slow
+def test_half_a_surrogate_pair_is_read_as_an_unknown_character(verifier: Verifier) -> None:
+    """Tokenizers refuse it; a text from Python may have it."""
+    pages = [Passage("p", "Orrin \udfff", f"{BRIDGE} It is \ud800 red.")]
+    check = verifier.check("The Orrin Bridge \ud800 opened in 1931.", pages)
+    assert (
+        check.support
+        == verifier.check(
+            "The Orrin Bridge \ufffd opened in 1931.",
+            [Passage("p", "Orrin \ufffd", f"{BRIDGE} It is \ufffd red.")],
+        ).support
+    )
+
+
 def test_long_evidence_is_read_to_its_end(verifier: Verifier) -> None:
     text = FILLER * 40 + BRIDGE
     claim = "The Orrin Bridge opened in 1931."

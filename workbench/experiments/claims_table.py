@@ -21,7 +21,7 @@ from workbench.types import (
     JsonObject,
     WorkbenchError,
 )
-from workbench.util.jsonl import replace_rows
+from workbench.util.jsonl import encodable, replace_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,7 +62,7 @@ def claims_table(path: Path | str) -> DataFrame:
     passages = {id: one.text for id, one in read_passages(file.parent).items()}
     claims = each_row(file, lambda row: list(_claims(row, questions, passages)))
     rows = [
-        {name: _encodable(value) for name, value in claim.items()}
+        {k: encodable(value) if isinstance(value, str) else value for k, value in claim.items()}
         for of_row in claims
         for claim in of_row
     ]
@@ -137,11 +137,6 @@ def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:
     else:
         inert = frame.map(without_formula).rename(columns=without_formula)
         inert.to_csv(file, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
-
-
-def _encodable(value: object) -> object:
-    """Replace lone surrogates, which UTF-8 cannot encode."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def without_formula(value: object) -> object:

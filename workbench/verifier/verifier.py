@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.text import sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
+from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256
 from workbench.verifier.instructions import strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
@@ -198,6 +199,7 @@ class Verifier:
             title, text = (
                 (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
             )
+            title, text = encodable(title), encodable(text)
             for start, end in spans(text):
                 part = text[start:end]
                 if title and not part.startswith(title):
