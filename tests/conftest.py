@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Read by the libraries when they are first imported, hence at the top; torch itself is not imported
 # here.
@@ -24,6 +25,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+# No test is timed: an example takes longer on a loaded machine.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Seconds by test file: WORKBENCH_DURATIONS=tests/durations.json make test-all
 DURATIONS = Path(__file__).parent / "durations.json"

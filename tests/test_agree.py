@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
@@ -58,7 +58,6 @@ def test_what_is_not_defined_is_none() -> None:
     assert (never["precision"], never["recall"], never["f1"]) == (None, 0.0, 0.0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(LABEL, LABEL), min_size=1))
 def test_kappa_is_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) -> None:
     found, turned = compare(pairs), compare([(b, a) for a, b in pairs])
