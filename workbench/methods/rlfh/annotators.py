@@ -28,10 +28,10 @@ Key = tuple[str, str]  # a question's id and a claim's text
 def annotated(verify: Verify, annotator: Verify) -> Verify:
     """Return `verify` with the annotator's verdicts on claims: labels, p, evidence and failures.
 
-    Informativeness and the aspect "subject" stay those of `verify`, and so does the verdict on a
-    claim that the extraction judged. The annotator gets each claim alone, without its response, and
-    once for each question unless its verdict failed. The first row with the claim has the cost of
-    the call; each row has the passages that its verdicts cite.
+    `verify` still gives the informativeness, the aspect "subject", and the verdict on a claim that
+    the extraction judged. The annotator gets each claim without its response, and once per question
+    unless its verdict failed. The cost of that call is added to the first row with the claim; each
+    row has the passages that its verdicts cite.
     """
     known: dict[Key, Checked] = {}
 
