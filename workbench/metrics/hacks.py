@@ -58,7 +58,7 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
     Args:
         path: a run's folder or a file of feedback. Rows without a step are counted together, with
             the step None.
-        world: the closed world of the questions; by default the world that ships.
+        world: the closed world of the questions; None for the world shipped with this package.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
