@@ -26,7 +26,7 @@ Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
 def status_of(runs: Sequence[Run]) -> JsonObject:
-    """`{"runs": […]}` with a row for each run, read from the folders alone."""
+    """Return `{"runs": […]}` with the status of each run, read from its folder."""
     return {
         "runs": [
             {
@@ -125,7 +125,10 @@ def duration(seconds: float) -> str:
 
 
 class _Stopping:
-    """Forward Ctrl-C and SIGTERM to the current run: save and stop, stop at once, then kill."""
+    """Forward Ctrl-C and SIGTERM to the current run.
+
+    The first signal lets the run save and stop, the second stops it at once, the third kills it.
+    """
 
     def __init__(self) -> None:
         self.signals = 0

@@ -38,7 +38,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """Sizes and schedules of a tiny policy."""
+    """Model size, data and learning-rate schedule of a tiny policy's training."""
 
     scale: float = 1.0  # of the world
     hidden: int = 128
@@ -407,8 +407,8 @@ class Stage:
         state: JsonObject = torch.load(self.checkpoint, weights_only=True)
         if state["identity"] != self.identity:
             raise WorkbenchError(
-                f"{self.checkpoint} belongs to a build with other settings; delete the file or"
-                " choose another --out"
+                f"'{self.checkpoint}' belongs to a build with other settings: delete the file, or"
+                " choose another --out folder"
             )
         return state
 
