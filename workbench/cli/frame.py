@@ -61,7 +61,10 @@ app = typer.Typer(
 def add_group(
     name: str, help: str, example: str, alone: Callable[..., None] | None = None
 ) -> typer.Typer:
-    """Add a group of commands, such as `workbench index`; `alone` runs without a command."""
+    """Add a group of commands, such as `workbench index …`.
+
+    `alone` is called if the group's name is given without a command.
+    """
     group = typer.Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
     group.callback(invoke_without_command=alone is not None)(alone or (lambda: None))
@@ -139,7 +142,7 @@ Questions = Annotated[
         metavar="NAME|FILE",
         help=(
             "Data set or file of questions for the benches small and paper. A hash of its ids"
-            " divides a file into rl (80 %), validation and test."
+            " divides a file into the splits rl (80 %), validation and test."
         ),
     ),
 ]
@@ -248,7 +251,7 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: JsonMapping) -> int:
-    """The exit code for a result, from every `status` and `failed` in it."""
+    """Return the exit code for a result, by the values of `status` and `failed` anywhere in it."""
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
     if "interrupted" in statuses:
@@ -349,9 +352,9 @@ def _value(cell: Cell) -> float | None:
 
 
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
-    """A share as percent, with its interval if it has one; `scale=1` is for other numbers.
+    """Format a share as percent, with its interval if it has one.
 
-    `digits` are the decimals of the interval.
+    `scale=1` formats numbers that are not shares. `digits` are the decimals of the interval.
     """
     value = _value(cell)
     if value is None:

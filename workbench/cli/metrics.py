@@ -269,7 +269,7 @@ def _value(name: str, cell: Cell) -> str:
 
 
 def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
-    """The cells of a paired metric: both values, the difference, p and n."""
+    """Return the table cells of a paired metric: both values, the difference, p and n."""
     sides = (_value(name, {"value": cell[side]}) for side in ("value", "other"))
     return (
         *sides,

@@ -173,7 +173,7 @@ def _print_summary(summary: JsonMapping) -> None:
 
 
 def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
-    """The metrics with values: outcome rates with gold answers, else shares of claims."""
+    """Return the metrics with values: outcome rates, or without gold answers shares of claims."""
     present = {
         name
         for table in tables

@@ -338,8 +338,8 @@ def adapter_base(adapter: Path) -> str:
     config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
         raise WorkbenchError(
-            f"'{adapter}/adapter_config.json' has no base_model_name_or_path: add the base"
-            " model's folder or hub name there"
+            f"'{adapter}/adapter_config.json' has no base_model_name_or_path: add it, the"
+            " folder or hub name of the base model"
         )
     return str(config["base_model_name_or_path"])
 

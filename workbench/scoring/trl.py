@@ -1,5 +1,5 @@
-"""The methods' rewards for TRL and Unsloth (`workbench.trl_reward`), and the code that they share
-with `workbench.scoring.verl`.
+"""Make TRL and Unsloth reward functions of the methods (`workbench.trl_reward`), with the code that
+`workbench.scoring.verl` uses too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,14 @@ Text = str | Sequence[JsonMapping]  # a text, or the messages of a conversation
 
 @dataclass(frozen=True)
 class Grader:
-    """A method's name, the function that grades responses by it, and its judge's `recognise`."""
+    """A method's grading function.
+
+    Attributes:
+        name: the method's name.
+        grade: checks responses and computes the method's rewards.
+        recognise: adds the judge's reference data to a question, in the closed world; otherwise
+            returns the question unchanged.
+    """
 
     name: str
     grade: Grade
@@ -65,8 +72,8 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. A bench also brings its
-            settings of a method that is given by name.
+        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. If `recipe` is a name, a bench
+            also sets the method's defaults.
         settings: "method.field=value".
 
     Raises:
@@ -142,9 +149,9 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge, which has no default: `Checks` such as `workbench.local_checks()`, a
-            bench or a bench's name, "local", "rules" or "world". A bench also brings its settings
-            of a method that is given by name.
+        bench: the judge, which is required: `Checks` such as `workbench.local_checks()`, a bench or
+            a bench's name, "local", "rules" or "world". If `recipe` is a name, a bench also sets
+            the method's defaults.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens; without it, on the words of the text.
