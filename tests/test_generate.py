@@ -58,7 +58,7 @@ def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) 
     [
         (
             {"max_new_tokens": 4, "samples": 2, "greedy": True},
-            "greedy decoding gives the same response",
+            "greedy decoding",
         ),
         ({"max_new_tokens": 0}, "max_new_tokens is 0: it must be at least 1"),
     ],
@@ -130,7 +130,7 @@ def test_missing_policy_is_refused(name: str) -> None:
         ("{", r"cannot read '.*config\.json'"),
         (
             '{"model_type": "llama", "model_type": "qwen2"}',
-            "not a JSON object, or a key occurs twice",
+            "or a key occurs twice",
         ),
         ('{"model_type": "llama"}', "cannot load policy"),
         ('{"method": "truthrl"}', "is unfinished: repeat its train command"),

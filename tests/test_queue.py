@@ -106,7 +106,7 @@ REFUSED = (
     ("[defaults]\nsteps = -1\n" + RUN, r"\[defaults\]: steps is -1"),
     (
         "[defaults]\nset = ['rlfh.alpha=1']\n" + RUN,
-        "no run trains the method of the setting 'rlfh.alpha=1'",
+        "the method of the setting 'rlfh.alpha=1'",
     ),
 )
 

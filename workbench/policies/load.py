@@ -319,8 +319,8 @@ def _check_checkpoint(folder: Path, name: str) -> None:
     config = read_json(folder / "config.json")
     if config is None:
         raise WorkbenchError(
-            f"cannot read '{name}/config.json': it is not a JSON object, or a key occurs twice; copy"
-            " it from the original checkpoint again"
+            f"cannot read '{name}/config.json': it is not a JSON object, or a key occurs twice;"
+            " copy it from the original checkpoint again"
         )
     if "method" in config:  # the config of a run; that of a model has "model_type"
         raise WorkbenchError(

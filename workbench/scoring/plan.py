@@ -78,7 +78,7 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return a failed row for an item whose worker process died; the next run scores it again."""
+        """Return a failed row for an item whose worker process died; the next run retries it."""
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 

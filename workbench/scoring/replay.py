@@ -1,4 +1,4 @@
-"""Read input rows that already have verdicts or labelled claims, or claims that are to be verified."""
+"""Read input rows that already have verdicts, labelled claims, or claims to be verified."""
 
 from __future__ import annotations
 
