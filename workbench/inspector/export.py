@@ -23,7 +23,9 @@ FORMS = ("csv", "parquet")
 
 
 def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
-    """All rollouts of a query in order, as {"name", "type", "base64"}; CSV without formulas.
+    """Return a file with all rollouts of a query in order, as {"name", "type", "base64"}.
+
+    Texts in a CSV file are quoted so that a spreadsheet executes no formula.
 
     Raises:
         WorkbenchError: the form is unknown, or there are more than `MAX_ROWS` rows.
