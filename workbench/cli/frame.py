@@ -254,6 +254,7 @@ def exit_code(result: JsonMapping) -> int:
     """Return the exit code for a result, by the values of `status` and `failed` anywhere in it."""
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
+    # an interrupt comes first: the result is incomplete, whatever failed before
     if "interrupted" in statuses:
         return 130
     if "too_many_failures" in statuses:

@@ -202,6 +202,7 @@ def score(
     for name, lacking in summary.get("left_out", {}).items():
         complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
     code = show(summary, as_json, _print_summary)
+    # rows without a reward must not look like success to a script
     return code or (3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0)
 
 

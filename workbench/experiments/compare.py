@@ -140,6 +140,7 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     named = {}
     for group in groups.values():
         own = group[0]
+        # a method's own name distinguishes it from other methods, which have other settings
         alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
         values = [f"{key}={own.settings.get(key)}"[:LONGEST] for key in differing(alike)]
         name = " ".join([own.method, *values]) if own.method else str(own.path)

@@ -182,6 +182,7 @@ def evaluate(
         for one in graded
         if (found := failures(one.to_row()))
     ]
+    # before the report: rates over few graded answers would look like a result
     check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
         append_feedback(out, greedy)

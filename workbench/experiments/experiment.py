@@ -272,6 +272,7 @@ class _Run:
         try:
             with use_threads(self.identity["threads"]):
                 if not any(stage.plain for stage in stages):
+                    # before TRL is imported, which Unsloth patches
                     import_unsloth_first()
                 if before is None:
                     before = self.evaluate(self.bench.policy, BEFORE)

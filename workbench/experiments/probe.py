@@ -165,6 +165,7 @@ def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampl
     path, _, base = _checkpoint(bench, name)
     policy, base = _place(path), base and _place(base)
     folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
+    # only actors on other machines can have other files under the same path
     hashes = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
     make = partial(_answering, policy, base, hashes, how)
 

@@ -161,6 +161,7 @@ def _curves(runs: Runs, name: str) -> JsonObject:
     for place, step in enumerate(row["step"] for row in steps):
         claims, unplaced = sums.loc[step].tolist() if step in sums.index else (0, 0)
         count, failed = counts.get(step, 0), series["failed"][place]
+        # shares, because numbers per step depend on the batch size
         series["unplaced"][place] = unplaced / claims if claims else None
         series["failed"][place] = failed / count if count and failed is not None else None
     return {

@@ -150,6 +150,7 @@ def listing(record: Record, query: Query) -> Listing:
     if query.step is not None and rows.steps:
         table = table[table["step"] == query.step]
     if record.own and record.own not in rows.methods:  # the reward is not stored
+        # scoring a row takes milliseconds, and a run may have many thousands of rows
         table, left_out = table[:SCORED], max(0, len(table) - SCORED)
         values = record.values(table.index)
         reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")

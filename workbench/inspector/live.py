@@ -215,6 +215,7 @@ def answers_of(
     verify = [check for need, check in checks.verify.items() if need in VERIFIED]
     rows = tuple(grade(verify, {}, checks.extract)(responses))
     opened = open_feedback(rows[0], rows, f"live · {policy}")
+    # kept in memory only: sampled answers are not stored in the runs folder
     _answers[opened.group[0].response.group] = opened.group
     while len(_answers) > CACHED:
         del _answers[next(iter(_answers))]

@@ -34,6 +34,7 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
     counts, other_counts = Counter(keys), Counter(others)
     alike = [(count, other_counts[word]) for word, count in counts.items() if word in other_counts]
     effort = sum(count * other for count, other in alike) * sum(map(min, alike)) // 2
+    # the page would otherwise hang on two long repetitive answers
     if effort > MAX_EFFORT:
         return "texts", [(first == second, first, second)]
     blocks = SequenceMatcher(None, keys, others, autojunk=False).get_opcodes()

@@ -59,6 +59,7 @@ def split_held_out(
     for group in random.Random(f"held-out-{seed}").sample(groups, len(groups)):
         held |= group if len(held) + len(group) <= wanted else set()
     if len(held) < wanted / 2:
+        # sorted by id, so that the split does not depend on the order of the rows
         held = set(random.Random(f"held-out-{seed}").sample(sorted(questions), wanted))
     return [row for row in rows if row.question.id not in held], [
         row for row in rows if row.question.id in held

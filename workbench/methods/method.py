@@ -232,6 +232,7 @@ def chosen_questions(
         WorkbenchError: there is no such question, or no question of a named kind.
     """
     answered = not kinds if answered is None else answered
+    # None, not (): a bench then chooses its default kinds
     loaded = bench.questions(split, tuple(kinds or ()) or None, lang)
     questions = [question for question in loaded if question.answers or not answered]
     missing = sorted(set(kinds or ()) - {question.kind for question in questions})

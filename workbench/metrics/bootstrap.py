@@ -75,6 +75,7 @@ def draws(
     A weight is the number of times that the question is drawn. With several runs, it is
     multiplied by the number of times that the run is drawn.
     """
+    # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
     draw = _cached_draws if runs * resamples * questions <= CACHED else _draws
     pieces = draw(questions, rows, resamples, seed, runs)

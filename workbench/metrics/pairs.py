@@ -143,6 +143,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
             else:
                 values.append(VALUES[verdict])
         if len(values) == 2:
+            # in the second order the first file's answer is shown second
             following = 1 - values[1]
             sizes = (len(words(pair.answers[0])), len(words(pair.answers[1])))
             duels.append(Duel(pair.key[0], values[0], following, sizes, pair.identical))

@@ -69,6 +69,7 @@ def compare_files(
     pairs = None if judge is None else pair_files(feedback, other)
     rows = read(feedback)
     others = read(other) if other is not None else None
+    # one K for both files, or VeriScore could not be compared
     settings = Settings(k, median_claims([*rows, *(others or ())]), seed, resamples)
     result = {"file": str(file_of(feedback)), **summarise(rows, settings)}
     if other is not None and others is not None:

@@ -230,6 +230,7 @@ def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) 
     `off_subject` is the verdict of the aspect "subject". Without that verdict, a claim of the
     lowest informativeness (repeated or useless) is off the subject, unless it is unreadable.
     """
+    # claims that another program wrote may have no ids
     target = f"claim:{stored.get('id', position)}"
     own = [verdict for verdict in reversed(verdicts) if verdict["target"] == target]
     by_aspect = {verdict.get("aspect", "fact"): verdict for verdict in own}
@@ -281,6 +282,7 @@ def _token_confidence(stored: JsonMapping) -> float | None:
     if not logprobs or len(logprobs) != len(offsets):
         return None
     answer = final_answer(text, prefill=stored.get("prefill") or "")
+    # the last occurrence: the thinking may mention the answer earlier
     start = text.rfind(answer) if answer else -1
     end = start + len(answer) if answer and start >= 0 else -1  # -1: no token is within
     within = [

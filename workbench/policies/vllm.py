@@ -99,8 +99,10 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
             dtype="bfloat16" if on_gpu else "float32",
             load_format="safetensors",
             trust_remote_code=False,
+            # not the model's own sampling defaults, which would change every evaluation
             generation_config="vllm",
             max_model_len=-1,
+            # prompts and completions are token ids, so vLLM needs no tokenizer
             skip_tokenizer_init=True,
             enable_prefix_caching=True,
             logprobs_mode="raw_logprobs",
@@ -235,6 +237,7 @@ def sample(
             logprobs=0,
             max_tokens=how.max_new_tokens,
             stop_token_ids=list(stop_ids),
+            # only `stop_ids` end a completion, as in the engine of transformers
             ignore_eos=True,
             detokenize=False,
         )

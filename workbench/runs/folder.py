@@ -124,6 +124,7 @@ def open_run(
         raise WorkbenchError(
             f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
         )
+    # versions are no part of the identity: an upgrade must not make a run unusable
     first_versions = stored.pop("versions", {}) if stored else {}
     if stored is None:
         foreign = [name for name in FILES if (out / name).exists()]

@@ -54,5 +54,6 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
             settings = dict(flat(configs[name]))
             values = [f"{key}={settings.get(key)}"[:LONGEST] for key in keys]
             label = " ".join([method, *values, f"seed {settings.get('seed')}"])
+            # the name distinguishes runs whose labels would be equal
             described[name] = f"{label}, {name}" if label in described.values() else label
     return described

@@ -31,6 +31,7 @@ class Shared:
         The folder's name is a digest of all `stages`, given as (name, cache key), because a stage
         depends on the earlier ones.
         """
+        # library versions are in the key: another version may train other weights
         key = json.dumps([*self.common, stages], sort_keys=True)
         return self.root / hashlib.sha256(key.encode()).hexdigest()[:HASH]
 

@@ -156,6 +156,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
         append_feedback(folder, [feedback])
     path = Path(folder) / ROLLOUTS
     rows = list(iter_rows(path)) if path.is_file() else []
+    # the new row is the last one; an older row with its id is dropped
     last = [] if remove else rows[-1:]
     remaining = [row for row in rows if row["id"] != feedback.response.id] + last
     if len(remaining) < len(rows):

@@ -43,6 +43,7 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
         raise WorkbenchError(
             f"'{out}' was written with other settings ({'; '.join(different)}): {REMEDY}"
         )
+    # also without a reported change: a newer version may store further fields
     if overwrite or stored != current:
         write_json(path, current)
 

@@ -123,6 +123,7 @@ class Reader:
                 if len(survey.problems) < MAX_PROBLEMS:
                     survey.problems.append((number, str(problem)))
                 continue
+            # a checksum instead of the text, so that a large file's survey fits into memory
             survey.ids[item.response.id] = checksum(item.response.text)
             survey.judged += not item.replay
             survey.without_passages += not (item.replay or item.response.question.passages)

@@ -166,6 +166,7 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
             for row, (_, judged) in zip(stored, rows, strict=True):
                 tally.add(row, judged)
             watch(tally, *progress)
+            # not earlier: one failure among the first few rows is a large share
             if tally.rows >= MIN_ROWS and failing():
                 break
         status = "too_many_failures" if failing() else "done"

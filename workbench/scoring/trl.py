@@ -94,6 +94,7 @@ def grader(
         )
     checks = judge if isinstance(judge, Checks) else judge.checks
     if isinstance(recipe, str) and not isinstance(judge, Checks):
+        # a config given by the caller keeps its values
         config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
     return Grader(

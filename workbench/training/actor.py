@@ -132,6 +132,7 @@ class State:
             betas=(0.9, 0.95),
             weight_decay=0.0,
         )
+        # a generator of its own: its state is stored, and no library can advance it
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:

@@ -60,6 +60,7 @@ def collect(
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
+    # samples are grouped by question id later, which would mix two questions
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("two questions have the same id: give each question once")
     identity = {

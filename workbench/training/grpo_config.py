@@ -226,6 +226,7 @@ def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
         beta=config.kl.beta,
         temperature=config.sampling.temperature,
         top_p=config.sampling.top_p,
+        # TRL's own default may differ, and a top-k would change the sampled distribution
         top_k=0,
         max_completion_length=config.sampling.max_new_tokens,
         loss_type=config.loss_type,

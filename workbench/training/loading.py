@@ -239,6 +239,7 @@ def save_policy(
     """
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
+    # to a temporary name first: a kill must not leave half a policy under the final name
     trainee.model.save_pretrained(str(partial))
     trainee.tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
@@ -261,6 +262,7 @@ def save_merged(trainee: Trainee, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
         save_policy(trainee, Path(folder))
+        # on the CPU: the GPU still holds the 4-bit model and may be too small for both
         merged = load_policy(Path(folder) / "policy", device="cpu").model
         # the type in which a GPU computes
         save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)

@@ -173,6 +173,7 @@ def train_offline(
     """
     check(config)
     check_rows(rows)
+    # several processes would each train on all rows and write the same files
     check_one_process(type(config).__name__)
     passes, supervised = config.passes, isinstance(config, SFT)
     trainee = load_trainee(

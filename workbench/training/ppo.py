@@ -184,6 +184,7 @@ def ppo_step(
     feedbacks = recorder.grade_responses(responses, step)
     batch = prepare(state.actor, feedbacks, recorder.method, config)
     rate = state.set_rates(step)
+    # 1 for the rows of a minibatch that is skipped below
     ratios_BT = torch.ones_like(batch.mask_BT)
     updates: list[dict[str, float]] = []
     for _ in range(config.epochs):

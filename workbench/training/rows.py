@@ -130,6 +130,7 @@ def example_ids(tokenizer: PreTrainedTokenizerBase, row: Example) -> JsonObject:
     The end token of a text to unlearn has no loss *(ours)*: the text is wrong, not its end.
     """
     prompt, answer = encode_example(tokenizer, row.question, row.text)
+    # only the answer is learnt, not the prompt
     labels = [IGNORED] * len(prompt) + answer
     if row.weight < 0:
         labels[-1] = IGNORED

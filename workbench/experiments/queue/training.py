@@ -103,6 +103,7 @@ def _train(run: Run, label: str, stopping: _Stopping) -> str:
     _say(f"{label} → {run.folder}")
     run.folder.mkdir(parents=True, exist_ok=True)
     (run.folder / FAILED).unlink(missing_ok=True)
+    # only labels, which the queue itself prints
     entry = asdict(run.entry) | {"where": "", "name": ""}
     job = {"entry": entry, "root": str(run.folder.parent), "hash": run.hash}
     process = start(train_entry, job, run.folder / LOG)

@@ -22,6 +22,7 @@ def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         found = [segments(response, read, evaluation) for response, read in batch]
+        # the reward model reads the sampled ids, so that its tokens are those of the policy
         rows = [unlabelled(response, own) for (response, _), own in zip(batch, found, strict=True)]
         # refusals have no segments and need no forward pass
         scores = iter(scorer.score([row for row in rows if row.segments]))

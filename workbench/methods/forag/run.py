@@ -45,6 +45,7 @@ class Run:
         return self.method.grader(replace(self.config, baseline=None), self.checks)
 
     def cold_questions(self, seed: int) -> list[Question]:
+        # in another order than RL's, whose first steps would otherwise repeat these questions
         return self._shuffled(seed)[: self.config.cold.cold_questions]
 
     def judged_questions(self, seed: int) -> list[Question]:

@@ -38,6 +38,7 @@ def stages(config: FoRAG, bench: Bench, method: Method) -> Sequence[Stage]:
     cold = [_cold_start(run)] if config.cold.cold_samples else []
     if not config.by_rl:
         return [*cold, _tuning(run)]
+    # before the reference's stage, which scores its answers with this model
     model = [_reward_model(run)] if config.rewarded == "model" else []
     reference = [Stage("reference", lambda job: _reference(run, job))] if config.compares else []
     return [*cold, *model, *reference, _rl(run)]

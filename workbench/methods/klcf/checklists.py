@@ -61,6 +61,7 @@ def checklists(
         true = [fact for fact in facts if fact.label == LABELS[0]]
         plain = [fact for fact in true if fact.plain]
         fit = [f for f in plain if f.informativeness is None or f.informativeness >= important]
+        # an unrated fact counts as just important enough
         fit.sort(key=lambda fact: (-(fact.informativeness or important), -fact.said))
         lists.append(_Checklist(question, fit[: POOL * most]))
         counts.update(
@@ -111,6 +112,7 @@ def truth_rows(
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
     copies = max(1, min(most_copies, len(true) // (RATIO * len(false)))) if false else 0
     rng = random.Random(f"truth-{seed}")
+    # refuted claims are usually rarer, so they are repeated; supported ones are sampled
     refuted = rng.sample(false, min(len(false), len(true) // RATIO)) * copies
     rows = [*rng.sample(true, RATIO * len(refuted)), *refuted]
     counts = {"support": len(true), "refute": len(false), "copies": copies}

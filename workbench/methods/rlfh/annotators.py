@@ -127,10 +127,12 @@ def flipped(verify: Verify, share: float) -> Verify:
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:
         texts = {f"claim:{claim.id}": claim.text for claim in claims.claims}
+        # from the texts, so that a repeated claim is labelled alike in every sample and step
         key = f"flipped-0-{response.question.id}-{texts.get(verdict.target)}"
         flips = random.Random(key).random() < share
         if verdict.aspect != "fact" or verdict.label not in OPPOSITE or not flips:
             return verdict
+        # the inverted verdict must be consistent: rewards may read p instead of the label
         p = None if verdict.p is None else 1 - verdict.p
         return replace(verdict, label=OPPOSITE[verdict.label], p=p, by=f"{verdict.by}, flipped")
 

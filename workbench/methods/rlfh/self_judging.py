@@ -87,6 +87,7 @@ def _by_policy(
             [(claim, question_of(claim)) for claim in open_claims(extraction)]
             for _, extraction in batch
         ]
+        # a dict instead of a set keeps the order, and so the batches, reproducible
         texts = list({pair[1]: 1 for row in rows for _, pair in row if pair})
         questions = [Question(text, text, system=system) for text in texts]
         responses = generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True)

@@ -25,6 +25,7 @@ def reward(config: TruthRL) -> RewardFn:
         WorkbenchError: invalid settings.
     """
     check_values(config)
+    # the enhanced variants wrap this base reward
     base = binary(config.correct, config.wrong)
     if config.reward == "ternary":
         base = ternary(config.correct, config.abstain, config.wrong)
