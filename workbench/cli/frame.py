@@ -23,6 +23,7 @@ from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # a missing value in a table
 Cell = JsonMapping | float | None  # a metric: {"value", "low", "high"} or a number
+# control characters, marks that change the direction of text, line separators and lone surrogates
 _CONTROLS = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -162,6 +163,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     An error is printed as one line; with `--debug` its traceback is printed before that line.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # one line, instead of two with the path of a file
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
@@ -223,6 +225,7 @@ def stdout_kept_clean() -> Iterator[None]:
 @contextlib.contextmanager
 def ended_by_signal() -> Iterator[None]:
     """Treat SIGTERM, which batch systems send, like Ctrl-C."""
+    # Python allows signal handlers in the main thread only
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -274,6 +277,7 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
 def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None]) -> int:
     """Print a result as JSON or by `pretty`; return its exit code."""
     if as_json:
+        # NaN is not JSON, so it raises instead of reaching another program's parser
         text = json.dumps(result, ensure_ascii=False, allow_nan=False)
         print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
     else:

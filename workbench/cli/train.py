@@ -181,6 +181,7 @@ def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
         if isinstance(cell, Mapping) and cell.get("value") is not None
     }
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
+    # in the order of RATES, whatever the order in the reports
     return list(filter(present.__contains__, RATES)) or list(
         filter(present.__contains__, of_claims)
     )

@@ -184,6 +184,7 @@ def memory_here() -> int | None:
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # control groups, v2 and v1
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             found.append(int((GROUPS / name).read_text()))
+    # a value of 0 or below is no limit
     return min(one for one in found if one > 0)
 
 

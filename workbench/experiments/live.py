@@ -107,6 +107,7 @@ class Live:
         self._lock, self._used = threading.RLock(), False
         self._ended = not in_use(self.folder) and finished(self.folder) is not None
         self.refresh()
+        # a daemon: the kernel must be able to exit while a run is watched
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
 

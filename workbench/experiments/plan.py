@@ -212,6 +212,7 @@ def read_trainings(
     """
     last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
+    # the last stage is appended below, so that it is planned last
     used.pop(last, None)
     trainings = []
     for name, part in {**used, last: get(config, last)}.items():

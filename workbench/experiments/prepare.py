@@ -77,6 +77,7 @@ def prepare_klcf(
         **({"judge": chosen.named_judge.identity()} if chosen.named_judge else {}),
     }
     if chosen.named_judge and not finished(out):
+        # one call now: a wrong address must fail before the base model is sampled
         chosen.named_judge.try_out()
     with lock(out):
         if (summary := open_run(out, identity, versions(), read=_restored)) is not None:

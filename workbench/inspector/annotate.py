@@ -82,6 +82,7 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
         for claim in row.person
         if claim in row.judge
     ]
+    # bounded, because the list comes from the page
     skipped = {_place(place) for place in list(request.get("passed") or ())[-SKIPPED:]}
     claim: JsonObject | None
     if request.get("at"):

@@ -52,6 +52,7 @@ def _reports(summaries: Mapping[str, JsonMapping]) -> dict[str, JsonMapping]:
     """The reports by column. Equal reports before training, as of one policy, are one column."""
     columns: dict[str, JsonMapping] = {}
     for name, summary in summaries.items():
+        # an unfinished run has null instead of an evaluation
         before, after = (summary.get(when) or {} for when in WHEN)
         if before and before not in columns.values():
             columns["Before" if not columns else f"{name}, before"] = before

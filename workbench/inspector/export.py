@@ -32,6 +32,7 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
     """
     if form not in FORMS:
         raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
+    # all rows: a file with only those read so far would look complete
     record = Record.of(runs, name, whole=True)
     numbers = listing(record, query).numbers
     if len(numbers) > MAX_ROWS:

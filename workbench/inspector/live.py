@@ -154,6 +154,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
         return closed_world()
     if (card := _cards(runs).get(store)) is None:
         raise WorkbenchError(f"no index '{store[:60]}' in the runs folder: choose one of the list")
+    # an index may come from other people, and its encoder may have to be downloaded
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 

@@ -183,6 +183,7 @@ class Runs:
         group = rows.row(number)["group"]
         members = rows.table.index[rows.table["group"] == group] if group else [number]
         try:
+            # bounded: in a damaged file all rows may have the same group
             return [self.feedback(name, member, rows) for member in members[:64]]
         except WorkbenchError:
             return []

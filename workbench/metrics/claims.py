@@ -125,6 +125,7 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
     terms["claims"] = (n, 1.0)
     terms["vague"] = (row.labels.count("vague"), 1.0)
     terms["unparsed"] = (row.unparsed, 1.0)
+    # the same number for one response, which the papers name differently
     terms["factscore"] = terms["precision"] = (supported / n, 1.0)
     terms["factscore_penalised"] = (penalty(n) * (supported / n), 1.0)
     if (on_subject := row.supported_on_subject) is not None:

@@ -105,6 +105,7 @@ def refusal_by_accuracy(
     pairs = (
         (mean(accuracies[row.question_id]) or 0.0, row)
         for row in after
+        # failed and unjudged responses are neither refused nor answered
         if row.question_id in accuracies and row.state in ("scored", "no_claims", "abstained")
     )
     return [

@@ -103,6 +103,7 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     order, plan = blocks(claims, names), blocks(outline.points, names) if outline else []
     whole, ordered = response.finish == "stop", sorted(order) == sorted(names)  # one block each
     covered = {name for claim in claims for name in about(claim.text, names)}
+    # in the form of stored claims, which `repetitions` reads
     texts = [{"section": claim.section, "text": claim.text} for claim in claims]
     repeated = repetitions(texts, [()] * len(texts))
     off_subject = sum(

@@ -63,6 +63,7 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
+    # the rollouts: an evaluation after training has no steps
     file, world = file_of(path, rollouts=True), world or load_world()
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)

@@ -69,6 +69,7 @@ def table(
     """
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
     sums = collect(terms, RATES)
+    # without confidences, so AURC and AUROC are undefined and left out
     cells = intervals(sums, in_order(()), resamples, seed)
     failed = sum(map(outcome_failed, feedbacks))
     return {"n": len(sums.questions), **{name: cells[name] for name in RATES}, "failed": failed}

@@ -68,6 +68,7 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
     from pandas import DataFrame
 
     table, reward = rows.table, reward_of(rows, method)
+    # rows without an outcome are left out of the rates
     judged = table["outcome"] != ""
     columns: JsonObject = {
         rate: (table["outcome"] == label).astype("float64").where(judged)

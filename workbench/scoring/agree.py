@@ -70,6 +70,7 @@ def agreement(first: Path, second: Path) -> JsonObject:
             excluded[name] += len(labels.keys() ^ partners.keys())
             for key in labels.keys() & partners.keys():
                 label, partner = labels[key], partners[key]
+                # a failed verdict is neither agreement nor disagreement
                 if label is None or partner is None:
                     excluded["verdicts"] += 1
                 else:

@@ -68,6 +68,7 @@ def estimate_file(options: Options) -> JsonObject:
             single_pass=checks.single_pass and _guess(checks.single_pass, judged=True),
         )
         fresh = (one.response for one in job.reader.items(dict(survey.ids)) if not one.replay)
+        # evenly spaced rows, because files are often sorted by kind or length
         responses = list(itertools.islice(fresh, 0, None, -(-survey.judged // SAMPLE)))
         graded = replace(job.plan, checks=guessing).grade()(responses)
         claims, sampled = sum(len(feedback.claims) for feedback in graded), len(responses)

@@ -81,6 +81,7 @@ def answer_from(
         k: maximum number of passages; None for the policy's default.
     """
     checks = sources.checks()
+    # before the policy is loaded: without a passage there is nothing to answer from
     passages = sources.search([text], k or MOST)[0]
     if not passages:
         return Answer(text, notes=(NOTHING_FOUND,))

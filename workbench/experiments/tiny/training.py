@@ -195,6 +195,7 @@ def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8)
             row = ([], [], [], [])
             rows.append(row)
         row[0].extend(sequence.ids)
+        # the first token of a sequence must not be predicted from the sequence before it
         row[1].extend([-100, *sequence.labels[1:]])
         row[2].extend(range(size))
         row[3].extend([sequence.weight] * size)
