@@ -54,7 +54,7 @@ def test_a_row_has_the_claim_its_verdict_evidence_rewards_and_tokens(
     assert (row["question"], row["text"]) == (f"{quote}@Where?", f"{quote}=1+1 is in Paris.")
     wanted = {"id": "r-1", "question_id": "q", "claim": 0, "start": 5, "end": 17, "p": 0.9}
     wanted |= {"label": "correct", "evidence": "It is in Paris.", "reward_rlfh": 2.0}
-    wanted |= {"first_token": 1, "tokens": 2, "section": "a?"}
+    wanted |= {"first_token": 1, "tokens": 2, "section": "a\ufffd"}
     assert {key: row[key] for key in wanted} == wanted
 
 

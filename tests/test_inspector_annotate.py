@@ -96,6 +96,21 @@ def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     asked(runs, given={"place": place, "label": None})  # a claim without a label
 
 
+def test_a_file_and_a_folder_of_one_name_have_labels_of_their_own(tmp_path: Path) -> None:
+    record(tmp_path / "run")
+    rows = (tmp_path / "run" / "rollouts.jsonl").read_text()
+    (tmp_path / "run.jsonl").write_text(rows.replace("Tarven", "Terven"))
+    for file in ("questions.jsonl", "passages.jsonl"):
+        (tmp_path / file).write_bytes((tmp_path / "run" / file).read_bytes())
+    runs = Runs(tmp_path)
+    for run, label in (("run", "wrong"), ("run.jsonl", "vague")):
+        key = json.loads(show(open_row(runs, run, "tarven/2/1")))["key"]
+        labeller(runs)({"key": key, "edits": {"1": {"label": label}}})
+    for run, label in (("run", "wrong"), ("run.jsonl", "vague")):
+        row = open_row(Runs(tmp_path), run, "tarven/2/1").feedback
+        assert labels(runs, run, row) == {1: label}
+
+
 def test_an_opened_row_shows_a_persons_labels(
     tmp_path: Path,
 ) -> None:

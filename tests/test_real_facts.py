@@ -30,12 +30,23 @@ from workbench.verdicts.real_facts import table_says
         ("Kenya borders Uganda and Egypt.", False),
         ("The United States is a country in North America.", True),
         ("Mumbai is a city in India.", True),
+        ("Mumbai is in Asia.", True),
+        ("Mumbai is in Africa.", False),
         ("Kenya has a population of about 51 million.", True),
         ("Kenya has about 5 million inhabitants.", False),
         ("Kenya covers about 583,000 square kilometres.", True),
         ("Kenya's currency is the Kenyan shilling.", True),
         ("Kenya's currency is the Euro.", False),
         ("Kenya is beautiful.", None),
+        ("Mumbai is the largest city in India.", None),
+        ("Kenya is a landlocked country in Africa.", None),  # it has a coast
+        ("Kenya is a city in Africa.", None),
+        ("It is the capital of Kenya.", None),
+        ("The largest city is the capital of Kenya.", None),
+        ("It is false that Mombasa is the capital of Kenya.", None),
+        ("The population of Kenya is 51.000.000.", None),
+        ("The population of Kenya is 51,4 million.", None),
+        ("The population of Kenya is 51.4 million.", True),
         ("Atlantis is in Europe.", None),
         ("Kenya is a country in Africa and has 3 inhabitants.", None),
     ],
@@ -84,4 +95,5 @@ def test_claims_are_judged_by_the_table_and_else_by_the_page() -> None:
     [checked] = checks.verify["fact"](batch)
     wrong, _, open_ = checked.verdicts
     assert (wrong.label, wrong.p, wrong.by) == ("wrong", 0.0, "table")
+    assert all("passage" in item for item in wrong.evidence)  # no objection of the verifier
     assert open_.by == "local" and wrong.informativeness and open_.informativeness

@@ -121,12 +121,13 @@ def test_the_string_match_verifier_accepts_only_the_gold_answer() -> None:
     normalisation; an abstention stays one.
     """
     pay = reward(TruthRL(verifier="string_match"))
-    question = Question("q", "Where?", answers=("Paris", "the city of Paris"))
+    question = Question("q", "Where?", answers=("Paris", "the city of Paris", "+"))
     for text, label, value in (
         ("paris.", "incorrect", 1.0),
         ("The city of Paris", "correct", 1.0),
         ("It is Paris, France", "correct", -1.0),
         ("I don't know", "uncertain", 0.0),
+        ("", "incorrect", -1.0),
     ):
         response = Response("r", question, text, offsets=((0, len(text)),))
         row = Feedback(response, verdicts=(Verdict("outcome", "answer", label),))

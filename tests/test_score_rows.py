@@ -165,6 +165,15 @@ def test_a_row_that_cannot_be_read_is_named_by_its_id(changed: dict[str, Any]) -
         parse({"id": "mine", "question": "Who?", "response": "Ada.", **changed}, {}, {})
 
 
+def test_a_row_nested_too_deeply_is_named() -> None:
+    claims: list[Any] = ["Ada"]
+    for _ in range(3000):
+        claims = [claims]
+    row = {"id": "mine", "question": "Who?", "response": "Ada.", "claims": claims}
+    with pytest.raises(Malformed, match="id 'mine': nested too deeply"):
+        parse(row, {}, {})
+
+
 def test_half_a_surrogate_pair_spoils_no_row(tmp_path: Path) -> None:
     row = {"id": "a", "question": "Who?", "response": "A\ud800 paints.", "passages": ["\udfff."]}
     reader = Reader(write(tmp_path / "in.jsonl", [row]))

@@ -108,6 +108,19 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
 
 
 @pytest.mark.slow
+def test_half_a_surrogate_pair_is_read_as_an_unknown_character(verifier: Verifier) -> None:
+    """Tokenizers refuse it; a text from Python may have it."""
+    pages = [Passage("p", "Orrin \udfff", f"{BRIDGE} It is \ud800 red.")]
+    check = verifier.check("The Orrin Bridge \ud800 opened in 1931.", pages)
+    assert (
+        check.support
+        == verifier.check(
+            "The Orrin Bridge \ufffd opened in 1931.",
+            [Passage("p", "Orrin \ufffd", f"{BRIDGE} It is \ufffd red.")],
+        ).support
+    )
+
+
 def test_long_evidence_is_read_to_its_end(verifier: Verifier) -> None:
     text = FILLER * 40 + BRIDGE
     claim = "The Orrin Bridge opened in 1931."
@@ -419,6 +432,13 @@ NOBEL = "Marie Curie won the Nobel Prize"
 )
 def test_informativeness_by_hand(question: str, text: str, expected: list[int]) -> None:
     assert ratings(text, question) == expected
+
+
+@pytest.mark.parametrize("title", ["", "Marie Curie"])
+def test_a_title_that_is_the_answer_is_not_known_before(title: str) -> None:
+    text = "Radium was discovered by Marie Curie."
+    assert ratings(text, "Who discovered radium?", title) == [5]
+    assert ratings("Marie Curie was a person.", "Tell me about Marie Curie.", title) == [1]
 
 
 def test_the_evaluate_command_gives_one_object(

@@ -340,7 +340,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     def cell(text: str) -> Text:
         return Text(printable(text))  # Text: brackets in an answer are not markup
 
-    console = Console()
+    # names in a pipe stay whole: only a terminal has a width
+    console = Console(width=None if sys.stdout.isatty() else 200)
     if title:
         console.print(cell(title), soft_wrap=True)
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False, show_header=any(columns))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.data.printed import container
 
+_TEXTS, _ROLE_KEYS = frozenset({"content", "value"}), frozenset({"role", "from"})
 ROLES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
 
 # Chat templates: the start of a conversation, the mark before a user's turn and the mark after it.
@@ -51,7 +52,9 @@ def text_of(value: Any, role: str) -> str | None:
     """
     messages = container(value)
     messages = [messages] if isinstance(messages, Mapping) else messages
-    if isinstance(messages, list) and messages and all(map(_is_message, messages)):
+    # an answer in JSON, such as '{"value": 5}', has no roles
+    needed = (_TEXTS, _ROLE_KEYS) if isinstance(value, str) else (_TEXTS,)
+    if isinstance(messages, list) and messages and all(_has(one, needed) for one in messages):
         texts = [_content(message) for message in messages if _role(message, role) == role]
         value = next(filter(None, reversed(texts)), texts[-1] if texts else None)
     if not isinstance(value, str):
@@ -59,18 +62,20 @@ def text_of(value: Any, role: str) -> str | None:
     return _last_turn(value) if role == "user" else value
 
 
-def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and bool({"content", "value"} & value.keys())
+def _has(message: Any, needed: Sequence[frozenset[str]]) -> bool:
+    """Return whether a value is an object with one of the keys of each set."""
+    return isinstance(message, Mapping) and all(keys & message.keys() for keys in needed)
 
 
 def _role(message: Mapping[str, Any], default: str) -> str:
-    role = message.get("role", message.get("from", default))
+    # a table has None in its gaps
+    role = str(message.get("role") or message.get("from") or default)
     return ROLES.get(role, role)
 
 
 def _content(message: Mapping[str, Any]) -> str:
     """Return the text of a message; of a list of parts, those with text are joined."""
-    content = message.get("content", message.get("value"))
+    content = message.get("value") if message.get("content") is None else message["content"]
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return "".join(text for text in texts if isinstance(text, str))

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.metrics.rows import each_row, file_of
 from workbench.runs.store import QUESTIONS, read_passages, read_questions
-from workbench.types import JsonMapping, JsonObject, WorkbenchError
-from workbench.util.jsonl import replace_rows
+from workbench.types import (
+    OBJECTION,
+    OBJECTIONS,
+    REASONS,
+    UNFOUND,
+    UNPARSED,
+    JsonMapping,
+    JsonObject,
+    WorkbenchError,
+)
+from workbench.util.jsonl import encodable, replace_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -56,7 +65,7 @@ def claims_table(path: Path | str) -> DataFrame:
     passages = {id: one.text for id, one in read_passages(file.parent).items()}
     claims = each_row(file, lambda row: list(_claims(row, questions, passages)))
     rows = [
-        {name: _encodable(value) for name, value in claim.items()}
+        {k: encodable(value) if isinstance(value, str) else value for k, value in claim.items()}
         for of_row in claims
         for claim in of_row
     ]
@@ -88,6 +97,7 @@ def _claims(
             **{name: fact.get(name) for name in ("label", "p", "informativeness")},
             "error": (fact.get("error") or {}).get("message"),
             "evidence": "\n".join(_evidence(fact, passages)),
+            "reason": _reason(fact),
             "judge": fact.get("by"),
             **dict(_rewards(row.get("rewards") or {}, claim.get("id"))),
             **{"first_token": min(tokens, default=None), "tokens": len(tokens)},
@@ -113,6 +123,16 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
             yield item["text"]
 
 
+def _reason(fact: JsonMapping) -> str | None:
+    """Return why a claim was not checked, or what a rule objects to; None for other verdicts."""
+    remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
+    for item in fact.get("evidence") or ():
+        for key, texts in remarks.items():
+            if key in item:
+                return texts.get(item[key], item[key])
+    return None
+
+
 def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:
     """Write a table as "csv", in which no cell or header is a formula, or as "parquet"."""
     if form == "parquet":
@@ -120,11 +140,6 @@ def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:
     else:
         inert = frame.map(without_formula).rename(columns=without_formula)
         inert.to_csv(file, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
-
-
-def _encodable(value: object) -> object:
-    """Replace lone surrogates, which UTF-8 cannot encode."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def without_formula(value: object) -> object:

@@ -6,6 +6,7 @@ the judge's. Labelling an answer again replaces its row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -136,7 +137,8 @@ def _folder(runs: Runs, run: str | None) -> Path:
     """The folder of a run's annotations; links are refused."""
     if run is not None:
         runs.folder(run)  # refuses names that lead elsewhere
-    folder = runs.root / ANNOTATIONS / (run or "").removesuffix(".jsonl")
+    # not the name of a folder next to the file
+    folder = runs.root / ANNOTATIONS / re.sub(r"\.jsonl$", ".rows", run or "")
     paths = (folder / ROLLOUTS, folder, *folder.parents)
     if any(path.is_symlink() for path in paths if runs.root in path.parents):
         raise WorkbenchError(

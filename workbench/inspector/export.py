@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from workbench.experiments.claims_table import write_table
 from workbench.inspector.listing import Query, Record, listing
 from workbench.inspector.runs import QuestionInfo, Runs
-from workbench.inspector.token_view import encodable
 from workbench.runs.rows import NO_STEP, text_of
 from workbench.runs.steps import parts_of
 from workbench.types import JsonObject, WorkbenchError
+from workbench.util.jsonl import encodable
 
 if TYPE_CHECKING:
     from pandas import DataFrame

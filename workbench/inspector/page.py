@@ -27,6 +27,7 @@ from workbench.inspector.runs_tab import runs_tab
 from workbench.inspector.same_prompt import same_prompt
 from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
+from workbench.runs.store import ROLLOUTS
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
     names = allowed(hosts)
     if run is None:
         return Settings(runs or Path("runs"), None, port, names)
-    folder = run.resolve()
+    # a run is named by its folder, even if its file of rollouts is given
+    folder = run.resolve().parent if run.name == ROLLOUTS else run.resolve()
     root = (runs or Path("runs")).resolve()
     if not folder.is_relative_to(root) and runs is None:
         root = folder.parent

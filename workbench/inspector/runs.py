@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from workbench.inspector.token_view import encodable
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
 from workbench.runs.naming import labels
@@ -29,6 +28,7 @@ from workbench.runs.store import (
 )
 from workbench.scoring.output import settings_path
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
+from workbench.util.jsonl import encodable
 
 if TYPE_CHECKING:
     from pandas import Series

@@ -11,10 +11,11 @@ from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
 from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs, damage
-from workbench.inspector.token_view import as_json, encodable
+from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import group_rows
 from workbench.runs.rows import NO_STEP
 from workbench.types import JsonObject, Question
+from workbench.util.jsonl import encodable
 
 MAX_EFFORT = 10_000_000  # word comparisons per difference, which take a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without spaces between words

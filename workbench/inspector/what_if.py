@@ -11,11 +11,12 @@ from workbench.inspector.controls import controls
 from workbench.inspector.opened import recall, show, with_rewards
 from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs
-from workbench.inspector.token_view.payload import encodable, group_advantages
+from workbench.inspector.token_view.payload import group_advantages
 from workbench.methods import method_configs
 from workbench.types import Feedback, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.config import override
 from workbench.util.failures import is_logged
+from workbench.util.jsonl import encodable
 
 
 def changed(

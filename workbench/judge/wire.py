@@ -21,6 +21,7 @@ from workbench.types import (
     Reply,
     WorkbenchError,
 )
+from workbench.util.jsonl import encodable
 
 LABELS = {
     "single_pass": CLAIM_LABELS,
@@ -50,7 +51,6 @@ _CHANNEL = re.compile(r"(?:<\|start\|>assistant)?(?:<\|channel\|>|analysis)")
 _FINAL = re.compile(
     r"(?:^|<\|channel\|>|assistant)final *(?:<\|constrain\|>)?(?:json)?(?:<\|message\|>)?"
 )
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class _Unreadable(Exception):
@@ -146,7 +146,7 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
 
 def clip(text: str) -> str:
     """Return the beginning of a reply, without characters that cannot be stored."""
-    return _SURROGATE.sub("\ufffd", text[:RAW])
+    return encodable(text[:RAW])
 
 
 def _key(task: str) -> str:
@@ -325,7 +325,7 @@ def _rating(value: object, *_: Any) -> int:
 
 def _text(value: object, *_: Any) -> str:
     text = _typed(value, str, "a text")
-    if _SURROGATE.search(text):
+    if encodable(text) != text:
         raise _Unreadable("characters", "a text has half a surrogate pair, which is not valid")
     if not any(map(str.isalnum, text)):
         raise _Unreadable("blank", f"a sentence or claim without a letter or digit: {text[:80]!r}")

@@ -174,9 +174,10 @@ def parse(
     row = cells(row, columns)
     try:
         return _item(row, questions, tokenize, split)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         name = f"id '{row['id']}': " if "id" in row else ""
-        raise Malformed(f"{name}{problem}") from problem
+        deep = isinstance(problem, RecursionError)
+        raise Malformed(f"{name}{'nested too deeply' if deep else problem}") from problem
 
 
 def _item(

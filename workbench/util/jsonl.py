@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @contextlib.contextmanager
@@ -112,6 +115,14 @@ def open_append(path: Path | str) -> BinaryIO:
     """Open a file for appending encoded rows, after repairing its last line."""
     repair(path)
     return Path(path).open("ab")
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which a cut byte sequence decodes to, by U+FFFD.
+
+    UTF-8 cannot hold them, and tokenizers refuse them. Positions stay.
+    """
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def encode(row: JsonMapping) -> bytes:

@@ -29,8 +29,9 @@ _FORMS = {
         r"X is a neighbou?r of Y",
     ),
     "inside": (
-        r"X is (?:a|an|the) (?:[\w-]+ ){0,4}(?:country|city|nation|state|capital|town)"
-        r"(?: located| situated| that lies)? (?:in|of|on) (?:the continent of )?Y",
+        # without adjectives: "the largest city in Y" says more
+        r"X is an? (?P<kind>country|nation|state|city|town)(?: located| situated| that lies)?"
+        r" (?:in|of|on) (?:the continent of )?Y",
         r"(?:the city of )?X (?:is|lies|is located|is situated) (?:in|on)"
         r" (?:the continent of )?Y",
     ),
@@ -46,6 +47,12 @@ _FORMS = {
         r" (?:km²|km2|sq(?:uare)? k(?:ilo)?m(?:et(?:er|re)s)?)",
     ),
 }
+_KINDS = {"city": "city", "town": "city"}  # the others are countries
+# A name, not "it", "the largest city" or "it is false that Lyon".
+_NAME = re.compile(
+    r"(?!(?:It|He|She|They|This|That|The|A|An|Its|His|Her|Their|Our|My|One|No|Not)\b)"
+    r"[^\W\d_a-z][\w.'’-]*(?: (?:[^\W\d_a-z][\w.'’-]*|de|del|da|do|of|al|el|la))*"
+)
 _WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 CLOSE = 0.1  # largest relative error of a number that counts as right
 
@@ -78,7 +85,11 @@ def _exact(
         label = "correct" if true else "wrong"
         if is_hedged(response, extraction, claim):
             label = HEDGED[label]
-        yield replace(verdict, label=label, p=float(true), by="table", error=None)
+        # the other items of evidence are remarks of the verifier on its own label
+        passages = tuple(item for item in verdict.evidence if "passage" in item)
+        yield replace(
+            verdict, label=label, p=float(true), by="table", evidence=passages, error=None
+        )
 
 
 def table_says(claim: str) -> bool | None:
@@ -89,6 +100,9 @@ def table_says(claim: str) -> bool | None:
             match = _pattern(form).fullmatch(text)
             entity = match and _named().get(_key(match["X"]))
             if match and entity:
+                kind = match.groupdict().get("kind")
+                if kind and _KINDS.get(kind.lower(), "country") != entity.kind:
+                    return None
                 if relation in ("population", "area"):
                     return _number_fits(entity, relation, match["N"])
                 return _value_fits(entity, relation, match["Y"])
@@ -101,17 +115,18 @@ def _pattern(form: str) -> re.Pattern[str]:
     groups = {
         "X": r"(?P<X>(?:the )?[\w .,'’-]+?)",
         "Y": r"(?P<Y>[\w .,'’()-]+)",
-        "N": r"(?P<N>\d[\d,.]*(?: (?:thousand|million|billion))?)",
+        # not "83,2" and "83.000", which other languages write
+        "N": r"(?P<N>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]{1,2})?"
+        r"(?: (?:thousand|million|billion))?)",
     }
     return re.compile(re.sub(r"\b[XYN]\b", lambda letter: groups[letter[0]], form), re.I)
 
 
 def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
     if relation == "borders":
-        for name in (
-            name for name in _named() if " and " in name
-        ):  # "Bosnia and Herzegovina" is one country
-            value = re.sub(re.escape(name), name.replace(" and ", "+"), value, flags=re.I)
+        for name in _named():
+            if " and " in name:  # "Bosnia and Herzegovina" is one country
+                value = re.sub(re.escape(name), name.replace(" and ", "+"), value, flags=re.I)
         parts = [part for part in re.split(r",|\band\b|\bor\b", value) if part.strip()]
         near = [_named().get(_key(part.replace("+", " and "))) for part in parts]
         known = entity.facts.get("borders", ())
@@ -119,23 +134,26 @@ def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
             return None
         return all(one.name in known for one in near if one)
     relations = ("continent", "country") if relation == "inside" else (relation,)
-    accepted = {_key(name) for one in relations for name in entity.facts.get(one, ())}
+    names = [name for one in relations for name in entity.facts.get(one, ())]
+    if relation == "inside" and entity.kind == "city":  # a city is in its country's continent, too
+        names += _named()[_key(names[0])].facts.get("continent", ())
+    accepted = set(map(_key, names))
     if not accepted:
         return None
     key = _key(value)
     if key in accepted:
         return True
     # a country has one capital, so any other name is wrong
-    other = relation == "capital" and value[:1].isupper()
-    other = other and not any(name in key for name in accepted)
-    return False if other or key in _values()[relation] else None
+    other = relation == "capital" and _NAME.fullmatch(value.strip())
+    partial = any(name in key for name in accepted)
+    return False if (other and not partial) or key in _values()[relation] else None
 
 
 def _number_fits(entity: Entity, relation: str, text: str) -> bool | None:
     number, _, word = text.partition(" ")
     if not (actual := entity.numbers.get(relation)):
         return None
-    stated = float(number.rstrip(".,").replace(",", "")) * _WORD.get(word.lower(), 1)
+    stated = float(number.replace(",", "")) * _WORD.get(word.lower(), 1)
     return abs(stated - actual) <= CLOSE * actual
 
 

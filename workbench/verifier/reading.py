@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from workbench.text.markup import plain
+from workbench.util.jsonl import encodable
 from workbench.verifier.instructions import is_instruction
 from workbench.verifier.tokens import Token, tokenize
 
@@ -80,7 +81,7 @@ class Reading(NamedTuple):
 
 def read_plain(claim: str) -> Reading:
     """Read a claim without its markup, for a model of any language."""
-    text = plain(claim)
+    text = plain(encodable(claim))
     return Reading(text, unread="instruction" if is_instruction(text) else "")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.text import sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
+from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256
 from workbench.verifier.instructions import strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
@@ -198,6 +199,7 @@ class Verifier:
             title, text = (
                 (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
             )
+            title, text = encodable(title), encodable(text)
             for start, end in spans(text):
                 part = text[start:end]
                 if title and not part.startswith(title):
@@ -317,7 +319,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
         raise WorkbenchError(
             f"{folder}: no verifier there: train one with `workbench verifier train --data"
             f" PAIRS.jsonl --out {folder}`, or choose another judge: `--judge world` for the"
-            " closed world, `--judge URL --model NAME` for an endpoint"
+            " closed world, `--judge URL --judge-model NAME` for an endpoint"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(

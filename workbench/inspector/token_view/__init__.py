@@ -5,13 +5,12 @@ becomes text nodes.
 """
 
 from workbench.inspector.token_view.page import PICTURES, VIEW, export_html, page, script, style
-from workbench.inspector.token_view.payload import as_json, encodable, payload
+from workbench.inspector.token_view.payload import as_json, payload
 
 __all__ = [
     "PICTURES",
     "VIEW",
     "as_json",
-    "encodable",
     "export_html",
     "page",
     "payload",

@@ -21,9 +21,9 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.util.failures import is_logged, is_remark, remarks, unjudged
+from workbench.util.jsonl import encodable
 
 CONTEXT = 220  # characters of a long passage shown on each side of the quoted evidence
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     "a an and are as at by for from he her his in is it its of on or she that the their they this"
@@ -119,11 +119,6 @@ def payload(
     # rows of different runs may share an id, and a row may be stored again with another text
     identity = f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
     return data | {"key": hashlib.sha256(identity).hexdigest()[:16]}
-
-
-def encodable(text: str) -> str:
-    """Replace lone surrogates, which a truncated byte sequence decodes to and UTF-8 cannot hold."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def as_json(data: object) -> str:

@@ -115,7 +115,8 @@ def string_match(base: RewardFn) -> RewardFn:
         answer = final_answer(
             response.text, r"\boxed" in response.question.system, response.prefill
         )
-        matches = normalise(answer or "") in map(normalise, response.question.answers)
+        words = normalise(answer or "")  # "" also of signs alone, which equal no gold answer
+        matches = words != "" and words in map(normalise, response.question.answers)
         label = "correct" if matches else "incorrect"
         verdicts = tuple(
             replace(verdict, label=label, p=None, by="string match")
