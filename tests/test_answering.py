@@ -304,7 +304,7 @@ def test_claims_outside_the_answer_are_noted(small: Policy) -> None:
     )
     assert (
         len(result.sentences) == 1
-        and "1 claims of the judge are in no sentence" in result.notes[-1]
+        and "1 claims could not be matched to a sentence" in result.notes[-1]
     )
 
 

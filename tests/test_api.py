@@ -31,7 +31,7 @@ def test_an_option_of_a_server_needs_one(option: str) -> None:
 
 def test_a_field_of_a_question_is_refused_with_a_response() -> None:
     response = Response("", Question("", "Who?"), TEXT)
-    with pytest.raises(WorkbenchError, match="answers belongs to the Response's question"):
+    with pytest.raises(WorkbenchError, match="answers is an argument for a text"):
         score(response, judge="world", answers=["x"])
 
 

@@ -120,7 +120,7 @@ def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:
     assert read_probe(file) == {"known": False, "never": True, "open": None}
     for broken in ({"question_id": "q"}, {"ook": True}, {"question_id": "q", "ook": "yes"}):
         file.write_text(json.dumps(broken) + "\n")
-        with pytest.raises(WorkbenchError, match="row 1 is not one that `workbench probe` writes"):
+        with pytest.raises(WorkbenchError, match="row 1 was not written by `workbench probe`"):
             read_probe(file)
 
 

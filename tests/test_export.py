@@ -105,7 +105,7 @@ def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_
     load_policy(tmp_path / "merged", device="cpu")
     config = tmp_path / "merged" / "config.json"
     config.write_text(config.read_text() + " ")
-    with pytest.raises(WorkbenchError, match="is not as its training left it"):
+    with pytest.raises(WorkbenchError, match="is missing or changed since its training"):
         load_policy(tmp_path / "merged", device="cpu")
 
 

@@ -176,7 +176,7 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         ),
         (["forag.judged_by=factuality"], "training makes its own reward model"),
         (["forag.evaluation=sentence", "forag.aggregate=max"], "does not use aggregate"),
-        (["forag.loss=log"], "set aggregate=min"),
+        (["forag.loss=log"], "set forag.aggregate=min"),
         (["forag.held_out=1.5"], "held_out is 1.5"),
         (["forag.held_out=1"], "held_out is 1.0: it must be below 1"),
         (["forag.reward_model.max_length=96"], "an answer of 96 tokens"),
@@ -190,7 +190,7 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.baseline=false", "forag.references=2"], "does not use references"),
         (["forag.rewarded=judge", "forag.level=token"], "does not use reward_model"),
         (["forag.cold_samples=0", "forag.writer=judge"], "does not use cold"),
-        (["forag.writer=judge"], "has no judge that writes: name one with --judge URL"),
+        (["forag.writer=judge"], "has no judge that writes answers: name one with --judge URL"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_begun(

@@ -56,7 +56,10 @@ def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"max_new_tokens": 4, "samples": 2, "greedy": True}, "greedy decoding gives one response"),
+        (
+            {"max_new_tokens": 4, "samples": 2, "greedy": True},
+            "greedy decoding",
+        ),
         ({"max_new_tokens": 0}, "max_new_tokens is 0: it must be at least 1"),
     ],
 )
@@ -125,7 +128,10 @@ def test_missing_policy_is_refused(name: str) -> None:
     [
         (None, "neither config.json nor adapter_config.json"),
         ("{", r"cannot read '.*config\.json'"),
-        ('{"model_type": "llama", "model_type": "qwen2"}', "not a JSON object of distinct keys"),
+        (
+            '{"model_type": "llama", "model_type": "qwen2"}',
+            "or a key occurs twice",
+        ),
         ('{"model_type": "llama"}', "cannot load policy"),
         ('{"method": "truthrl"}', "is unfinished: repeat its train command"),
     ],

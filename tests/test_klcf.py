@@ -214,7 +214,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
         (["klcf.w_check=0", "klcf.w_truth=0"], "at least one above 0"),
         (["klcf.level=token"], "leave level and loss out"),
         (["klcf.held_out=1"], "held_out is 1.0: it must be below 1"),
-        (["klcf.held_out=0.3", "klcf.rewarded=judge"], "leave it out"),
+        (["klcf.held_out=0.3", "klcf.rewarded=judge"], "leave this setting out"),
         (["klcf.drawn.samples=4"], "does not use drawn"),
         (["klcf.trainer=dpo", "klcf.drawn.samples=1"], "samples is 1"),
         (["klcf.prepare.folder=nowhere", "klcf.prepare.samples=4"], "does not use prepare"),

@@ -339,7 +339,7 @@ def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path)
     ("setting", "policy", "message"),
     [
         ("klcf.w_check=3", None, "klcf.w_check is 1.0, not 3.0"),
-        ("klcf.base=some/base", "other/base", "name the base once"),
+        ("klcf.base=some/base", "other/base", "both name the base model"),
     ],
 )
 def test_settings_that_no_preparation_uses_are_refused(

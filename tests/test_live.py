@@ -45,7 +45,7 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     assert re.fullmatch(r"run: step \d+, running", view.status.value)
     wait_for(lambda: steps_of(view.figure) > first, seconds=120)
     assert view.button not in view.controls.children
-    with pytest.raises(WorkbenchError, match="is not trained by this notebook"):
+    with pytest.raises(WorkbenchError, match="was not started by this notebook"):
         view.stop()
     writer.interrupt()
     assert view.wait() == {"status": "interrupted"} and writer.wait() == 0

@@ -201,7 +201,7 @@ def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
     ("changes", "message"),
     [
         ({"lam": 1.5}, r"lam is 1\.5: it must lie between 0 and 1"),
-        ({"report_to": "wandb"}, "this trainer has no tracker"),
+        ({"report_to": "wandb"}, "PPO and reward models support no tracker"),
         ({"minibatch": 5}, "do not split into minibatch 5"),
         ({"micro_batch": 3}, "micro_batch 3"),
     ],

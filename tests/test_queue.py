@@ -104,7 +104,10 @@ REFUSED = (
     (RUN + "steps = 0", "steps is 0: it must be an integer above 0"),
     (RUN + "set = 'truthrl.beta=1'", "set is 'truthrl.beta=1': it must be a list"),
     ("[defaults]\nsteps = -1\n" + RUN, r"\[defaults\]: steps is -1"),
-    ("[defaults]\nset = ['rlfh.alpha=1']\n" + RUN, "no run has the method of 'rlfh.alpha=1'"),
+    (
+        "[defaults]\nset = ['rlfh.alpha=1']\n" + RUN,
+        "the method of the setting 'rlfh.alpha=1'",
+    ),
 )
 
 

@@ -173,5 +173,5 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="cannot read"):
         import_completions("verl", tmp_path / "nowhere.jsonl", tmp_path / "out.jsonl")
     import_completions("verl", write(tmp_path / "c.jsonl", VERL), tmp_path / "out.jsonl")
-    with pytest.raises(WorkbenchError, match="exists, or is not"):
+    with pytest.raises(WorkbenchError, match="exists, or does not end in"):
         import_completions("verl", tmp_path / "c.jsonl", tmp_path / "out.jsonl")

@@ -18,7 +18,7 @@ BAD: list[tuple[Any, str]] = [
     ("not json", "not a JSON object"),
     ('{"id": "t", "resp', "not a JSON object"),
     ("[1]", "not a JSON object"),
-    ({**LABELLED, "response": "again"}, "the id 'a' stands in an earlier row"),
+    ({**LABELLED, "response": "again"}, "an earlier row has the id 'a' too"),
     *(
         ({"id": number, "question": "q", "response": 7}, '"response" is not a text')
         for number in range(6)

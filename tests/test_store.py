@@ -238,7 +238,7 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
         lambda folder: append_feedback(folder, feedbacks(range(1, 2))),
         *also[name],
     ):
-        with pytest.raises(WorkbenchError, match="leads out of its folder"):
+        with pytest.raises(WorkbenchError, match="is a link to a file outside its folder"):
             use(run)
     assert target.read_bytes() == kept
     (run / name).unlink()

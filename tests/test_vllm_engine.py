@@ -118,7 +118,7 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     vllm.register(second)
     assert ended == [1]
     engine = vllm.Engine(first, 64)
-    with pytest.raises(WorkbenchError, match="has loaded another since: load this policy again"):
+    with pytest.raises(WorkbenchError, match="another one was loaded after this policy: load"):
         vllm.complete(engine, [[1]], [2], Sampling(4))
     with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and vLLM can read 63"):
         vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))

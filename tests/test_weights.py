@@ -177,7 +177,7 @@ def test_a_trained_policy_that_was_changed_is_refused(
     damaged = bytearray((out / "policy" / file).read_bytes())
     damaged[-20] ^= 1  # a number that is another one, and still a number
     (out / "policy" / file).write_bytes(damaged)
-    with pytest.raises(WorkbenchError, match=f"{file}' is not as its training left it"):
+    with pytest.raises(WorkbenchError, match=f"{file}' is missing or changed since its training"):
         load_policy(out, device="cpu")
     (out / "policy" / file).unlink()
     with pytest.raises(WorkbenchError):

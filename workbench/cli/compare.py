@@ -37,7 +37,7 @@ def compare_command(
     ],
     against: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Row or run whose paired differences are printed."),
+        typer.Option(metavar="NAME", help="Baseline: a row's name or a run."),
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,

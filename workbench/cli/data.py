@@ -66,7 +66,7 @@ def data_show(
         typer.Option(
             "--map",
             metavar="FIELD=COLUMN,…",
-            help="Columns of the question, its answers, …",
+            help="Column names of the file, such as question=prompt,answers=gold.",
         ),
     ] = None,
     schema: Annotated[

@@ -45,7 +45,7 @@ def export(
     push: Annotated[
         str | None,
         typer.Option(
-            metavar="OWNER/NAME", help="Also upload it to this new or empty hub repository."
+            metavar="OWNER/NAME", help="Also upload the model to this new or empty hub repository."
         ),
     ] = None,
     private: Annotated[

@@ -23,6 +23,7 @@ from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # a missing value in a table
 Cell = JsonMapping | float | None  # a metric: {"value", "low", "high"} or a number
+# control characters, marks that change the direction of text, line separators and lone surrogates
 _CONTROLS = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -61,7 +62,10 @@ app = typer.Typer(
 def add_group(
     name: str, help: str, example: str, alone: Callable[..., None] | None = None
 ) -> typer.Typer:
-    """Add a group of commands, such as `workbench index`; `alone` runs without a command."""
+    """Add a group of commands, such as `workbench index …`.
+
+    `alone` is called if the group's name is given without a command.
+    """
     group = typer.Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
     group.callback(invoke_without_command=alone is not None)(alone or (lambda: None))
@@ -139,7 +143,7 @@ Questions = Annotated[
         metavar="NAME|FILE",
         help=(
             "Data set or file of questions for the benches small and paper. A hash of its ids"
-            " divides a file into rl (80 %), validation and test."
+            " divides a file into the splits rl (80 %), validation and test."
         ),
     ),
 ]
@@ -159,6 +163,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     An error is printed as one line; with `--debug` its traceback is printed before that line.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # one line, instead of two with the path of a file
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
@@ -220,6 +225,7 @@ def stdout_kept_clean() -> Iterator[None]:
 @contextlib.contextmanager
 def ended_by_signal() -> Iterator[None]:
     """Treat SIGTERM, which batch systems send, like Ctrl-C."""
+    # Python allows signal handlers in the main thread only
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -248,9 +254,10 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: JsonMapping) -> int:
-    """The exit code for a result, from every `status` and `failed` in it."""
+    """Return the exit code for a result, by the values of `status` and `failed` anywhere in it."""
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
+    # an interrupt comes first: the result is incomplete, whatever failed before
     if "interrupted" in statuses:
         return 130
     if "too_many_failures" in statuses:
@@ -270,6 +277,7 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
 def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None]) -> int:
     """Print a result as JSON or by `pretty`; return its exit code."""
     if as_json:
+        # NaN is not JSON, so it raises instead of reaching another program's parser
         text = json.dumps(result, ensure_ascii=False, allow_nan=False)
         print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
     else:
@@ -350,9 +358,9 @@ def _value(cell: Cell) -> float | None:
 
 
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
-    """A share as percent, with its interval if it has one; `scale=1` is for other numbers.
+    """Format a share as percent, with its interval if it has one.
 
-    `digits` are the decimals of the interval.
+    `scale=1` formats numbers that are not shares. `digits` are the decimals of the interval.
     """
     value = _value(cell)
     if value is None:

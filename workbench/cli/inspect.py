@@ -15,7 +15,9 @@ from workbench.types import WorkbenchError
 
 @app.command(epilog="Example: workbench inspect --run runs/demo/ternary")
 def inspect(
-    run: Annotated[Path | None, typer.Option(help="Folder or file of rows to open first.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Run folder or feedback file to open first.")
+    ] = None,
     runs: Annotated[
         Path | None,
         typer.Option(help="Folder of all runs; default: runs/, or the folder above --run."),

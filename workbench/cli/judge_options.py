@@ -1,4 +1,4 @@
-"""The options of a judge, which several commands share."""
+"""Command-line options that name a judge, for the commands that need one."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ OPTIONS: dict[str, Any] = {
 
 
 def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
-    """Give a command the options of a judge in place of its parameter `judge`.
+    """Replace a command's parameter `judge` by the options that name a judge.
 
     Args:
-        store: with `--store`, for commands whose questions may have no passages.
-        local: the judge may be the local verifier, too.
+        store: add `--store`, for commands whose questions may have no passages.
+        local: accept the local verifier as a judge, and add `--verifier`.
     """
     left_out = {*([] if store else ["store"]), *([] if local else ["verifier"])}
     annotations = {**OPTIONS, "judge": LocalOrURL} if local else OPTIONS

@@ -63,7 +63,7 @@ def metrics(
     ],
     other: Annotated[
         Path | None,
-        typer.Argument(help="A second one to compare with; differences are FEEDBACK − OTHER."),
+        typer.Argument(help="A second file or run; differences are FEEDBACK − OTHER."),
     ] = None,
     judge: LLMJudge | None = None,
     dry_run: DryRun = False,
@@ -78,8 +78,8 @@ def metrics(
         Path | None,
         typer.Option(
             help=(
-                "Folder for RLFH's figures 4 to 9 as HTML: OTHER before, FEEDBACK after training;"
-                " with --hacks, for the figures of the hacks."
+                "Folder for figures as HTML: RLFH's figures 4 to 9 (OTHER before training, FEEDBACK"
+                " after), and with --hacks the reward hacks by step."
             )
         ),
     ] = None,
@@ -87,7 +87,7 @@ def metrics(
         bool,
         typer.Option(
             "--hacks",
-            help="Also count reward hacks by step: repetitions, other subjects, …",
+            help="Also count reward hacks by step: repeated claims, claims off the subject, …",
         ),
     ] = False,
     seed: Seed = 0,
@@ -269,7 +269,7 @@ def _value(name: str, cell: Cell) -> str:
 
 
 def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
-    """The cells of a paired metric: both values, the difference, p and n."""
+    """Return the table cells of a paired metric: both values, the difference, p and n."""
     sides = (_value(name, {"value": cell[side]}) for side in ("value", "other"))
     return (
         *sides,

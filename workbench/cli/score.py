@@ -72,7 +72,10 @@ JudgeName = Annotated[
     str | None,
     typer.Option(
         metavar="world|local|URL",
-        help="The closed world, the packaged model (local, the default), or an endpoint.",
+        help=(
+            "The closed world's exact judge, the packaged verifier (local, the default), or an"
+            " OpenAI-compatible endpoint."
+        ),
     ),
 ]
 KeyName = Annotated[
@@ -101,7 +104,9 @@ Tokenizer = Annotated[
 Columns = Annotated[
     str,
     typer.Option(
-        "--map", metavar="response=output,…", help="The file's column names, where they differ."
+        "--map",
+        metavar="response=output,…",
+        help="Column names of the file, where they differ from the field names.",
     ),
 ]
 MaxFailed = Annotated[
@@ -202,6 +207,7 @@ def score(
     for name, lacking in summary.get("left_out", {}).items():
         complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
     code = show(summary, as_json, _print_summary)
+    # rows without a reward must not look like success to a script
     return code or (3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0)
 
 
@@ -210,7 +216,9 @@ def agree(
     first: Annotated[
         Path, typer.Argument(metavar="A", help="The reference: a feedback file or a run's folder.")
     ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another for the same responses.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="B", help="A feedback file or run with the same responses.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Compare the labels of two feedback files.

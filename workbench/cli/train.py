@@ -173,7 +173,7 @@ def _print_summary(summary: JsonMapping) -> None:
 
 
 def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
-    """The metrics with values: outcome rates with gold answers, else shares of claims."""
+    """Return the metrics with values: outcome rates, or without gold answers shares of claims."""
     present = {
         name
         for table in tables
@@ -181,6 +181,7 @@ def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
         if isinstance(cell, Mapping) and cell.get("value") is not None
     }
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
+    # in the order of RATES, whatever the order in the reports
     return list(filter(present.__contains__, RATES)) or list(
         filter(present.__contains__, of_claims)
     )

@@ -96,7 +96,10 @@ def verifier_calibrate(
     classes: Annotated[
         str,
         typer.Option(
-            help="Its classes in order if it does not name them, such as unsupported,supported."
+            help=(
+                "The model's classes in order if its config does not name them, such as"
+                " unsupported,supported."
+            )
         ),
     ] = "",
     threads: Threads = DEFAULT_THREADS,

@@ -1,1 +1,1 @@
-"""Experiments: train and evaluate a method on a bench, probe a policy, run queues of trainings."""
+"""Train and evaluate a method on a bench, probe a policy's knowledge, run queues of trainings."""

@@ -34,15 +34,15 @@ def train(
         out: the folder of the run.
         bench: "tiny" (the closed world), "small" or "paper".
         seed: seed of sampling and of the order of questions.
-        steps: training steps instead of the bench's default.
+        steps: number of training steps; None for the method's default on this bench.
         settings: "method.field=value", as `--set` on the command line.
         live: train in a process of its own and return a view with curves for a notebook;
             `view.wait()` returns the summary.
         options: `questions`, data set or question file of a bench without questions of its own;
             `policy`, model folder or hub name to start from instead of the bench's policy;
-            `threads`, CPU threads, which are part of a run's identity; `judge`, "local" for
-            the local verifier, with `verifier`, its model, or the URL of an OpenAI-compatible
-            server that judges, with `judge_model`, its model, `judge_cache`, `judge_option`
+            `threads`, number of CPU threads (a run is resumed only with the same number); `judge`,
+            "local" for the local verifier, with `verifier`, its model, or the URL of an
+            OpenAI-compatible server, with `judge_model`, its model, `judge_cache`, `judge_option`
             (["KEY=VALUE"]) and `judge_tokens`; `store`, an index of passages.
 
     Raises:

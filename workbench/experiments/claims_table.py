@@ -53,7 +53,10 @@ def export_claims(path: Path | str, out: Path) -> JsonObject:
 
 
 def claims_table(path: Path | str) -> DataFrame:
-    """Return a row for each claim; `reward_METHOD` is the sum of the claim's events."""
+    """Return a table with a row for each claim.
+
+    The column `reward_METHOD` is the part of the method's reward that the claim earned.
+    """
     import pandas as pd
 
     file = file_of(path, rollouts=True)

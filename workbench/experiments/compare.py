@@ -1,7 +1,7 @@
 """Compare evaluated runs and feedback files side by side: `workbench compare`.
 
-Runs that differ only in their seed are one row. Its name says in which settings it differs from
-the other rows.
+Runs that differ only in their seed are combined into one row. The name of a row lists the settings
+in which it differs from the other rows.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ class Evaluated:
     """A finished run, or a feedback file (without method, seed and settings)."""
 
     path: Path
-    sets: Mapping[str, tuple[JsonMapping, Path]]  # report and answers; the main set first
+    # name of a set of questions -> report, and file of the answers; the main set first
+    sets: Mapping[str, tuple[JsonMapping, Path]]
     cost: Mapping[str, float]
     method: str | None = None
     seed: int = 0
     settings: JsonObject = field(default_factory=dict)  # by full name
 
     def rows(self, key: str) -> list[Row]:
-        """The stored answers to a set of questions; empty in runs of earlier versions."""
+        """Return the graded answers to the set `key`; earlier versions did not store them."""
         file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
         return read_rows(file, sections) if file.is_file() else []
 
@@ -51,12 +52,17 @@ def compare(
 
     Args:
         runs: folders of runs, folders of several runs such as a queue's, or feedback files.
-        against: name of a row, or path of a run, that the others are compared with in pairs.
+        against: baseline, the name of a row or the path of a run; adds paired differences to it.
+        seed: seed of the bootstrap.
+        resamples: number of resamples of the bootstrap.
 
     Returns:
-        `rows` of `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set: {metric: {value,
-        low, high, n}}}`); `differences`, by row the settings that differ and that all methods have;
-        and with `against` `paired`, `{row: {metric: {value, other, diff, low, high, p, n}}}`.
+        An object with these keys:
+
+        * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set:
+          {metric: {value, low, high, n}}}`).
+        * `differences`: `{setting: {row: value}}` of settings that differ and all methods have.
+        * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
@@ -136,6 +142,7 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     named = {}
     for group in groups.values():
         own = group[0]
+        # a method's own name distinguishes it from other methods, which have other settings
         alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
         values = [f"{key}={own.settings.get(key)}"[:LONGEST] for key in differing(alike)]
         name = " ".join([own.method, *values]) if own.method else str(own.path)

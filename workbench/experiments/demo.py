@@ -27,8 +27,11 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     """Train two runs of about a minute each, and show tables, sample answers and two figures.
 
     The runs are in `out/ternary` and `out/binary`. A killed demo is resumed, and a finished one is
-    shown again in seconds. Returns the summaries by reward. If a run stopped, its summary is the
-    last one, and nothing is shown.
+    shown again in seconds.
+
+    Returns:
+        The runs' summaries by reward. If a run was interrupted, nothing is shown, and its summary
+        is the last one.
     """
     from rich.console import Console
 
@@ -59,13 +62,13 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> JsonObject:
-    """One run of the demo: default settings, evaluated on the test split."""
+    """Train one run of the demo with default settings, and evaluate it on the test split."""
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
 
 
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
-    """Outcome rates of every policy, for all questions and by tier."""
+    """Return a table of the outcome rates of every policy, for all questions and by tier."""
     from rich.table import Table
 
     how = "greedy" if mode == "greedy" else "sampled at T=1"
@@ -88,7 +91,7 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """The share of the distance to an oracle that each reward covers, with greedy answers."""
+    """Return a sentence with `share_of_oracle` of each reward, for greedy answers."""
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
         for reward in REWARDS
@@ -103,7 +106,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
 
 
 def fixed_questions() -> list[Question]:
-    """A fixed sample of test questions from each tier, each about another person."""
+    """Return a fixed sample of test questions from each tier, each about another person."""
     by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
     for question in bench("tiny").questions("test"):
         by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(
@@ -119,7 +122,7 @@ def fixed_questions() -> list[Question]:
 
 
 def answers(run: Path) -> list[dict[str, str]]:
-    """Greedy answers of the initial and the trained policy to `fixed_questions`, as strings."""
+    """Return the initial and the trained policy's greedy answers to `fixed_questions`, as text."""
     tiny, questions = bench("tiny"), fixed_questions()
     before, after = (graded_answers(tiny, policy, questions) for policy in (tiny.policy, str(run)))
     return [

@@ -35,7 +35,10 @@ MIN_GPU = 22.0  # GiB; a smaller GPU fits models of the bench "small"
 
 @dataclass(frozen=True)
 class Check:
-    """One line. A failed check of the path "cpu" prevents all work, of "gpu" work on a GPU."""
+    """The result of a check, one line of the report.
+
+    A failed check with the path "cpu" prevents all work, one with "gpu" only work on a GPU.
+    """
 
     name: str
     status: Status
@@ -45,7 +48,12 @@ class Check:
 
 
 def examine() -> JsonObject:
-    """All `checks`, and for each path whether it `works`, its worst `status` and what `failed`."""
+    """Run all checks.
+
+    Returns:
+        `checks`, and for "cpu" and "gpu" whether the path `works`, its worst `status` and the names
+        of the checks that `failed`.
+    """
     torch = _torch()
     checks = [_python(), torch, *packages(pinned()), *_room(), _cache()]
     if torch.status == "ok":
@@ -70,7 +78,10 @@ def verdict(checks: Sequence[Check]) -> JsonObject:
 
 
 def pinned() -> dict[str, dict[str, str]]:
-    """The versions pinned by the installed project, by extra; "" is the base."""
+    """Return {extra: {package: version}} of the versions that this package pins.
+
+    The extra "" has the packages that are always installed.
+    """
     found: dict[str, dict[str, str]] = {"": {}}
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         for one in importlib.metadata.requires(NAME) or []:
@@ -103,7 +114,7 @@ def _torch() -> Check:
 
 
 def gpus(torch: Any) -> list[Check]:
-    """The GPUs that torch reports, and whether each computes in bfloat16."""
+    """Check the GPUs that torch reports, and whether each computes in bfloat16."""
     failed = partial(Check, "GPU", "failed", path="gpu")
     if not torch.version.cuda:
         remedy = "create the environment from environment.yml, which has torch built for CUDA"
@@ -136,7 +147,7 @@ def _one_gpu(torch: Any, number: int) -> list[Check]:
 
 
 def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
-    """Whether the base's and the extra gpu's packages have their pinned versions.
+    """Check whether the packages of the base and of the extra "gpu" have their pinned versions.
 
     No package is imported.
     """
@@ -163,7 +174,7 @@ def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
 
 
 def memory_here() -> int | None:
-    """Bytes of memory that this process may use, including the limit of a container.
+    """Return the bytes of memory that this process may use, at most the limit of its container.
 
     None on systems that do not report it (Windows).
     """
@@ -173,6 +184,7 @@ def memory_here() -> int | None:
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # control groups, v2 and v1
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             found.append(int((GROUPS / name).read_text()))
+    # a value of 0 or below is no limit
     return min(one for one in found if one > 0)
 
 

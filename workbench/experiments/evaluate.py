@@ -65,11 +65,11 @@ def evaluate_policy(
             are reported; by default all kinds with gold answers.
         questions: data set or question file for a bench without questions of its own.
         lang: language of the questions; "l2" is the second language of the tiny bench's world.
-        judge: judge that replaces the bench's own.
+        judge: a judge that replaces the bench's judge.
         max_failed: largest share of failed responses (see `workbench.util.failures`) for which
             there is a report.
-        as_trained: prompt a run's policy with the system prompt of its training; False if the
-            bench has its own.
+        as_trained: prompt a run's policy with the system prompt of its training, instead of the
+            bench's.
         engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
         out: new file for the graded greedy answers, to compare with another policy's
             (`metrics.pairs`).
@@ -182,6 +182,7 @@ def evaluate(
         for one in graded
         if (found := failures(one.to_row()))
     ]
+    # before the report: rates over few graded answers would look like a result
     check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
         append_feedback(out, greedy)
@@ -201,8 +202,9 @@ def report(
 
     `greedy` and `sampled` have the outcome rates of `metrics.table`. Extracted claims add the
     metrics of `metrics.claim_table`, questions of two facets those of `metrics.facet_table`.
-    `by_tier` and `by_kind` have the same metrics for each tier and kind. `n` counts questions;
-    intervals are 95 % bootstraps over questions. Without input the values are null, never NaN.
+    `by_tier` and `by_kind` have the same metrics for each tier (how often the training documents
+    state a fact) and kind of question. `n` counts questions; intervals are 95 % bootstraps over
+    questions. A metric without responses is null, never NaN.
     """
     options: JsonObject = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
@@ -262,5 +264,5 @@ def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[
     if limit is None or limit >= len(questions):
         return list(questions)
     if limit < 1:
-        raise WorkbenchError(f"limit is {limit}: it must be at least 1")
+        raise WorkbenchError(f"limit is {limit}: it must be at least 1, or left out for all")
     return random.Random(seed).sample(list(questions), limit)

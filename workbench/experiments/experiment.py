@@ -34,7 +34,7 @@ from workbench.verdicts.llm_judge import LocalJudge, NamedJudge
 from workbench.verdicts.local import warn_of_training
 
 MAX_FAILED = 0.2  # share of ungraded answers that stops an evaluation, unless a trainer sets one
-# the parts of a run's identity that its summary repeats
+# keys of config.json that summary.json repeats
 SUMMARY = (
     *("method", "config", "seed", "threads", "questions_hash", "judge", "bench", "policy"),
     *("world_hash", "policy_hash"),
@@ -54,14 +54,14 @@ def train(
     policy: str | None = None,
     judge: NamedJudge | None = None,
 ) -> JsonObject:
-    """`run_experiment` by names, as on the command line.
+    """Call `run_experiment` with the names of a method and a bench, as the command line does.
 
     Args:
-        steps: training steps instead of the number at this scale.
+        steps: number of training steps; None for the method's default on this bench.
         overrides: settings "method.field=value".
         questions: data set or question file for a bench without questions of its own.
         policy: folder or hub name of the initial policy; by default the bench's.
-        judge: language model that judges, except on the tiny bench; by default rules do.
+        judge: judge that replaces the bench's, except on the tiny bench, whose judge is exact.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
@@ -76,7 +76,7 @@ def train(
 def configured(
     method: Method, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()
 ) -> Any:
-    """The method's config at the bench's scale, with `steps` and then `overrides` applied."""
+    """Return the method's config for the bench, changed by `steps` and then by `overrides`."""
     config = method.configure(bench.name, overrides)
     if steps is None:
         return config
@@ -100,10 +100,10 @@ def run_experiment(
     "too_many_failures".
 
     Args:
-        threads: CPU threads; by default those of the unfinished run, or 2. Part of a run's
-            identity.
-        shared: folder for stages that several runs share. The cost of a shared stage is in the
-            totals of each run that uses it, its seconds only in those of the run that made it.
+        threads: number of CPU threads; None for that of the unfinished run, or 2. A run cannot be
+            resumed with another number, which would change the rounding.
+        shared: folder of finished stages that several runs use. The judge's cost of a shared stage
+            counts in every run that uses it, its seconds only in the run that trained it.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
@@ -145,13 +145,14 @@ def check_one_process() -> None:
     """Raise a WorkbenchError in one of several processes, which would all write the run."""
     if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
         raise WorkbenchError(
-            f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: leave out"
-            " the launcher, or launch a script for the last stage only (see docs/scaling.md)"
+            f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: start it"
+            " without the launcher, or launch a script for the last stage only (see"
+            " docs/scaling.md)"
         )
 
 
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
-    """The bench with the method's initial checkpoint, unless a policy is named."""
+    """Return the bench with the checkpoint that the method starts from, or with a named policy."""
     return (
         bench.with_policy(method.training(config).start)
         if bench.policy == DEFAULT_POLICY
@@ -160,7 +161,10 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 
 
 def max_failed(method: Method, config: MethodConfig) -> float:
-    """The share of ungraded answers that the trainer allows, else the largest of other parts."""
+    """Return the share of ungraded answers above which an evaluation of the run fails.
+
+    This is the trainer's `max_failed`, or the largest in the rest of the config.
+    """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
     used = {
@@ -181,10 +185,12 @@ def identity_of(
     threads: int | None = None,
     stored: JsonMapping = MappingProxyType({}),
 ) -> JsonObject:
-    """The identity of a run: runs with equal identities have equal results and share a folder.
+    """Return the identity of a run: everything that determines its result.
+
+    Runs with equal identities have equal results and use the same folder.
 
     Args:
-        stored: the run's stored identity, for values whose source no longer exists.
+        stored: the content of the run's config.json, for digests of files that no longer exist.
 
     Raises:
         WorkbenchError: the initial policy does not exist.
@@ -222,7 +228,7 @@ def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObjec
 
 
 def stages_of(method: Method, config: MethodConfig, bench: Bench, seed: int) -> Sequence[Stage]:
-    """The method's stages, ready to run.
+    """Check a run's inputs, and return the method's stages.
 
     Raises:
         WorkbenchError: the method has no training, or the seed, the settings or the questions
@@ -266,6 +272,7 @@ class _Run:
         try:
             with use_threads(self.identity["threads"]):
                 if not any(stage.plain for stage in stages):
+                    # before TRL is imported, which Unsloth patches
                     import_unsloth_first()
                 if before is None:
                     before = self.evaluate(self.bench.policy, BEFORE)
@@ -348,7 +355,7 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """The seconds of the run in `out` so far; after a kill, the sum over its steps."""
+    """Return the seconds that the run in `out` has taken; after a kill, those of its steps."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
@@ -358,7 +365,7 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> JsonObject:
-    """The number of `failed` rows, which lack their reward, and the `cost` of all rows."""
+    """Sum up stored responses: `failed` counts those without a reward, `cost` is the total cost."""
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):

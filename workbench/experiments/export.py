@@ -52,16 +52,16 @@ def export(
     push: str | None = None,
     private: bool = True,
 ) -> JsonObject:
-    """Merge a policy's adapter into its base on the CPU, and write `out` completely or not at all.
+    """Merge a policy's adapter into its base model on the CPU, and save the result to `out`.
 
-    Each layer is merged in float32. Memory holds the model in its stored type, or in float32 if
-    `dtype` asks for another type.
+    `out` is written completely or not at all. Each layer is merged in float32. The model is held in
+    memory in its stored type, or in float32 if `dtype` is another type.
 
     Args:
         policy: a run's or an adapter's folder.
         out: a new or empty folder.
-        base: the model under the adapter; by default the one that the run or the adapter names.
-        dtype: the type of the stored weights; "base": as the base's are stored.
+        base: the adapter's base model; None for the one that the run or the adapter names.
+        dtype: type of the saved weights; "base" for the type of the base model's file.
         push: a new or empty repository OWNER/NAME of the hub.
 
     Raises:
@@ -119,7 +119,7 @@ def export(
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
-    """The README of an export, with the method and the system prompt of its training."""
+    """Return the README of an export, with the method and the system prompt of its training."""
     run = read_json(adapter.parent / "config.json") or {}
     start = str(run.get("policy") or base)  # the policy before earlier stages
     name = Path(start).name if Path(start).is_dir() else start
@@ -135,12 +135,13 @@ def card(adapter: Path, base: str, dtype: str) -> str:
 
 
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
-    """Check that a repository is absent, or empty, writable and of the wanted visibility.
+    """Check that a repository of the hub is absent, or empty, writable and private as wanted.
 
-    `create` makes an absent one.
+    Args:
+        create: create a repository that is absent.
 
     Raises:
-        WorkbenchError: it is not.
+        WorkbenchError: the repository cannot be used, or the hub cannot be reached.
     """
     from huggingface_hub import HfApi
 

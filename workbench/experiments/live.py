@@ -68,12 +68,17 @@ def _train(entry: JsonObject, out: str) -> None:
 
 
 class Live:
-    """The curves of a run's `metrics.jsonl` and its status, updated as the file grows.
+    """The curves of a run's metrics.jsonl and its status, updated as the file grows.
 
-    `bench` is the bench of a `training` of this kernel. `figure` is the latest figure, `status` the
-    line of text, `button` stops the training. A thread updates them until the run is over. Until
-    then a notebook shows `chart`, a widget, because JupyterLab draws a figure only once; the
-    saved output holds the last figure.
+    A thread updates the view until the run is over. Until then a notebook shows `chart`, a widget,
+    because JupyterLab draws a figure only once; the saved output contains the last figure.
+
+    Attributes:
+        training: the training's process; None if another program trains the run.
+        bench: the bench of the training; None without `training`.
+        figure: the latest figure.
+        status: a line of text, such as "step 20 of 48, running".
+        button: stops the training.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class Live:
         self._lock, self._used = threading.RLock(), False
         self._ended = not in_use(self.folder) and finished(self.folder) is not None
         self.refresh()
+        # a daemon: the kernel must be able to exit while a run is watched
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
 
@@ -112,7 +118,8 @@ class Live:
         """
         if self.training is None:
             raise WorkbenchError(
-                f"'{self.folder}' is not trained by this notebook: stop it where it runs"
+                f"'{self.folder}' was not started by this notebook: stop the command or queue that"
+                " trains it"
             )
         self.training.interrupt()
         self.button.description = "Stop at once"
@@ -211,7 +218,7 @@ class Live:
 
 
 def redraw(chart: FigureWidget, figure: Figure) -> None:
-    """Show a figure in a widget; if only its curves have grown, update only these."""
+    """Show a figure in a widget; update only the data if the number of curves is the same."""
     if len(chart.data) != len(figure.data):
         chart.data = ()
         chart.add_traces(figure.data)
@@ -224,6 +231,6 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
 
 
 def curves(rows: Sequence[JsonMapping], label: str) -> Figure:
-    """The curves of a run's rows, with at most `POINTS` steps including the last."""
+    """Return a figure of a run's metrics rows, with at most `POINTS` steps including the last."""
     every = -(-len(rows) // POINTS) or 1
     return over_steps({label: rows[::-1][::every][::-1]}, COLUMNS, "Training dynamics")

@@ -35,10 +35,10 @@ Items = dict[str, int]  # bytes by item
 
 @dataclass(frozen=True)
 class Training:
-    """The trainer settings that the formulas use.
+    """The trainer settings that the memory formulas use.
 
-    `micro` examples of `sides` rows with `length` tokens go through a backward pass; `scored` of
-    these tokens have logits. GRPO and PPO sample `at_once` responses to `prompts`.
+    A backward pass has `micro` examples of `sides` rows (DPO: 2). A row has `length` tokens, of
+    which `scored` have logits. GRPO and PPO sample `at_once` responses to `prompts` at a time.
     """
 
     part: str
@@ -81,7 +81,12 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes in use throughout training, by item; a weight has `size` bytes."""
+    """Return the bytes in use throughout a training, by item.
+
+    Args:
+        models: number of reward models in memory.
+        size: bytes of a weight: 4 on a CPU, 2 on a GPU.
+    """
     base = whole = size * shape.parameters
     adapter = training.rank * shape.sides
     if training.four_bits:  # NF4: half a byte, with 1 byte per 64 weights and 4 per 64 · 256
@@ -207,13 +212,14 @@ def read_trainings(
     """
     last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
+    # the last stage is appended below, so that it is planned last
     used.pop(last, None)
     trainings = []
     for name, part in {**used, last: get(config, last)}.items():
         path = f"{method.name}.{name}"
         for field, value, _ in settings(part):
             if isinstance(value, int) and value > MOST:
-                raise WorkbenchError(f"{path}.{field} is above {MOST:,}: set a smaller number")
+                raise WorkbenchError(f"{path}.{field} is {value:,}: set at most {MOST:,}")
         if getattr(part, "vllm", "none") != "none":
             raise WorkbenchError(
                 f"{path}.vllm is {part.vllm}: the plan does not cover vLLM; set it to none"
@@ -264,13 +270,16 @@ def plan(
     shape, prompt = shape_of(policy or scale.policy), prompt_tokens or scale.prompt
     steps = read_trainings(chosen, config, prompt, shape)
     if gpu == CPU and (packed := [step.part for step in steps if step.four_bits]):
-        raise WorkbenchError(f"{packed[0]}.load_in_4bit is true, which needs a GPU: name one")
+        raise WorkbenchError(
+            f"{packed[0]}.load_in_4bit is true, which needs a GPU: name one with --gpu, or set it"
+            " to false"
+        )
     last, rows = steps[-1], default_rows(shape.parameters)
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(
             f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the policy has"
-            f" positions for {max(0, positions - prompt)}; set at most that"
+            f" positions for {max(0, positions - prompt)}; set max_new_tokens to at most that"
         )
     evaluation = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
     jobs = [("evaluation", replace(evaluation, at_once=rows, prompts=rows), sampling)]

@@ -1,6 +1,6 @@
 """`workbench klcf prepare`: prepare KLCF's data once for many trainings.
 
-config.json      the preparation's identity; another preparation cannot use the folder
+config.json      everything that determines the result; another preparation cannot use the folder
 samples/, checklists.jsonl, truth.jsonl, card.json    see `workbench.methods.klcf.prepare`
 summary.json     the card with its status, which a finished preparation returns
 """
@@ -41,9 +41,9 @@ def prepare_klcf(
 ) -> JsonObject:
     """Sample the base model on a bench's training questions and store KLCF's training data.
 
-    Trainings use the folder `out` by the setting `klcf.prepare.folder`. The same call on an
-    unfinished folder continues it, with the result of an uninterrupted preparation; on a finished
-    one it returns the stored summary.
+    A training reads the folder `out` if its setting `klcf.prepare.folder` names it. The same call
+    on an unfinished folder continues it, with the result of an uninterrupted preparation; on a
+    finished folder it returns the stored summary.
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.
@@ -77,6 +77,7 @@ def prepare_klcf(
         **({"judge": chosen.named_judge.identity()} if chosen.named_judge else {}),
     }
     if chosen.named_judge and not finished(out):
+        # one call now: a wrong address must fail before the base model is sampled
         chosen.named_judge.try_out()
     with lock(out):
         if (summary := open_run(out, identity, versions(), read=_restored)) is not None:
@@ -106,5 +107,6 @@ def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:
         )
     if policy is not None and config.base is not None:
         raise WorkbenchError(
-            f"--policy is {policy} and klcf.base is {config.base}: name the base once"
+            f"--policy is {policy} and klcf.base is {config.base}: both name the base model, leave"
+            " one of them out"
         )

@@ -1,6 +1,6 @@
 """`workbench probe`: grade k samples of each question to find a policy's knowledge boundary.
 
-config.json      the probe's identity; another probe cannot use the folder
+config.json      everything that determines the result; another probe cannot use the folder
 probe.jsonl      a row for each question, written when it is graded
 summary.json     the result, which a finished probe returns
 """
@@ -84,7 +84,7 @@ def probe_policy(
     Args:
         policy: as for `evaluate_policy`; by default the bench's own.
         out: the folder. By default it is in `root`, with a name that identifies all inputs except
-            the bench's checks; name one for a bench with other checks than its own.
+            the bench's checks; name a folder for a bench whose checks were replaced.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
         threads: CPU threads; by default two, with actors one.
@@ -165,6 +165,7 @@ def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampl
     path, _, base = _checkpoint(bench, name)
     policy, base = _place(path), base and _place(base)
     folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
+    # only actors on other machines can have other files under the same path
     hashes = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
     make = partial(_answering, policy, base, hashes, how)
 

@@ -24,8 +24,15 @@ TYPES = ("llama", "qwen2", "qwen3")
 
 @dataclass(frozen=True)
 class Shape:
-    """A dense decoder: its config and parameter count, the weights of its linear layers with the
-    sum of their inputs and outputs, and the total width of queries and of keys."""
+    """The size of a dense decoder.
+
+    Attributes:
+        parameters: number of all weights.
+        matrices: number of weights in the linear layers.
+        sides: sum of the input and output widths of the linear layers; × rank, the size of a LoRA.
+        queries: total width of a layer's queries.
+        keys: total width of a layer's keys.
+    """
 
     config: PretrainedConfig
     parameters: int

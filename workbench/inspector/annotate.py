@@ -1,4 +1,7 @@
-"""The Annotate tab: unlabelled claims one by one, progress, and agreement with the judge."""
+"""The Annotate tab: a person labels the claims of a run one by one.
+
+The tab shows the progress and the agreement with the judge.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ Place = tuple[str, int]  # ids of a row and a claim
 
 
 def annotator(runs: Runs) -> ServerFunction:
-    """The function with which the page stores a label and gets the next claim, as JSON text."""
+    """Return the server function that stores a label and returns the next claim as JSON text."""
 
     @server_function
     def annotation(request: JsonObject) -> JsonObject:  # the page calls it by this name
@@ -66,9 +69,10 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
 
 
 def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
-    """The claim to label, the progress and the agreement.
+    """Return the claim to label, the progress and the agreement with the judge.
 
-    `at` selects the claim; by default it is the next unlabelled one that is not in `passed`.
+    `request["at"]` selects the claim; by default it is the next unlabelled claim that is not in
+    `request["passed"]`, the skipped claims.
     """
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
@@ -78,6 +82,7 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
         for claim in row.person
         if claim in row.judge
     ]
+    # bounded, because the list comes from the page
     skipped = {_place(place) for place in list(request.get("passed") or ())[-SKIPPED:]}
     claim: JsonObject | None
     if request.get("at"):

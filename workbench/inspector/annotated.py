@@ -56,7 +56,7 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Store a person's verdicts on a row, with earlier ones, and return the file's path.
+    """Add a person's verdicts on a row to those stored before, and return the file's path.
 
     Raises:
         WorkbenchError: there is no such claim, label or rating; or the store of annotations is a
@@ -93,7 +93,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """The labelled rows of a run by id, with only the person's verdicts.
+    """Return the labelled rows of a run by id, with only the person's verdicts.
 
     Raises:
         WorkbenchError: the store of annotations is a link or damaged.

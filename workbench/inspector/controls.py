@@ -1,4 +1,4 @@
-"""The constants of a method's config as controls: their values, ranges and kinds."""
+"""Describe the settings of a method's reward as controls of the page: value, range and kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADS = {
 
 
 def controls(config: Any) -> list[JsonObject]:
-    """A control for each constant of the reward in `config`.
+    """Return the description of a control for each setting of the reward in `config`.
 
     `mode`, which selects how claims are extracted, does not change a stored row and is left out.
     """
@@ -30,7 +30,7 @@ def controls(config: Any) -> list[JsonObject]:
 
 
 def control(name: str, kind: object, value: object, config: Any) -> JsonObject | None:
-    """The data to draw one field: a choice, a flag or a number; None for other types."""
+    """Return the data to draw a setting as a choice, a flag or a number; None for other types."""
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
     label = name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""The list of runs, newest first, and the curves of selected runs, as data for the page."""
+"""Compute the data of the Runs tab: the list of runs, newest first, and curves of selected runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """A digest that changes with the runs, their files and status, and the selected runs."""
+    """Return a digest that changes if a run, its files or status, or the selection changes."""
     stamps: list[object] = [list(names)]
     for name in runs.names():
         try:
@@ -46,7 +46,7 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
 
 
 def run_list(runs: Runs) -> list[JsonObject]:
-    """A summary of every run, the last written first; the error of a damaged run."""
+    """Return a summary of every run, the last written first; for a damaged run its error."""
     summaries = []
     for name in runs.names():
         try:
@@ -106,7 +106,7 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """The curves of some runs, as JSON text for the page, with the errors of damaged runs."""
+    """Return the curves of some runs as JSON text, with the errors of damaged runs."""
     if not names:
         return {"note": NO_RUN}
     curves, errors = [], []
@@ -161,6 +161,7 @@ def _curves(runs: Runs, name: str) -> JsonObject:
     for place, step in enumerate(row["step"] for row in steps):
         claims, unplaced = sums.loc[step].tolist() if step in sums.index else (0, 0)
         count, failed = counts.get(step, 0), series["failed"][place]
+        # shares, because numbers per step depend on the batch size
         series["unplaced"][place] = unplaced / claims if claims else None
         series["failed"][place] = failed / count if count and failed is not None else None
     return {

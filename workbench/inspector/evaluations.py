@@ -1,4 +1,4 @@
-"""Evaluations of runs before and after training side by side, and the settings that differ."""
+"""Compare the evaluations of runs before and after training, and the settings that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 
 def headline(summary: JsonMapping) -> JsonObject | None:
-    """The main metric of the greedy answers before and after training; None without any."""
+    """Return the main metric of the greedy answers before and after training, or None.
+
+    This is truthfulness or, for questions without gold answers, FactScore.
+    """
     reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
     for metric in ("truthfulness", "factscore"):
         values = [(report.get(metric) or {}).get("value") for report in reports]
@@ -28,7 +31,7 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """The evaluations of some runs, and the settings in which they differ, as JSON text."""
+    """Return the evaluations of some runs, and the settings that differ, as JSON text."""
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()
     with damage(f"run '{', '.join(names)}': summary.json"):
@@ -49,6 +52,7 @@ def _reports(summaries: Mapping[str, JsonMapping]) -> dict[str, JsonMapping]:
     """The reports by column. Equal reports before training, as of one policy, are one column."""
     columns: dict[str, JsonMapping] = {}
     for name, summary in summaries.items():
+        # an unfinished run has null instead of an evaluation
         before, after = (summary.get(when) or {} for when in WHEN)
         if before and before not in columns.values():
             columns["Before" if not columns else f"{name}, before"] = before

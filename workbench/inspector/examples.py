@@ -1,4 +1,4 @@
-"""A worked example for tests, the notebook and the inspector: a short answer with verdicts."""
+"""A worked example (a short answer with claims and verdicts) for tests, notebook and inspector."""
 
 from __future__ import annotations
 

@@ -23,13 +23,16 @@ FORMS = ("csv", "parquet")
 
 
 def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
-    """All rollouts of a query in order, as {"name", "type", "base64"}; CSV without formulas.
+    """Return a file with all rollouts of a query in order, as {"name", "type", "base64"}.
+
+    Texts in a CSV file are quoted so that a spreadsheet executes no formula.
 
     Raises:
         WorkbenchError: the form is unknown, or there are more than `MAX_ROWS` rows.
     """
     if form not in FORMS:
         raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
+    # all rows: a file with only those read so far would look complete
     record = Record.of(runs, name, whole=True)
     numbers = listing(record, query).numbers
     if len(numbers) > MAX_ROWS:

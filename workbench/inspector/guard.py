@@ -74,6 +74,7 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
     """The status and message for a refused request; None if it is allowed."""
     port = (scope.get("server") or ("", None))[1]
     hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
+    # two Host headers could be read differently by a proxy and by this server
     if len(hosts) != 1 or "://" in hosts[0] or not _ours(hosts[0], port, names):
         return 403, "unknown host name: open 127.0.0.1, or start with --allow-host NAME"
     if not all("://" in origin and _ours(origin, port, names) for origin in origins):

@@ -41,7 +41,7 @@ TO_SCORE = "Press Score to see the rewards of the answer in the form."
 
 @dataclass(frozen=True)
 class InspectTab:
-    """The components that other tabs write to."""
+    """The components of the Inspect tab that other tabs set."""
 
     view: Component
     note: Component
@@ -52,7 +52,7 @@ class InspectTab:
 
     @property
     def outputs(self) -> list[Component]:
-        """The components that opening a response sets."""
+        """Return the components that are set when a response is opened."""
         return [self.view, self.note, self.source, self.run, self.row]
 
 
@@ -200,13 +200,13 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 
 
 def most_claims(rows: Rows) -> int:
-    """The number, from 1, of the last row with the most claims, which a run shows first."""
+    """Return the number, from 1, of the last row with the most claims, which is opened first."""
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 
 @server_function
 def export_page(request: JsonObject) -> JsonObject:
-    """The open response as a self-contained page."""
+    """Return the open response as a self-contained HTML page."""
     opened = recall(str(request["key"]))
     method = request.get("method")
     method = method if method in opened.feedback.rewards else None

@@ -85,14 +85,20 @@ def own_method(runs: Runs, name: str | None) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A run to list: its rows, its own method, and the configs that score the other methods."""
+    """A run whose rollouts are listed.
+
+    Attributes:
+        own: the method that the run was trained or scored with.
+        configs: config of each method, to compute rewards that are not stored.
+        key: text of `configs`, for the cache.
+    """
 
     runs: Runs
     name: str
     rows: Rows
     own: str
     configs: JsonMapping
-    key: str  # of the configs, for the cache
+    key: str
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
@@ -102,7 +108,7 @@ class Record:
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
     def columns(self, number: int) -> JsonObject:
-        """The columns of a row, scored by every method, or {"broken": reason}; cached."""
+        """Return a row's columns with rewards by every method, or {"broken": reason}; cached."""
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
             try:
@@ -125,7 +131,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Listing:
-    """The row numbers of a query in order, and the disagreement where it is known."""
+    """The numbers of the selected rows in order, and the methods' disagreement by row if known."""
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
@@ -145,6 +151,7 @@ def listing(record: Record, query: Query) -> Listing:
     if query.step is not None and rows.steps:
         table = table[table["step"] == query.step]
     if record.own and record.own not in rows.methods:  # the reward is not stored
+        # scoring a row takes milliseconds, and a run may have many thousands of rows
         table, left_out = table[:SCORED], max(0, len(table) - SCORED)
         values = record.values(table.index)
         reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")
@@ -208,7 +215,7 @@ def neighbour(
 
 
 def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
-    """Disagreement of the methods about each row: the spread of its ranks *(ours)*.
+    """Return the methods' disagreement about each row: the spread of its ranks *(ours)*.
 
     Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), with equal
     ranks for equal rewards. The disagreement is the highest rank minus the lowest. It is None if
@@ -231,7 +238,7 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> JsonObject:
-    """The columns of a response in a list."""
+    """Return the columns that a list shows of a response."""
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
     return {
@@ -249,7 +256,7 @@ def listed_row(row: Feedback) -> JsonObject:
 
 
 def rewards_of(row: Feedback) -> dict[str, JsonObject]:
-    """A row's rewards by method, and the reasons for missing values."""
+    """Return a row's rewards by method, and the reasons for missing values."""
     errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
     return {
         "values": {name: reward.value for name, reward in row.rewards.items()},
@@ -258,7 +265,10 @@ def rewards_of(row: Feedback) -> dict[str, JsonObject]:
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """The orders as (label, key); `method` is the run's own, or "" for a trainer's reward."""
+    """Return the orders of a list as (label, key).
+
+    `method` is the run's method, or "" if the reward is a number that a trainer logged.
+    """
     reward = f"{title(method) or 'Logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
     return list(zip(words, ORDERS, strict=True))
@@ -266,7 +276,7 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """A page of the rollouts that a query selects, scored by every method, as JSON text."""
+    """Return a page of the rollouts that a query selects, scored by every method, as JSON text."""
     if not name:
         return {}
     record = Record.of(runs, name)
@@ -309,7 +319,7 @@ def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
 
 
 def choices_of(record: Record) -> JsonObject:
-    """The values that a run's rollouts can be selected by."""
+    """Return the values by which a run's rollouts can be selected: outcomes, tiers, kinds, …"""
     rows, info = record.rows, record.runs.question_info(record.name)
     if "choices" not in rows.derived:
         parts = parts_of(rows, record.own)

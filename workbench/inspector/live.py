@@ -1,4 +1,4 @@
-"""The Live tab: sample answers of a policy with their rewards, or one answer with sources."""
+"""The Live tab: sample answers of a policy and score them, or generate one answer from passages."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
 
 
 def policies(runs: Runs) -> list[str]:
-    """The shipped policies, and the runs with a trained policy."""
+    """Return the choices of the policy menu: the shipped policies, and runs with a trained one."""
     names = [*SHIPPED]
     for name in runs.names():
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
@@ -118,14 +118,14 @@ def policies(runs: Runs) -> list[str]:
 
 
 def some_question() -> str:
-    """A random question of the closed world's test split."""
+    """Return a random question of the closed world's test split."""
     import random
 
     return random.choice(bench("tiny").questions("test", [random.choice(KINDS)])).text
 
 
 def indexes(runs: Runs) -> list[str]:
-    """The sources to answer from: the closed world's pages and the finished indexes."""
+    """Return the choices of passages: the closed world's pages, and the finished indexes."""
     return [PAGES, *_cards(runs)]
 
 
@@ -143,7 +143,7 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """The sources with this name.
+    """Return the passage search with this name in the menu.
 
     Vectors are searched only with the packaged encoder; no other encoder is loaded.
 
@@ -154,12 +154,13 @@ def sources_of(runs: Runs, store: str) -> Sources:
         return closed_world()
     if (card := _cards(runs).get(store)) is None:
         raise WorkbenchError(f"no index '{store[:60]}' in the runs folder: choose one of the list")
+    # an index may come from other people, and its encoder may have to be downloaded
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
 @page_json(Exception)  # loading a policy of any origin raises many kinds
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sampled answers with their rewards by every method, as JSON text, and their group."""
+    """Sample answers, and return them with their rewards by every method as JSON text."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."
@@ -176,7 +177,7 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
 
 @page_json(Exception)
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
-    """The result of `workbench answer` for a policy and an index of the menus, as JSON text."""
+    """Answer a question from passages, and return the result of `workbench answer` as JSON text."""
     question, name = question_text(text), _policy_path(runs, policy)
     sources = sources_of(runs, store)
     with _lock, use_threads(2):
@@ -215,6 +216,7 @@ def answers_of(
     verify = [check for need, check in checks.verify.items() if need in VERIFIED]
     rows = tuple(grade(verify, {}, checks.extract)(responses))
     opened = open_feedback(rows[0], rows, f"live · {policy}")
+    # kept in memory only: sampled answers are not stored in the runs folder
     _answers[opened.group[0].response.group] = opened.group
     while len(_answers) > CACHED:
         del _answers[next(iter(_answers))]

@@ -1,4 +1,4 @@
-"""The open response: its stored row, its rewards by every method, and its data for the page."""
+"""Open a response: compute its rewards by every method, cache it, and return its data as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,19 @@ CACHED = 64  # open responses in memory, for what-if and export
 
 @dataclass(frozen=True)
 class Opened:
-    """A response with its group and the configs of its rewards."""
+    """An open response.
+
+    Attributes:
+        feedback: the response with its rewards by every method.
+        group: the responses to the same prompt.
+        name: the title on the page.
+        configs: config of each method.
+        method: the method whose rewards are shown first; None for the first.
+        run: the response's run; None for an answer that is not stored.
+        note: text shown above the response.
+        labels: a person's labels by claim id.
+        lookup: returns the text of passages that are stored with the run.
+    """
 
     feedback: Feedback
     group: tuple[Feedback, ...]
@@ -31,8 +43,8 @@ class Opened:
     configs: JsonMapping
     method: str | None = None
     run: str | None = None
-    note: str = ""  # shown above the response
-    labels: Mapping[int, str] = field(default_factory=dict)  # labels of a person, by claim
+    note: str = ""
+    labels: Mapping[int, str] = field(default_factory=dict)
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
@@ -72,7 +84,11 @@ def show(opened: Opened) -> str:
 
 
 def recall(key: str) -> Opened:
-    """The cached open response with this key."""
+    """Return the cached open response with this key.
+
+    Raises:
+        WorkbenchError: it is no longer cached.
+    """
     with _lock:
         opened = _opened.get(key)
     if opened is None:
@@ -121,7 +137,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:
-    """A lookup of evidence that rows reference by id: passages stored with the run."""
+    """Return a function from a verdict's evidence to the title and text of its stored passage."""
 
     def lookup(item: JsonMapping) -> tuple[str, str] | None:
         passage = runs.passage(name, str(item.get("passage")))
@@ -131,7 +147,7 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> JsonObject:
-    """The methods' configs: the run's own where it stores them, else the defaults."""
+    """Return each method's config: the one stored with the run, else the default."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {
@@ -163,9 +179,9 @@ def _same_kind(value: object, default: object) -> bool:
 
 
 def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Feedback]:
-    """The rows with the reward of every method; stored rewards stay.
+    """Return the rows with the reward of every method.
 
-    A trainer's logged numbers stay as well, after the methods.
+    Stored rewards are kept, and so are the numbers that a trainer logged, after the methods.
     """
     rewarded = []
     for row in rows:
@@ -176,10 +192,10 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 
 
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
-    """The row with the rewards of these methods, computed again.
+    """Return the row with the rewards of these methods, computed again.
 
-    A method may compute a value without a verdict that it needs, as for a broken form. If the row
-    was never checked for this verdict, the value would be a guess, so the reward is a failure.
+    A method may compute a value without a verdict that it needs, for example if the format is
+    broken. If the row was never checked for this verdict, the reward is a failure instead.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():

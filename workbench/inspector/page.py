@@ -1,4 +1,4 @@
-"""The inspector's page: its tabs, its initial content, and its server."""
+"""Build the inspector's page from its tabs, choose its initial content, and serve it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,14 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Settings:
-    """The runs folder, the run to open first, the port (0: any free one) and allowed hosts."""
+    """Settings of the inspector.
+
+    Attributes:
+        runs: folder of all runs.
+        run: name of the run to open first.
+        port: port on this machine; 0 for any free one.
+        hosts: names besides loopback under which the page may be opened.
+    """
 
     runs: Path = Path("runs")
     run: str | None = None
@@ -77,7 +84,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
 
 
 def build(config: Settings) -> Blocks:
-    """Build the page."""
+    """Build the page with all tabs, without serving it."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
     import gradio as gr
 

@@ -36,7 +36,7 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 
 @cache
 def head() -> str:
-    """The page's style and script, shared by all components.
+    """Return the style and script of the page's head, which all components use.
 
     Only the mounting functions are global, as `window.workbench`.
     """
@@ -87,12 +87,12 @@ def _in_thread(function: ServerFunction) -> Callable[[object], Awaitable[JsonObj
 
 
 def message(error: WorkbenchError | None = None, note: str = "") -> str:
-    """The value of a note component: an error, a note or nothing."""
+    """Return the value of a note component, as JSON text: an error, a note or nothing."""
     return as_json({"error": one_line(error)} if error else {"note": note} if note else {})
 
 
 def one_line(error: Exception) -> str:
-    """An error as one line, with its type unless it is a WorkbenchError."""
+    """Return an error's message as one line, with its type unless it is a WorkbenchError."""
     text = " ".join(str(error).split())
     return text if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {text}"
 
@@ -100,7 +100,11 @@ def one_line(error: Exception) -> str:
 def page_json(
     error_type: type[Exception] = WorkbenchError,
 ) -> Callable[[Callable[..., JsonMapping]], Callable[..., str]]:
-    """Return a function's result as JSON text, and an error of this type as {"error": …}."""
+    """Return a decorator for functions of the page.
+
+    The decorated function returns its result as JSON text, or `{"error": …}` for an exception of
+    `error_type`.
+    """
 
     def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
         @wraps(function)
@@ -130,7 +134,8 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
             return {"error": f"{words}: fix that, and try again"}
         # a malformed request, which the page itself does not send
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            return {"error": f"the request cannot be read ({type(error).__name__})"}
+            kind = type(error).__name__
+            return {"error": f"the request cannot be read ({kind}): reload the page"}
 
     return call
 

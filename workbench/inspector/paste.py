@@ -1,4 +1,4 @@
-"""Check an answer that was pasted into the form."""
+"""Score an answer that was pasted into the form of the Inspect tab."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ EXAMPLE = (
 
 
 def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Feedback:
-    """Check a pasted answer by "world", "local" (the small entailment model) or "none" (claims).
+    """Extract the claims of a pasted answer, and verify them by a judge.
 
-    Sources are separated by empty lines, gold answers by line breaks.
+    Args:
+        sources: passages, separated by empty lines.
+        gold: gold answers, one per line.
+        judge: "local" (the local verifier), "world" (the closed world) or "none" (no verdicts).
 
     Raises:
         WorkbenchError: there is no answer, or the sources for the local verifier are missing.

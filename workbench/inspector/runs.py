@@ -72,19 +72,19 @@ def damage(what: str) -> Iterator[None]:
 
 
 class Runs:
-    """The runs below `root`, named by their relative path; links are refused."""
+    """The runs in the folder `root`, named by their path relative to it; links are refused."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
 
     def names(self) -> list[str]:
-        """The runs with recorded rollouts, sorted by name."""
+        """Return the names of the runs that have rollouts, sorted."""
         names = (path.relative_to(self.root).as_posix() for path in self._walk(self.root, 0))
         # the page could not send back a name that is not UTF-8
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return each run's label: its name, or its distinguishing settings if that is a digest."""
+        """Return a label for each run: its name or, if that is a digest, its settings."""
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -122,18 +122,18 @@ class Runs:
         return file
 
     def rows(self, name: str) -> Rows:
-        """The rows of a run; of a large run that is still being read, only the last rows.
+        """Return the rows of a run; of a large run that is still being read, only the last rows.
 
-        `missing` counts the unread rows.
+        `Rows.missing` counts the rows that are not read yet.
         """
         return self._read(name, opened_rows)
 
     def all_rows(self, name: str) -> Rows:
-        """All rows of a run, however long reading takes."""
+        """Return all rows of a run, however long reading takes."""
         return self._read(name, read_rows)
 
     def at_hand(self, name: str) -> bool:
-        """Whether the rows of a run are in memory; a stored index is loaded for the next call."""
+        """Return whether reading a run's rows is fast; if not, start loading its stored index."""
         return self._read(name, at_hand)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
@@ -148,7 +148,7 @@ class Runs:
         raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose one of its list")
 
     def row(self, name: str, number: int) -> Series:
-        """The columns of row `number`, counted from 0.
+        """Return the columns of row `number`, counted from 0.
 
         Raises:
             WorkbenchError: there is no such row.
@@ -161,7 +161,7 @@ class Runs:
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
-        """The feedback of row `number`; `rows` saves looking it up again."""
+        """Return the feedback of row `number`; `rows` are the run's rows if already known."""
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
             line = line_at(self.file(name), columns["offset"])
@@ -172,10 +172,10 @@ class Runs:
             return Feedback.from_row(row, question)
 
     def group(self, name: str, number: int) -> list[Feedback]:
-        """The responses to the same prompt, including this one; only this one without a group.
+        """Return the responses in the group of row `number`, including this one.
 
-        Empty if a response is damaged or not all rows are read, because advantages over the rest
-        would be wrong.
+        Empty if a response is damaged or not all rows are read yet, because advantages over the
+        rest of the group would be wrong.
         """
         rows = self.rows(name)
         if rows.missing:
@@ -183,6 +183,7 @@ class Runs:
         group = rows.row(number)["group"]
         members = rows.table.index[rows.table["group"] == group] if group else [number]
         try:
+            # bounded: in a damaged file all rows may have the same group
             return [self.feedback(name, member, rows) for member in members[:64]]
         except WorkbenchError:
             return []
@@ -197,7 +198,7 @@ class Runs:
         return folder if present else None
 
     def question(self, name: str, question_id: str) -> Question:
-        """A question with its passages; without a text if the run has not stored it."""
+        """Return a question with its passages; its text is "" if the run has not stored it."""
         row = self._stored(self.folder(name) / QUESTIONS, question_id)
         if row is None:
             return Question(question_id, "")
@@ -218,7 +219,7 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """Return values that change with the run's files, its status, and the rows in memory."""
+        """Return numbers that change if the run's files, its status or the read rows change."""
         with damage(f"run '{name}'"):
             rows, folder = self.file(name), self.folder(name)
             paths = (rows, folder / METRICS, folder / "summary.json")
@@ -243,7 +244,7 @@ class Runs:
             return _metrics.read(path) if _is_own_file(path) else ()
 
     def described(self, name: str, file: str) -> JsonObject:
-        """The object in a JSON file of the run ("config.json", "summary.json"); {} without it."""
+        """Return the content of a JSON file of the run, such as "config.json"; {} without it."""
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
             content = json.loads(path.read_text(encoding="utf-8")) if _is_own_file(path) else {}

@@ -58,6 +58,7 @@ def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
     @server_function
     def look(request: JsonObject) -> JsonObject:
         names = [str(name) for name in request["names"]]
+        # the page asks every few seconds, and curves of large runs are slow to send
         if (now := stamp(runs, names)) == request.get("stamp"):
             return {"same": True}
         return {"stamp": now, "runs": as_json(run_list(runs)), "curves": curve_data(runs, names)}

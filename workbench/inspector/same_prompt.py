@@ -35,6 +35,7 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
     counts, other_counts = Counter(keys), Counter(others)
     alike = [(count, other_counts[word]) for word, count in counts.items() if word in other_counts]
     effort = sum(count * other for count, other in alike) * sum(map(min, alike)) // 2
+    # the page would otherwise hang on two long repetitive answers
     if effort > MAX_EFFORT:
         return "texts", [(first == second, first, second)]
     blocks = SequenceMatcher(None, keys, others, autojunk=False).get_opcodes()
@@ -45,7 +46,7 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 
 
 def same_prompt(runs: Runs) -> ServerFunction:
-    """The function that returns another answer to the same prompt to the page, as JSON text."""
+    """Return the server function that compares two answers to the same prompt, as JSON text."""
 
     @server_function
     def other_answer(request: JsonObject) -> JsonObject:
@@ -56,11 +57,11 @@ def same_prompt(runs: Runs) -> ServerFunction:
 
 
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
-    """A row and another answer to its prompt.
+    """Return a row and another answer to its prompt, with their difference.
 
-    `other` ("run", "step", "id") selects the second answer. By default it is the first one of the
-    same run's last other step (in another run, of the same step if it exists). Without any other
-    answer the second side is None.
+    `other` ("run", "step", "id") selects the second answer. By default it is the first answer in
+    the last other step of the same run, or in the same step of another run. If there is no other
+    answer, "second" is None.
 
     Raises:
         WorkbenchError: there is no such run or row.

@@ -22,7 +22,7 @@ from workbench.util.jsonl import encodable
 def changed(
     configs: JsonMapping, settings: Mapping[str, JsonMapping]
 ) -> tuple[JsonObject, list[str]]:
-    """The configs with the settings applied, and the equivalent `--set` arguments.
+    """Return the configs with the settings applied, and the equivalent `--set` arguments.
 
     Raises:
         WorkbenchError: there is no such method or field, or a value has the wrong type.
@@ -57,9 +57,10 @@ def _spelled(value: object) -> str:
 
 @server_function
 def what_if(request: JsonObject) -> JsonObject:
-    """The open response with rewards by the page's settings and labels.
+    """Return the open response with rewards by the settings and labels that the page sends.
 
-    The result also has the group, the controls, and the settings as `--set` options and as JSON.
+    The result also has the response's group, the controls, and the settings as `--set` options and
+    as JSON.
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
@@ -89,7 +90,7 @@ def what_if(request: JsonObject) -> JsonObject:
 
 
 def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
-    """The answers of the group with their rewards and mean token advantages by estimator."""
+    """Return the group's answers with their rewards and mean token advantages by estimator."""
     by_method = {
         method: group_advantages(group, method) for method in row.rewards if not is_logged(method)
     }
@@ -113,7 +114,7 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
 
 
 def labeller(runs: Runs) -> ServerFunction:
-    """The function with which the page stores a person's labels and ratings of claims."""
+    """Return the server function that stores a person's labels and ratings of claims."""
 
     @server_function
     def label_claims(request: JsonObject) -> JsonObject:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def token_view(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
 ) -> AnyWidget:
-    """The inspector's token view of a response as a widget.
+    """Return the inspector's token view of a response as a widget.
 
-    `selected` is the last clicked item: `{"claim": id or None, "token": position or None}`.
-    `show` draws another response, or the same one with other rewards.
+    The widget's `selected` is the item clicked last: `{"claim": id or None, "token": position or
+    None}`. Its method `show` draws another response, or the same one with other rewards.
     """
     widget = _token_view_class()()
     widget.show(feedback, method, group)
@@ -88,10 +88,10 @@ def what_if(
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
 ) -> VBox:
-    """The token view under controls for the constants of `method`, or for those in `fields`.
+    """Return the token view with controls for the settings of `method`, or for those in `fields`.
 
-    A change recomputes the rewards from the stored row, without a judge. The boxes are the reward
-    as text, the controls and the view, in this order.
+    A change recomputes the rewards from the stored verdicts, without a judge. The children of the
+    returned box are the reward as text, the controls and the view.
     """
     from ipywidgets import HTML, VBox
 

@@ -71,12 +71,19 @@ def _named(name: str, among: Mapping[str, Method]) -> Method:
 
 
 def title(name: str) -> str:
-    """A method's name as people write it; any other name as it is."""
+    """Return a method's title for headings, such as "TruthRL"; an unknown name is unchanged."""
     return TRAINED[name].title if name in TRAINED else name
 
 
 def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
-    """A method's name and config, given either: a name has the paper's settings."""
+    """Return a method's name and config.
+
+    Args:
+        recipe: the name of a method, for the paper's settings, or a config.
+
+    Raises:
+        WorkbenchError: there is no such method, or no method has such a config.
+    """
     if isinstance(recipe, str):
         return recipe, method(recipe).configure()
     # a config does not store the name of its method
@@ -92,8 +99,12 @@ def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
 def method_configs(
     names: Iterable[str] | None = None, settings: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The methods' configs, all by default, with `settings` ("method.field=value") applied, each
-    to its own.
+    """Return the config of each method by name.
+
+    Args:
+        names: the methods; None for all.
+        settings: changes such as "truthrl.abstain=0.2". The part before the first dot is the method
+            that a setting applies to.
 
     Raises:
         WorkbenchError: no such method or field, a value of the wrong type, or a setting of a method

@@ -1,8 +1,8 @@
-"""Benches: `bench("tiny" | "small" | "paper")` returns policy, questions and checks.
+"""Benches: `bench("tiny" | "small" | "paper")` returns an initial policy, questions and checks.
 
-`tiny` is the closed world with its shipped policy and needs no download. `small` and `paper` use
-models of the hub. The questions of `small` are those of the table of real facts, unless a data set
-or a file is named; `paper` needs one.
+`tiny` is the closed world (generated people and places) with its shipped policy and needs no
+download. `small` and `paper` use models of the Hugging Face hub. The questions of `small` come from
+the table of real facts, unless a data set or a file is named; `paper` has no default questions.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Scale:
 
     Attributes:
         policy: folder or hub name of the initial policy.
-        longest: most tokens of an answer in an evaluation.
-        prompt: tokens of a prompt, for estimates before any prompt is read.
+        longest: the most tokens that an evaluation samples for an answer.
+        prompt: assumed tokens of a prompt, for memory estimates made before any prompt is read.
     """
 
     policy: str
@@ -73,22 +73,25 @@ NAMES = tuple(SCALES)
 
 @dataclass(frozen=True)
 class Bench:
-    """An initial policy, questions and a judge. The settings of a method for a bench are in the
-    method's folder.
+    """An initial policy, questions and a judge.
+
+    A method's settings for a bench are in `Method.scales`.
 
     Attributes:
         policy: name of the initial policy, a key of `checkpoints`, a folder or a hub name.
         questions: (split, kinds=None, lang="en") -> questions.
-        max_new_tokens: most tokens of an answer in an evaluation.
-        hash: digest of the questions: the world's, or the file's.
+        max_new_tokens: the most tokens that an evaluation samples for an answer.
+        hash: digest of the closed world or of the questions. A run with another digest is not
+            resumed.
         judge: returns the checks that grade responses; called when they are first needed.
         checkpoints: policy name -> folder or hub name.
         long_new_tokens: as `max_new_tokens`, for questions that ask for a long text.
-        shown: question -> how many of the base's training documents state its answer; None if
+        shown: question -> how many training documents of the base model state the answer; None if
             unknown.
         named_judge: the judge that the user named instead of the bench's own, if any.
         search: finds evidence for a named judge, if the bench has pages.
-        questions_hash: kinds -> digest of the questions that `hash` does not cover, if any.
+        questions_hash: question kinds -> digest of those questions that `hash` does not cover; None
+            if `hash` covers them all.
     """
 
     name: str
@@ -111,14 +114,14 @@ class Bench:
 
     @property
     def llm_judge(self) -> LLMJudge | None:
-        """The language model that judges, if any: its calls cost time or money."""
+        """The judge if it is a language model, whose calls cost time or money; else None."""
         return self.named_judge if isinstance(self.named_judge, LLMJudge) else None
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
         """Return the bench with another judge; unchanged if None.
 
         Raises:
-            WorkbenchError: the bench is the tiny one, which has an exact judge.
+            WorkbenchError: this is the tiny bench, which has an exact judge.
         """
         if judge is None:
             return self
@@ -189,6 +192,7 @@ class Bench:
         """Return the base model of a run's adapter; None for other policies."""
         path = Path(self.path(policy))
         # A run stores its initial policy by name, which stays right if the checkout is moved.
+
         run = read_json(path / "config.json") or {}
         base = (
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
@@ -206,7 +210,7 @@ class Bench:
 
 
 def check_world(name: str, path: str, world_hash: str) -> None:
-    """Raise a WorkbenchError if the card of a built policy names another world."""
+    """Raise a WorkbenchError if a policy was built on another closed world than the bench's."""
     folder = Path(path).parent
     built = (read_json(folder / "card.json") or {}).get("world_hash")
     if built is not None and built != world_hash:
@@ -239,9 +243,9 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     Args:
         questions: the data set or file with the questions of `small` or `paper`; None: the table of
             real facts for `small`.
-        checks: replaces the bench's judge in training and evaluation. Functions cannot be part of
-            a run's identity, so runs with other checks need other folders. Use `with_judge` for a
-            language model: it is part of the identity.
+        checks: replaces the bench's judge in training and evaluation. A run's folder does not store
+            these functions, so runs with different checks need different folders. For a language
+            model use `with_judge`: its name is stored with the run.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -359,7 +363,7 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
 
 
 def questions_hash(questions: Sequence[Question]) -> str:
-    """Return a digest of the questions' contents, part of the identity of a run."""
+    """Return a digest of the questions' contents; a run is not resumed with another digest."""
     digest = hashlib.sha256()
     for question in questions:
         row = {

@@ -34,7 +34,9 @@ def train_with_held_out(
 
     Args:
         share: at most this share of the questions is held out.
-        measure: model, training rows and held-out rows -> metrics; `held_out` if None.
+        base: folder or hub name of the model that the reward model is trained from.
+        out: the stage's folder, for the model and `held_out.json`.
+        measure: (model, training rows, held-out rows) -> metrics; `held_out` if None.
     """
     training, testing = split_held_out(rows, share, seed)
     status = train_reward_model(config, training, base, out, seed=seed)
@@ -49,14 +51,15 @@ def split_held_out(
 ) -> tuple[list[Judged], list[Judged]]:
     """Split rows into training and held-out rows, with at most `share` of the questions held out.
 
-    The split is by question, and by the people named in the titles where that is possible. If
-    shared people link nearly all questions, held-out questions are sampled one by one.
+    All rows of a question are on the same side of the split. So are questions whose titles name the
+    same person, unless shared people link nearly all questions: then single questions are sampled.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
     for group in random.Random(f"held-out-{seed}").sample(groups, len(groups)):
         held |= group if len(held) + len(group) <= wanted else set()
     if len(held) < wanted / 2:
+        # sorted by id, so that the split does not depend on the order of the rows
         held = set(random.Random(f"held-out-{seed}").sample(sorted(questions), wanted))
     return [row for row in rows if row.question.id not in held], [
         row for row in rows if row.question.id in held
@@ -83,8 +86,8 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
     """Measure a reward model on held-out rows.
 
-    `too_long` counts rows beyond the model's context, `strangers` rows about people that are
-    not in the training rows.
+    `too_long` counts the rows that exceed the model's context. `strangers` counts the rows about
+    people that are not in the training rows.
     """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
     pairs = [

@@ -1,4 +1,4 @@
-"""Look up the verdicts of a row for the rewards; `Unscored` is raised if one is unusable."""
+"""Look up the verdicts that a reward reads; raise `Unscored` if one is missing or failed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0
 
 
 class Unscored(Exception):
-    """A row cannot be scored; `failure` has the reason. Internal to `workbench.methods`."""
+    """Raised if a graded response cannot be rewarded; `failure` has the reason.
+
+    Internal to `workbench.methods`: `scored` turns it into a reward without a value.
+    """
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -33,7 +36,11 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Wrap `pay` as a reward function: pass it the verdict table and turn `Unscored` into None."""
+    """Wrap `pay` as a reward function.
+
+    `pay` also gets the verdict table. If it raises `Unscored`, the reward has the value None and
+    the failure as its error.
+    """
 
     def reward(feedback: Feedback) -> Reward:
         try:
@@ -45,7 +52,10 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 
 def table(feedback: Feedback) -> Table:
-    """Return the first verdict for each (target, aspect), and for each (target, None)."""
+    """Return verdicts by (target, aspect), and by (target, None) for any aspect.
+
+    A target is "outcome", "response", "claim:0", …; of several verdicts the first counts.
+    """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
         first.setdefault((verdict.target, verdict.aspect), verdict)
@@ -123,8 +133,8 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
     """Return the claims that `wanted` selects.
 
     Raises:
-        Unscored: extraction failed or was not run. Extraction gives each non-empty response its
-            sentences.
+        Unscored: extraction failed or was not run, or claims and sentences are inconsistent. A
+            non-empty response without sentences counts as not extracted.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)

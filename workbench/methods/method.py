@@ -1,4 +1,4 @@
-"""`Method`: what scoring, training, the command line and the inspector need from a method.
+"""Define `Method`, the interface between a method and scoring, training, CLI and inspector.
 
 Each folder `workbench/methods/NAME/` defines one; `workbench.methods.METHODS` lists them.
 """
@@ -31,7 +31,7 @@ __all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
 
 
 class MethodConfig(Protocol):
-    """The settings of a method: a frozen dataclass with a part for each trainer."""
+    """The settings of a method: a frozen dataclass with nested settings for each trainer."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
@@ -47,9 +47,9 @@ class Training:
     """How a config is trained.
 
     Attributes:
-        trainer: the part of the config that trains the last stage. Its `steps` are the run's, and
-            its `max_failed`, if it has one, applies to the run's evaluations.
-        idle: paths of parts and fields that this config does not use; setting them is an error.
+        trainer: name of the config field, such as "grpo", with the settings of the last stage. Its
+            `steps` are the run's steps. Its `max_failed`, if any, applies to evaluations too.
+        idle: paths of the fields that this config does not use; setting one is an error.
         start: the bench's checkpoint that a run starts from unless a policy is named; None for
             the bench's policy.
         resident_models: how many models of the policy's size the reward keeps in memory.
@@ -63,7 +63,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Method:
-    """A method.
+    """A method: its settings, its reward and its training.
 
     Attributes:
         name: the name on the command line and in stored rows.
@@ -75,15 +75,15 @@ class Method:
         sections: config -> sections of a response whose claims are checked. Methods that are
             scored together share their sections, so a reward must check each claim's `section`.
         stages: config, bench -> training stages; None for a method that only scores.
-        parts: part of the reward -> its title and its meaning.
-        scales: bench name -> config for that bench, if it is not the paper's.
+        parts: name of a part of the reward -> its title and its meaning.
+        scales: bench name -> config for that bench; other benches use the paper's settings.
         training: config -> how it is trained.
-        input_digests: config, bench -> digests of external inputs by name; None for a missing
-            input.
+        input_digests: config, bench -> digests of files and models that the config names. A run is
+            resumed only with the same digests. None stands for a missing input.
 
     Raises:
-        WorkbenchError: a function returns a value of another type with the default config, or
-            there is training without its parts of the config.
+        WorkbenchError: `checks` or `sections` returns a value of another type, or `stages` is
+            given but the config lacks `prompts` or the trainer's field.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Method:
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
-        """Return the settings that make the last stage train for `steps` steps, not epochs."""
+        """Return settings ("name.field=value") with which the last stage trains `steps` steps."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
@@ -125,8 +125,12 @@ class Method:
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
-        """Return the config for a bench, by default the paper's, with `settings`
-        ("name.field=value") applied.
+        """Return the config for a bench with changed settings.
+
+        Args:
+            scale: the bench's name; None for the paper's settings.
+            settings: changes such as "grpo.steps=10", with the method's name in front:
+                "truthrl.grpo.steps=10".
 
         Raises:
             WorkbenchError: a setting names an unknown field, a field that this config does not use,
@@ -142,8 +146,8 @@ class Method:
             if not used:
                 unused = ", ".join(sorted({name.partition(".")[0] for name in paths}))
                 raise WorkbenchError(
-                    f"--set {one}: with the other settings {self.name} does not use {unused}; leave"
-                    " it out"
+                    f"--set {one}: {self.name} does not use {unused} with its other settings: leave"
+                    " this setting out"
                 )
             if len(used) > 1:
                 choices = " or ".join(f"{self.name}.{part}.{field}={value}" for part in used)
@@ -195,10 +199,10 @@ def reward_settings(config: MethodConfig) -> JsonObject:
 
 
 def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True) -> list[Question]:
-    """Return the bench's "rl" questions of the kinds in `prompts`.
+    """Return the questions of the bench's split "rl", of the kinds that `prompts` names.
 
     Args:
-        answered: only those with gold answers.
+        answered: return only questions with gold answers.
 
     Raises:
         WorkbenchError: there are no such questions, or one belongs to a test set.
@@ -222,12 +226,13 @@ def chosen_questions(
 
     Args:
         kinds: only questions of these kinds.
-        answered: only those with gold answers; by default if no kinds are named.
+        answered: return only questions with gold answers; None: only if no kinds are named.
 
     Raises:
         WorkbenchError: there is no such question, or no question of a named kind.
     """
     answered = not kinds if answered is None else answered
+    # None, not (): a bench then chooses its default kinds
     loaded = bench.questions(split, tuple(kinds or ()) or None, lang)
     questions = [question for question in loaded if question.answers or not answered]
     missing = sorted(set(kinds or ()) - {question.kind for question in questions})
@@ -244,7 +249,11 @@ def chosen_questions(
 
 
 def check_prompts(prompts: Prompts, bench: Bench) -> None:
-    """Raise a WorkbenchError for a field that would otherwise fail in the middle of a run."""
+    """Check the evaluation's questions now, which a run would otherwise read only after training.
+
+    Raises:
+        WorkbenchError: invalid settings, or no questions to evaluate on.
+    """
     check_values(prompts)
     chosen_questions(bench, prompts.eval_split, prompts.evaluated())
 

@@ -1,4 +1,7 @@
-"""Percentile bootstraps over questions for ratios of sums, alone and paired."""
+"""Percentile bootstraps over questions for metrics that are ratios of sums.
+
+`intervals` is for one set of answers, `paired` for the difference between two.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ AREAS = ("aurc", "auroc")
 
 @dataclass(frozen=True)
 class Sums:
-    """The numerators and denominators of metrics, summed by question."""
+    """The numerators and denominators of metrics, summed over the responses to each question."""
 
     questions: tuple[str, ...]
     names: tuple[str, ...]
@@ -49,9 +52,10 @@ def collect(
 
 
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
-    """Return (R, metrics + 2) values: the ratios, then AURC and AUROC.
+    """Return the metrics of R resamples: an array (R, metrics + 2), with AURC and AUROC last.
 
-    Resample r counts question q `weights_RQ[r, q]` times; by default each question once.
+    Resample r counts question q `weights_RQ[r, q]` times; without weights, R is 1 and each question
+    counts once.
     """
     import numpy as np
 
@@ -71,6 +75,7 @@ def draws(
     A weight is the number of times that the question is drawn. With several runs, it is
     multiplied by the number of times that the run is drawn.
     """
+    # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
     draw = _cached_draws if runs * resamples * questions <= CACHED else _draws
     pieces = draw(questions, rows, resamples, seed, runs)

@@ -186,10 +186,10 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[JsonObject]:
-    """Return `{low, high, n, correct, abstain, wrong}` of each bin of confidence.
+    """Group majority answers by confidence into bins `{low, high, n, correct, abstain, wrong}`.
 
-    The last three are shares of the n majority answers in the bin; None in an empty bin. Bins
-    are half-open, the last one closed.
+    `correct`, `abstain` and `wrong` are shares of the n majority answers in the bin; None in an
+    empty bin. A bin includes `low` but not `high`; the last bin includes 1.
     """
     return [
         {**edges, "n": len(outcomes), **_shares(outcomes)}
@@ -198,10 +198,11 @@ def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[JsonObje
 
 
 def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
-    """Return `{n, correct, abstain, wrong}` by number of exposures.
+    """Group questions by exposures, the number of documents that state the fact asked for.
 
-    `n` counts questions; the others are shares of their graded samples. None if no question has
-    exposure counts.
+    Returns:
+        `{n, correct, abstain, wrong}` by exposures: `n` counts questions, the others are shares of
+        their graded samples. None if no question has exposure counts.
     """
     groups: dict[int, list[Probed]] = {}
     for row in rows:

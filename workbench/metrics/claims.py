@@ -1,5 +1,5 @@
-"""Claim metrics of one response: a value and a weight each, so that a file's value is a ratio of
-sums.
+"""Claim metrics, as a numerator and a denominator per response: a file's value is the ratio of
+their sums.
 
 Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect. Vague is
 neither, and counts as not supported in every precision. A claim that the judge could not read
@@ -106,7 +106,10 @@ def median_claims(rows: Iterable[Row]) -> int | None:
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
-    """Return the terms of one response by claim metric; empty if it failed or was not judged."""
+    """Return one response's numerator and denominator of each claim metric.
+
+    Empty if the response failed or was not judged.
+    """
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
     supported, n = row.supported, len(row.labels)
@@ -122,6 +125,7 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
     terms["claims"] = (n, 1.0)
     terms["vague"] = (row.labels.count("vague"), 1.0)
     terms["unparsed"] = (row.unparsed, 1.0)
+    # the same number for one response, which the papers name differently
     terms["factscore"] = terms["precision"] = (supported / n, 1.0)
     terms["factscore_penalised"] = (penalty(n) * (supported / n), 1.0)
     if (on_subject := row.supported_on_subject) is not None:

@@ -25,7 +25,7 @@ def responded(rows: Iterable[Row]) -> list[Row]:
 
 
 def bin_of(accuracy: float, bins: int) -> int:
-    """Return the index of the bin of an accuracy."""
+    """Return the index of the bin, of `bins` equal bins of [0, 1], that contains an accuracy."""
     # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
     return min(int(accuracy * bins + 1e-9), bins - 1)
 
@@ -82,7 +82,7 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObj
 def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
     """Figure 7: `{low, high, n, mean, claims}` for each bin of accuracy.
 
-    `claims` lists the numbers of claims of its responses.
+    `claims` lists the number of claims of each response in the bin, and `mean` is their mean.
     """
     pairs = ((row.accuracy or 0.0, len(row.labels)) for row in responded(rows))
     return [
@@ -105,6 +105,7 @@ def refusal_by_accuracy(
     pairs = (
         (mean(accuracies[row.question_id]) or 0.0, row)
         for row in after
+        # failed and unjudged responses are neither refused nor answered
         if row.question_id in accuracies and row.state in ("scored", "no_claims", "abstained")
     )
     return [
@@ -121,8 +122,8 @@ def refusal_by_accuracy(
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
     """Figure 9: `{run, step, n, accuracy, claims}` for each step of each run.
 
-    Mean accuracy and mean number of claims, the paper's measure of helpfulness. Refused responses
-    are left out. Rows without a step have the step None.
+    `accuracy` and `claims` are means over the n responses that were not refused; the number of
+    claims is the paper's measure of helpfulness. Rows without a step have the step None.
     """
     points = []
     for label, rows in runs.items():

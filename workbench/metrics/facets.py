@@ -1,4 +1,5 @@
-"""Metrics of form, coverage, order and citations of an answer on several facets.
+"""Metrics of form, coverage, order and citations of answers to questions about several facets
+(such as two people).
 
 FoRAG's judge (arXiv 2406.13779) rates coherence and helpfulness as a whole; these rules measure
 parts of both *(ours)*. The title of the question names the facets. A claim is about the facets that
@@ -58,7 +59,8 @@ def facet_table(
 ) -> JsonObject:
     """Return `{metric: {value, low, high, n}}` of `FACET_METRICS` and facts per query and sentence.
 
-    Only questions whose answers are judged by their own passages count; empty without any.
+    Only questions that are judged by their own passages (`of_facets`) count; empty without such a
+    question.
     """
     names = (*FACET_METRICS, *FACT_METRICS)
     terms = []
@@ -79,7 +81,10 @@ def of_facets(feedback: Feedback) -> bool:
 
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
-    """Return the terms of one response by metric; empty if extraction or a verdict failed."""
+    """Return one response's numerator and denominator of each metric.
+
+    Empty if the extraction or a verdict failed.
+    """
     response = feedback.response
     facts = {
         verdict.target: verdict
@@ -98,6 +103,7 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     order, plan = blocks(claims, names), blocks(outline.points, names) if outline else []
     whole, ordered = response.finish == "stop", sorted(order) == sorted(names)  # one block each
     covered = {name for claim in claims for name in about(claim.text, names)}
+    # in the form of stored claims, which `repetitions` reads
     texts = [{"section": claim.section, "text": claim.text} for claim in claims]
     repeated = repetitions(texts, [()] * len(texts))
     off_subject = sum(

@@ -58,11 +58,12 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
     Args:
         path: a run's folder or a file of feedback. Rows without a step are counted together, with
             the step None.
-        world: the closed world of the questions; by default the world that ships.
+        world: the closed world of the questions; None for the world shipped with this package.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
+    # the rollouts: an evaluation after training has no steps
     file, world = file_of(path, rollouts=True), world or load_world()
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)

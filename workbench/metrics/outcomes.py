@@ -28,7 +28,7 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Whether grading failed: a response has no outcome, but has gold answers or an error.
+    """Whether a response has no outcome although its question has gold answers, or has an error.
 
     An outcome verdict without a valid label counts as a failure, too.
     """
@@ -37,7 +37,7 @@ def outcome_failed(feedback: Feedback) -> bool:
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return the four rates without intervals, and the number of failed responses.
+    """Return `RATES` without intervals, and the number of responses that could not be graded.
 
     The rates are None if no response has an outcome.
     """
@@ -69,6 +69,7 @@ def table(
     """
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
     sums = collect(terms, RATES)
+    # without confidences, so AURC and AUROC are undefined and left out
     cells = intervals(sums, in_order(()), resamples, seed)
     failed = sum(map(outcome_failed, feedbacks))
     return {"n": len(sums.questions), **{name: cells[name] for name in RATES}, "failed": failed}
@@ -92,7 +93,7 @@ def breakdown(
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return the share of the oracle's gain: (T_after − T_before) / (oracle − T_before).
+    """Return a training's share of an oracle's gain: (T_after − T_before) / (oracle − T_before).
 
     T is truthfulness; both arguments are results of `table`. The oracle abstains exactly where
     `before` was wrong. 0 is no change, 1 the oracle, and more than 1 means new correct answers.

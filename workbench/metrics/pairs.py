@@ -42,7 +42,7 @@ class Pair:
 
     @property
     def identical(self) -> bool:
-        """Whether the answers are equal: a tie without a judge, as both orders are one prompt."""
+        """Whether the two answers are equal, so that the pair is a tie without asking the judge."""
         return self.answers[0] == self.answers[1]
 
     @property
@@ -53,7 +53,7 @@ class Pair:
 
 
 class Pairs(NamedTuple):
-    """The pairs of two files, and the counts of left-out answers by reason."""
+    """The paired answers of two files, and the number of unpaired answers by reason."""
 
     pairs: tuple[Pair, ...]
     left_out: dict[str, int]
@@ -71,8 +71,8 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
     """
     if other is None:
         raise WorkbenchError(
-            "a judge compares the answers of two files, and only one is named: name OTHER, the file"
-            " to compare with"
+            f"a judge compares the answers of two files, but only '{feedback}' is named: name a"
+            " second file, OTHER"
         )
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(
@@ -143,6 +143,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
             else:
                 values.append(VALUES[verdict])
         if len(values) == 2:
+            # in the second order the first file's answer is shown second
             following = 1 - values[1]
             sizes = (len(words(pair.answers[0])), len(words(pair.answers[1])))
             duels.append(Duel(pair.key[0], values[0], following, sizes, pair.identical))

@@ -48,8 +48,10 @@ def compare_files(
         judge: adds a win rate: the judge compares the answers of both files (see `pairs`). Needs
             `other`.
         k: K of recall@K and F1@K.
-        sections: count only claims of these sections of a response.
-        several_steps: compare rollouts of several training steps, too.
+        sections: count only claims of these sections ("think", "answer", "body"); empty for all.
+        seed: seed of the bootstrap.
+        resamples: number of resamples of the bootstrap.
+        several_steps: accept files with rollouts of several training steps.
 
     Raises:
         WorkbenchError: a file is missing or is not feedback, the files have no common question, or
@@ -67,6 +69,7 @@ def compare_files(
     pairs = None if judge is None else pair_files(feedback, other)
     rows = read(feedback)
     others = read(other) if other is not None else None
+    # one K for both files, or VeriScore could not be compared
     settings = Settings(k, median_claims([*rows, *(others or ())]), seed, resamples)
     result = {"file": str(file_of(feedback)), **summarise(rows, settings)}
     if other is not None and others is not None:
@@ -172,9 +175,13 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> J
 def paired_runs(
     runs: Sequence[Sequence[Row]], others: Sequence[Sequence[Row]], settings: Settings
 ) -> dict[str, JsonObject]:
-    """Return the paired differences of two policies with an evaluation of each for every seed.
+    """Return the paired differences of two policies that were trained with the same seeds.
 
-    Questions and seeds are both resampled. AURC and AUROC are defined for one seed only.
+    Questions and seeds are both resampled. AURC and AUROC are defined only for a single seed.
+
+    Args:
+        runs: evaluated rows of the first policy, for each seed.
+        others: those of the second policy.
     """
     common = _common([*runs, *others])
     answers, other_answers = ranked(()), ranked(())
@@ -194,9 +201,10 @@ def paired_runs(
 
 
 def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, JsonObject]:
-    """Return `{metric: {value, low, high, n}}` of an evaluation for each of several seeds.
+    """Return `{metric: {value, low, high, n}}` of a policy that was trained with several seeds.
 
-    Questions and seeds are both resampled; AURC and AUROC are undefined.
+    `runs` has the evaluated rows for each seed. Questions and seeds are both resampled; AURC and
+    AUROC are undefined.
     """
     sums = _stacked(runs, settings, _common(runs))
     return intervals(sums, ranked(()), settings.resamples, settings.seed, len(runs))

@@ -1,4 +1,4 @@
-"""Stored feedback rows, reduced to the fields that metrics use: labels, sentences, outcome, …"""
+"""Read stored feedback as `Row`s, with only the fields that metrics use: labels, outcome, …"""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
         if stored.get("schema", SCHEMA) != SCHEMA:
             raise WorkbenchError(
                 f"{file}: row {number} has schema {stored['schema']!r}, but this version reads"
-                f" {SCHEMA}"
+                f" {SCHEMA}: read the file with the version that wrote it, or score it again"
             )
         try:
             yield read(stored)
@@ -145,8 +145,10 @@ def _stored_rows(file: Path) -> Iterator[JsonMapping]:
 
 
 def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
-    """Return the feedback file of a path: the file itself or, of a run's folder, the answers of
-    the evaluation after training, else (or with `rollouts`) the rollouts.
+    """Return the feedback file that a path names.
+
+    For a run's folder this is the file with the answers of the evaluation after training. If there
+    is none, or with `rollouts`, it is the file of rollouts.
     """
     path = Path(path)
     evaluated = path / EVALUATION / AFTER
@@ -159,7 +161,7 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
     """Check that rows to compare are not the rollouts of several training steps.
 
     Raises:
-        WorkbenchError: they are.
+        WorkbenchError: the rows are from several steps, which are several policies.
     """
     if (count := len({*steps} - {None})) > 1:
         raise WorkbenchError(
@@ -228,6 +230,7 @@ def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) 
     `off_subject` is the verdict of the aspect "subject". Without that verdict, a claim of the
     lowest informativeness (repeated or useless) is off the subject, unless it is unreadable.
     """
+    # claims that another program wrote may have no ids
     target = f"claim:{stored.get('id', position)}"
     own = [verdict for verdict in reversed(verdicts) if verdict["target"] == target]
     by_aspect = {verdict.get("aspect", "fact"): verdict for verdict in own}
@@ -279,6 +282,7 @@ def _token_confidence(stored: JsonMapping) -> float | None:
     if not logprobs or len(logprobs) != len(offsets):
         return None
     answer = final_answer(text, prefill=stored.get("prefill") or "")
+    # the last occurrence: the thinking may mention the answer earlier
     start = text.rfind(answer) if answer else -1
     end = start + len(answer) if answer and start >= 0 else -1  # -1: no token is within
     within = [

@@ -1,4 +1,5 @@
-"""Policies, one file per task: `load` loads them by name, `weights` checks their weights.
-`generate` samples responses with an engine: `hf` (transformers, with `decode`) or `vllm`. `serve`
-runs vLLM's server for a judge model.
+"""Load policies (the language models that are trained or evaluated) and sample from them.
+
+`load` loads a policy by name and `weights` checks its weights. `generate` samples responses with an
+engine: `hf` (transformers, with `decode`) or `vllm`. `serve` runs vLLM's server for a judge model.
 """

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     # new ids, length of each row with them, cache -> logits of the last tokens (B, V)
     Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], torch.Tensor]
 
+# starting prompts one by one would cost a forward pass for each
 FREE = 0.25  # share of free rows at which the next prompts start
 # share of finished rows at which they are removed, which copies the cache
 ENDED = 0.125
@@ -48,7 +49,7 @@ class Row:
 
 
 def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
-    """Return the model that `decode` can run, with the LoRA adapter in its layers, or None.
+    """Return `model` without its PEFT wrapper if `decode` can run it, else None.
 
     `decode` runs full attention with the usual preparation of inputs. Sliding windows, recurrent
     layers, prompt tuning and models with their own cache need transformers' `generate`.
@@ -161,8 +162,9 @@ class _Decoding:
                 move(self.cache, unfinished, max(row.length for row in self.rows))
 
     def _add_tokens(self, rows: list[Row], logits_BV: torch.Tensor) -> list[int]:
-        """Sample a token for each row, and add it to its completion unless that is finished. Return
-        the indices of the unfinished rows.
+        """Sample a token for each row, and append it to the row's completion if that is unfinished.
+
+        Return the indices of the rows that are still unfinished.
         """
         tokens = self.sample(logits_BV, [next(row.uniforms, 0.0) for row in rows])
         for row, token in zip(rows, tokens, strict=True):
@@ -273,10 +275,10 @@ def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
 
 
 def token_sampler(how: Sampling) -> SampleTokens:
-    """Return the function that samples the next tokens; greedy decoding ignores the numbers.
+    """Return a function from logits (B, V) and B random numbers in [0, 1) to B token ids.
 
-    Temperature and top-p are those of transformers. `torch.multinomial` would need a random number
-    for every token of the vocabulary; here one for each row is enough.
+    Greedy decoding ignores the numbers. Temperature and top-p are applied as in transformers.
+    `torch.multinomial` would need a random number for every token of the vocabulary.
     """
     import torch
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
@@ -319,6 +321,7 @@ def inverse_cdf(probabilities_BV: torch.Tensor, uniforms_B1: torch.Tensor) -> li
     )
     if max(ids) >= probabilities_BV.shape[1]:
         raise WorkbenchError(
-            "the policy's probabilities are NaN: its weights have diverged; lower the learning rate"
+            "the policy's probabilities are NaN, so its weights have diverged: lower the learning"
+            " rate and start the run again"
         )
     return ids

@@ -27,12 +27,15 @@ class Sampling:
     """How responses are sampled.
 
     Attributes:
+        max_new_tokens: the most tokens of a response, with the end token.
+        samples: number of responses per question.
+        greedy: take the most probable token, and ignore temperature, top-p and seed.
         batch_size: responses computed at once; None for a default that depends on the model's size.
         logprobs: also return the log-probability of each sampled token, at temperature 1.
-        seeds: one for each question, instead of `seed`. The samples of a question then do not
+        seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: for each prompt its row in the random numbers of a larger batch, of which the prompts
-            are a part.
+        rows: used if several processes share a batch: index of each prompt in the whole batch, so
+            that a prompt gets the random numbers that a single process would use.
     """
 
     max_new_tokens: int
@@ -52,8 +55,8 @@ class Policy:
     """A loaded policy.
 
     Attributes:
-        stop_ids: ids that end a response.
-        complete: the engine, which completes prompts.
+        stop_ids: ids of the tokens that end a response.
+        complete: the engine, a function from prompts, stop ids and `Sampling` to completions.
         model: the `PreTrainedModel` in memory; None if the engine does not expose it.
         positions: largest number of tokens of prompt and response together; None if unknown.
     """
@@ -101,8 +104,8 @@ def generate(
         raise WorkbenchError(f"max_new_tokens is {how.max_new_tokens}: it must be at least 1")
     if how.greedy and how.samples != 1:
         raise WorkbenchError(
-            f"greedy decoding gives one response for each question, not {how.samples}: use"
-            " samples=1 or sampling"
+            f"samples is {how.samples}, but greedy decoding gives the same response each time: use"
+            " samples=1, or greedy=False"
         )
     assert len(how.seeds) in (0, len(questions)), (len(how.seeds), len(questions))
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]

@@ -1,4 +1,4 @@
-"""The engine of transformers: complete prompts on a CPU or GPU."""
+"""Complete prompts by transformers on a CPU or GPU: the engine `hf`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCORED = 16  # rows of log-probabilities at once; memory is rows × tokens × vo
 
 
 def default_rows(parameters: int) -> int:
-    """Return the default batch size of a model."""
+    """Return the default batch size of a model with this number of parameters."""
     return ROWS_OF_SMALL if parameters < SMALL else ROWS
 
 
@@ -69,10 +69,10 @@ def complete(
 
 
 def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
-    """Return the indices of the prompts in the order of their start.
+    """Return the indices of the prompts in the order in which they are decoded.
 
     The longest come first, so that running out of memory shows early. Prompts with the same
-    beginning are neighbours.
+    beginning are neighbours, so that the beginning is computed once.
     """
     return sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))
 

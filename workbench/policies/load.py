@@ -49,7 +49,7 @@ def load_policy(
             `policy/`), or a hub name. Only safetensors weights are read (for the hub name of an
             adapter also those that torch's weights-only loader accepts), and no code from the
             folder is run.
-        base: the model under an adapter; by default the one that the adapter names.
+        base: the base model of an adapter; None for the one that adapter_config.json names.
         device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth has patched
             transformers' models in this process, the default is a subprocess, and the policy has
             no `model`.
@@ -81,8 +81,10 @@ def check_engine(engine: str) -> None:
 
 
 def check_weights(name: str) -> None:
-    """Raise a WorkbenchError if the files of a full checkpoint do not have its weights. Only their
-    names and shapes are read.
+    """Check the names and shapes of the weights in a full checkpoint, without reading the weights.
+
+    Raises:
+        WorkbenchError: weights are missing, unexpected or of another shape.
     """
     _checked(name, None, "meta")
 
@@ -197,7 +199,8 @@ def _complete_in_subprocess(
     )
     if process.returncode:
         raise WorkbenchError(
-            f"generating with '{folder}' in a subprocess failed; see its error message above"
+            f"generating with '{folder}' failed in a subprocess (exit status"
+            f" {process.returncode}): see its error message above"
         )
     # loading may print lines before the result
     return [(ids, tuple(logprobs)) for ids, logprobs in json.loads(process.stdout.splitlines()[-1])]
@@ -311,12 +314,13 @@ def _check_checkpoint(folder: Path, name: str) -> None:
     """Raise a WorkbenchError if a folder without an adapter has no full checkpoint."""
     if not (folder / "config.json").is_file():
         raise WorkbenchError(
-            f"policy folder '{name}' has neither config.json nor adapter_config.json"
+            f"policy folder '{name}' has neither config.json nor adapter_config.json: {REMEDY}"
         )
     config = read_json(folder / "config.json")
     if config is None:
         raise WorkbenchError(
-            f"cannot read '{name}/config.json': it is not a JSON object of distinct keys"
+            f"cannot read '{name}/config.json': it is not a JSON object, or a key occurs twice;"
+            " copy it from the original checkpoint again"
         )
     if "method" in config:  # the config of a run; that of a model has "model_type"
         raise WorkbenchError(
@@ -334,7 +338,8 @@ def adapter_base(adapter: Path) -> str:
     config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
         raise WorkbenchError(
-            f"'{adapter}/adapter_config.json' names no base_model_name_or_path: give the base model"
+            f"'{adapter}/adapter_config.json' has no base_model_name_or_path: add it, the"
+            " folder or hub name of the base model"
         )
     return str(config["base_model_name_or_path"])
 

@@ -1,4 +1,4 @@
-"""Serve a judge model by vLLM's OpenAI-compatible server on this machine: `workbench judge serve`.
+"""Run vLLM's OpenAI-compatible server for a judge model (the command `workbench judge serve`).
 
 The server is a subprocess that ends with this process, however this process ends
 (`workbench.util.subprocess`). vLLM's constrained decoding is not used: with it, a model that cannot
@@ -35,7 +35,7 @@ class Served:
     """A running server.
 
     Attributes:
-        url: base address of its API.
+        url: base address of the server's API, such as "http://127.0.0.1:8000/v1".
         model: the model's name in requests.
         log: file with the server's output.
     """
@@ -117,8 +117,10 @@ def arguments(
     length: int | None,
     on_gpu: bool | None = None,
 ) -> list[str]:
-    """Return the arguments of vLLM's server. The model's own sampling defaults are not used: each
-    request of a judge has its sampling settings.
+    """Return the command-line arguments of vLLM's server.
+
+    The sampling defaults of the model's generation_config.json are not used, because each request
+    of a judge has its own sampling settings.
     """
     import torch
 

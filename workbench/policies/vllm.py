@@ -1,5 +1,4 @@
-"""The engine of vLLM: complete prompts by its offline engine in this process, for a model with or
-without a LoRA adapter.
+"""Complete prompts by vLLM in this process, with or without a LoRA adapter: the engine `vllm`.
 
 Greedy completions equal those of `hf` except for rounding. Samples differ, because vLLM computes
 tokens from random numbers in another way.
@@ -100,8 +99,10 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
             dtype="bfloat16" if on_gpu else "float32",
             load_format="safetensors",
             trust_remote_code=False,
+            # not the model's own sampling defaults, which would change every evaluation
             generation_config="vllm",
             max_model_len=-1,
+            # prompts and completions are token ids, so vLLM needs no tokenizer
             skip_tokenizer_init=True,
             enable_prefix_caching=True,
             logprobs_mode="raw_logprobs",
@@ -131,20 +132,26 @@ def lengths(llm: VLLM) -> tuple[int, int]:
 
 
 def check_room(llm: VLLM, longest: int, new: int) -> None:
-    """Raise a WorkbenchError if too little memory would truncate completions of `new` tokens after
-    a prompt of `longest` tokens. The model's own positions may truncate them.
+    """Check that vLLM's memory holds a prompt of `longest` tokens and `new` tokens of completion.
+
+    A completion may still be truncated where the model's positions end.
+
+    Raises:
+        WorkbenchError: the memory would truncate the completion.
     """
     room, positions = lengths(llm)
     if longest + min(new, positions - longest) > room:
         raise WorkbenchError(
             f"vLLM's memory is enough for {room} tokens, and a prompt of {longest} tokens with a"
-            f" completion of {new} needs more: give it more memory, or request shorter completions"
+            f" completion of {new} needs more: give vLLM more memory (vllm_memory in training), or"
+            " lower max_new_tokens"
         )
 
 
 def free_share(memory: float) -> float:
-    """Return the share `memory` of the GPU's memory, or nearly all of the free part if other
-    processes, such as a judge, leave less.
+    """Return the share of the GPU's memory that vLLM may take.
+
+    This is `memory`, or 95 % of the free part if other processes, such as a judge, leave less.
     """
     import torch
 
@@ -153,7 +160,7 @@ def free_share(memory: float) -> float:
 
 
 def register(llm: VLLM) -> None:
-    """Set vLLM's model of this process."""
+    """Remember `llm` as the one vLLM model of this process, for `release` to shut down."""
     _engines[:] = [llm]
 
 
@@ -168,7 +175,8 @@ def check_registered(llm: VLLM) -> None:
     """Raise a WorkbenchError for a model that was shut down."""
     if not any(engine is llm for engine in _engines):
         raise WorkbenchError(
-            "vLLM holds one model in a process and has loaded another since: load this policy again"
+            "vLLM holds one model per process, and another one was loaded after this policy: load"
+            " the policy again"
         )
 
 
@@ -196,7 +204,7 @@ def complete(
     if longest >= engine.longest:
         raise WorkbenchError(
             f"a prompt has {longest} tokens, and vLLM can read {engine.longest - 1} with this"
-            " policy and memory: use shorter questions"
+            " policy and memory: use shorter questions or passages, or leave --engine at hf"
         )
     check_room(engine.llm, longest, how.max_new_tokens)
     requests = list(zip(prompts, seeds(how, len(prompts)), strict=True))
@@ -229,6 +237,7 @@ def sample(
             logprobs=0,
             max_tokens=how.max_new_tokens,
             stop_token_ids=list(stop_ids),
+            # only `stop_ids` end a completion, as in the engine of transformers
             ignore_eos=True,
             detokenize=False,
         )
@@ -242,15 +251,16 @@ def sample(
         )
         if not all(map(math.isfinite, scores)):
             raise WorkbenchError(
-                "the policy's probabilities are not finite: its weights are damaged or have"
-                " diverged"
+                "the policy's probabilities are not finite, so its weights are damaged or have"
+                " diverged: download or train it again"
             )
         yield ids, scores if how.logprobs else ()
 
 
 def seeds(how: Sampling, count: int) -> list[int]:
-    """Return a seed for each of `count` completions, from one random stream, or from one for each
-    question.
+    """Return a seed for each of `count` completions.
+
+    The seeds come from one random stream, or with `how.seeds` from a stream for each question.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

@@ -35,8 +35,9 @@ TRIAL = [{"role": "user", "content": "?"}]
 
 @contextlib.contextmanager
 def loading(name: str, remedy: str) -> Iterator[None]:
-    """Convert any exception of a loader to a WorkbenchError of one line, except for running out of
-    memory.
+    """Convert exceptions of a library's loader to a WorkbenchError of one line.
+
+    Running out of memory is not converted.
 
     The loaders' warnings about weights that do not fit are hidden, because `check_loaded` and
     `over` raise errors for them.
@@ -100,8 +101,8 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise a WorkbenchError if the tokenizer's chat template fails or exceeds the limits.
 
-    A template is a program, and this process could not stop one that never ends. So a short
-    conversation is first rendered in a process that can be killed.
+    A template is a program that may never end. So a short conversation is first rendered in a
+    subprocess, which can be killed.
     """
     remedy = "fix the chat template next to its tokenizer_config.json"
     # forked, because a new interpreter would import transformers again, which takes seconds
@@ -149,7 +150,7 @@ def adapter_config(adapter: Path) -> JsonObject:
 
 
 def with_adapter(model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
-    """Merge a LoRA adapter into `model`, which saves two of three matrix products in each layer.
+    """Merge a LoRA adapter into `model`; a forward pass then needs no products with the adapter.
 
     Raises:
         WorkbenchError: see `over`.
@@ -187,8 +188,9 @@ def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel
 
 
 def over(model: PreTrainedModel, adapter: Path) -> PeftModel:
-    """Return a PEFT model of `model` with a LoRA adapter. On the device "meta" only the adapter's
-    names and shapes are loaded.
+    """Return `model` with a LoRA adapter, as a PEFT model.
+
+    On the device "meta" only the names and shapes of the adapter's weights are loaded.
 
     Raises:
         WorkbenchError: the weights of the adapter are not exactly those that its
@@ -207,7 +209,7 @@ def over(model: PreTrainedModel, adapter: Path) -> PeftModel:
 
 
 def verify(folder: Path) -> None:
-    """Raise a WorkbenchError if a file of a run's folder has changed, by the stored digests.
+    """Raise a WorkbenchError if a file in `folder` does not match its digest in complete.json.
 
     Folders without digests, from other programs or earlier versions, are accepted.
     """
@@ -222,8 +224,8 @@ def verify(folder: Path) -> None:
     for name, expected in files.items():
         if not (folder / name).is_file() or file_digest(folder / name) != expected:
             raise WorkbenchError(
-                f"'{folder / name}' is not as its training left it: train again, or delete"
-                f" '{folder / MARKER}' to accept the changed file"
+                f"'{folder / name}' is missing or changed since its training: train again, or"
+                f" delete '{folder / MARKER}' to accept the folder as it is"
             )
 
 

@@ -1,1 +1,1 @@
-"""Run folders: checkpoints, metrics, stored feedback, and tables read from them."""
+"""Read and write run folders: checkpoints, metrics and stored feedback (graded responses)."""

@@ -23,11 +23,11 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     the rollouts. Cuts off metrics and rollouts after the step of the remaining checkpoint.
 
     Args:
-        responses: rows of a step in the rollouts; None if there are no rollouts.
-        updates: updates per step; checkpoints are numbered by updates.
+        responses: number of responses per step in rollouts.jsonl; None if the training has none.
+        updates: optimizer steps per step; checkpoints are numbered by optimizer steps.
 
     Returns:
-        the checkpoint's folder (or None) and its step (or 0).
+        The folder and the step of the last complete checkpoint; None and 0 without one.
 
     Raises:
         WorkbenchError: rollouts from before the first checkpoint are missing. Nothing is removed.
@@ -53,7 +53,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
 
 
 def metrics_rows(out: Path) -> list[JsonObject]:
-    """Return the metrics of steps 1, 2, 3, …, up to the first missing step."""
+    """Return the rows of metrics.jsonl for steps 1, 2, 3, … before the first missing step."""
     if not (out / "metrics.jsonl").exists():
         return []
     with warnings.catch_warnings():
@@ -64,7 +64,7 @@ def metrics_rows(out: Path) -> list[JsonObject]:
 
 
 def step_of(checkpoint: Path) -> int:
-    """Return the number in a checkpoint's name, or -1."""
+    """Return the number N of a folder "checkpoint-N"; -1 for another name."""
     number = checkpoint.name.rpartition("-")[2]
     return int(number) if number.isdigit() else -1
 

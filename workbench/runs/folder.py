@@ -1,7 +1,7 @@
 """The folder of a run: open, lock and identify it.
 
-config.json      identity of the run: method, config, seed, …; `versions` of the libraries at the
-                 start. Another run cannot use the folder.
+config.json      everything that determines the result (method, config, seed, …), and the library
+                 `versions` at the start; a run with another config cannot use the folder
 .lock            locked by the process that uses the folder
 metrics.jsonl    one row per step
 rollouts.jsonl   every graded response with its step; its questions are in questions.jsonl
@@ -40,8 +40,8 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions
 def lock(out: Path) -> Iterator[None]:
     """Make the folder `out` and lock it against other processes.
 
-    A WorkbenchError in the block removes the new lock file and new empty folders, and the new
-    config.json of a run that wrote nothing else.
+    If the block raises a WorkbenchError, the files and folders that were made here are removed: the
+    lock file, empty folders, and the config.json of a run that wrote nothing else.
 
     Raises:
         WorkbenchError: the folder cannot be written, or another process uses it.
@@ -111,10 +111,10 @@ def open_run(
     """Start or resume a run in the folder `out`; return its summary if it is already finished.
 
     Args:
-        identity: JSON values that determine the run's result.
-        versions: of the libraries; stored with a new run. Other versions on resumption only cause
-            a warning.
-        read: converts the stored identity of an earlier version to the current form.
+        identity: JSON values that determine the run's result, stored in config.json.
+        versions: library versions, stored with a new run. If they differ when the run is resumed,
+            a warning is printed.
+        read: converts an `identity` that an earlier version stored to the current form.
 
     Raises:
         WorkbenchError: the disk is full, or the folder has another run.
@@ -124,6 +124,7 @@ def open_run(
         raise WorkbenchError(
             f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
         )
+    # versions are no part of the identity: an upgrade must not make a run unusable
     first_versions = stored.pop("versions", {}) if stored else {}
     if stored is None:
         foreign = [name for name in FILES if (out / name).exists()]
@@ -160,7 +161,7 @@ def finished(out: Path) -> JsonObject | None:
 
 
 def describe_runs(folder: Path) -> str:
-    """Return the end of a message about a missing run: the runs of a folder, at most 8."""
+    """List up to 8 runs of a folder, as the end of a message about a missing run."""
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
     folders = sorted(
@@ -175,7 +176,7 @@ def describe_runs(folder: Path) -> str:
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
-    """Return the keys whose values differ, as "config.seed is 1, not 2"."""
+    """Return a text such as "config.seed is 1, not 2" for each key whose values differ."""
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)

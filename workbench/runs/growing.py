@@ -38,9 +38,10 @@ class Growing(Generic[State]):
 
     Args:
         start: returns the state of an empty file.
-        add: state, offset of the first line in bytes, new lines -> new state.
-        load: returns the progress stored in a file's index, or None.
-        store: writes that index.
+        add: (state, offset of the first new line in bytes, new lines) -> new state.
+        load: returns the `Progress` that `store` wrote for a file, or None.
+        store: writes a file's `Progress` to the disk, for other processes.
+        cached_files: number of files whose state stays in memory.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Growing(Generic[State]):
 
 
 def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[JsonObject]:
-    """Return `rows` and the objects of more lines, as the `add` of `Growing`.
+    """Return `rows` with the JSON objects of further lines: an `add` function for `Growing`.
 
     Raises:
         ValueError: a line is not a JSON object.

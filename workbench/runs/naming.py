@@ -1,4 +1,4 @@
-"""Name runs by the settings in which they differ; a queue's folders are named by digests."""
+"""Describe the runs of a queue, whose folders are named by digests, by their differing settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APART = ("method", "seed", "threads", "versions")  # not compared: named apart, 
 
 
 def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the settings of a `config.json` by full name, as `--set` spells them."""
+    """Yield (full name, value) of the settings in a config.json, named as for `--set`."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from flat(value, "" if name == "config" else f"{prefix}{name}.")
@@ -23,7 +23,10 @@ def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]
 
 
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
-    """Return the names of the settings that differ, without digests unless only digests differ."""
+    """Return the names of the settings that differ between configs.
+
+    Digests ("…_hash") are named only if nothing else differs.
+    """
     known = [dict(flat({k: v for k, v in one.items() if k not in APART})) for one in configs if one]
     values = {name: {json.dumps(one.get(name)) for one in known} for one in known for name in one}
     names = [name for name, different in values.items() if len(different) > 1]
@@ -33,7 +36,8 @@ def differing(configs: Sequence[JsonMapping]) -> list[str]:
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Describe runs whose folders are named by a digest, such as "truthrl reward=binary seed 2".
 
-    Such runs of one method in one folder are compared. Other runs are described by their name.
+    The settings are those that differ between the runs of the same method in the same folder. Runs
+    with other folder names are described by their name.
 
     Args:
         configs: the stored `config.json` by the run's name, which is its path.
@@ -50,5 +54,6 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
             settings = dict(flat(configs[name]))
             values = [f"{key}={settings.get(key)}"[:LONGEST] for key in keys]
             label = " ".join([method, *values, f"seed {settings.get('seed')}"])
+            # the name distinguishes runs whose labels would be equal
             described[name] = f"{label}, {name}" if label in described.values() else label
     return described

@@ -84,8 +84,8 @@ class Rows:
         table: the columns of `KINDS` and a `column` for each reward and part (NaN: not scored),
             indexed by the row's number in the file.
         missing: number of earlier rows that are not in the table yet.
-        memory: cached results for single rows, which stay valid while the file only grows.
-        derived: cached results for all rows.
+        memory: cached results for single rows; kept when rows are appended to the file.
+        derived: cached results computed from all rows; discarded when rows are appended.
     """
 
     table: DataFrame
@@ -114,7 +114,7 @@ class Rows:
 
     @property
     def methods(self) -> list[str]:
-        """Return the names that have rewards, including numbers that a trainer logged."""
+        """Return the names of rewards: methods, and numbers that a trainer logged ("trl:NAME")."""
         return list(dict.fromkeys(method for method, _ in self.rewards))
 
     @cached_property
@@ -147,7 +147,7 @@ def read_rows(path: Path) -> Rows:
 
 
 def is_quick(path: Path) -> bool:
-    """Return whether the rows were read before or are too few for an index."""
+    """Return whether reading the rows is fast: they were read before, or the file is small."""
     return _rows.is_cached(path) or path.stat().st_size < STORED_FROM
 
 

@@ -1,4 +1,4 @@
-"""Reuse finished stages, such as a cold start, in other runs of a queue."""
+"""Share finished stages, such as a cold start, between the runs of a queue."""
 
 from __future__ import annotations
 
@@ -19,19 +19,27 @@ OWN = ("method", "config")
 
 
 class Shared:
-    """The stages under `root`, each in a folder named by a digest of all its inputs."""
+    """Finished stages in subfolders of `root`, each named by a digest of the stage's inputs."""
 
     def __init__(self, root: Path, identity: JsonMapping) -> None:
         run = {key: value for key, value in identity.items() if key not in OWN}
         self.root, self.common = root, [run, versions()]
 
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
-        """Return the folder of the last of these stages, given as (name, cache key)."""
+        """Return the folder for the result of the last of `stages`.
+
+        The folder's name is a digest of all `stages`, given as (name, cache key), because a stage
+        depends on the earlier ones.
+        """
+        # library versions are in the key: another version may train other weights
         key = json.dumps([*self.common, stages], sort_keys=True)
         return self.root / hashlib.sha256(key.encode()).hexdigest()[:HASH]
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Copy a finished stage over `out`; return False if it is not finished."""
+        """Replace the folder `out` by a copy of the finished stage in `folder`.
+
+        Return False, and leave `out`, if `folder` has no finished stage.
+        """
         # remains of a killed copy: commands would count its rows as rows of this run
         shutil.rmtree(_partial(out), ignore_errors=True)
         if not (summary := finished(folder)):

@@ -1,4 +1,4 @@
-"""Compute the metrics of a run per step: from `metrics.jsonl`, or else as means over its rows.
+"""Compute the metrics of a run per step, from metrics.jsonl or as means over stored responses.
 
 Numbers that a trainer logged ("trl:NAME", "verl:NAME") are not rewards of a method. In a run
 without other rewards, their sum counts as the reward *(ours)*: TRL gives its reward functions equal
@@ -37,9 +37,9 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 
 
 def reward_of(rows: Rows, method: str) -> Series:
-    """Return the reward of every row by `method`, or the sum of the logged numbers if it is "".
+    """Return the reward of every row: by `method`, or if it is "" the sum of logged numbers.
 
-    NaN if a summand was not scored.
+    The value is NaN for a row that was not scored.
     """
     names = [method] if method else reward_columns(rows.methods)
     columns = [rows.reward(name) for name in names]
@@ -47,7 +47,10 @@ def reward_of(rows: Rows, method: str) -> Series:
 
 
 def parts_of(rows: Rows, method: str) -> dict[str, Series]:
-    """Return the parts of the reward: `part:NAME` of the method, or `logged:NAME` if it is ""."""
+    """Return the parts of a method's reward as columns `part:NAME`.
+
+    If `method` is "", return the numbers that a trainer logged as columns `logged:NAME`.
+    """
     if method:
         own = [part for name, part in rows.rewards if part and name == method]
         return {f"part:{part}": rows.reward(method, part) for part in own}
@@ -65,6 +68,7 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
     from pandas import DataFrame
 
     table, reward = rows.table, reward_of(rows, method)
+    # rows without an outcome are left out of the rates
     judged = table["outcome"] != ""
     columns: JsonObject = {
         rate: (table["outcome"] == label).astype("float64").where(judged)
@@ -89,9 +93,9 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return one row per step: the metrics (`reward/NAME` as `part:NAME`) over the rows' means.
+    """Return one row per step, with the trainer's metrics and the means of the stored responses.
 
-    The mean of the rows, if there is one, replaces a number that is not finite.
+    A finite number in `metrics` takes precedence over the mean. `reward/NAME` becomes `part:NAME`.
     """
     steps = {row["step"]: dict(row) for row in step_means(rows, method)}
     for row in metrics:

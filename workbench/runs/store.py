@@ -1,4 +1,4 @@
-"""An append-only store of feedback rows.
+"""An append-only store of feedback: responses with their claims, verdicts and rewards.
 
 A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.to_row`),
 `questions.jsonl` and `passages.jsonl`. The file of rows may have another name
@@ -128,8 +128,8 @@ def check_inside(path: Path) -> None:
     """
     if path.is_symlink() and leads_out(path, path.parent):
         raise WorkbenchError(
-            f"'{path}' is a link that leads out of its folder: copy the file there, or pass the"
-            " path of the file itself"
+            f"'{path}' is a link to a file outside its folder: copy that file into the folder, or"
+            " pass the path of that file"
         )
     if path.exists() and not path.is_file():
         raise WorkbenchError(f"'{path}' is not a file: rename it, or use another folder")
@@ -156,6 +156,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
         append_feedback(folder, [feedback])
     path = Path(folder) / ROLLOUTS
     rows = list(iter_rows(path)) if path.is_file() else []
+    # the new row is the last one; an older row with its id is dropped
     last = [] if remove else rows[-1:]
     remaining = [row for row in rows if row["id"] != feedback.response.id] + last
     if len(remaining) < len(rows):
@@ -175,7 +176,7 @@ def iter_feedback(path: Path | str) -> Iterator[Feedback]:
         if (question := questions.get(row["question_id"])) is None:
             raise WorkbenchError(
                 f"{folder / QUESTIONS}: question '{row['question_id']}' of row '{row['id']}' is"
-                " missing"
+                " missing: copy questions.jsonl from the original folder"
             )
         yield Feedback.from_row(row, question)
 
@@ -195,12 +196,12 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
 
 
 def question_key(question: Question) -> int:
-    """Return a hash of a question's content. It differs between processes."""
+    """Return a hash of a question's content, to compare questions within this process only."""
     return _hash(_question_row(question))
 
 
 def passage_key(passage: Passage) -> int:
-    """Return a hash of a passage's content without its score. It differs between processes."""
+    """Return a hash of a passage's title and text, to compare passages within this process only."""
     return _hash(_passage_row(passage))
 
 

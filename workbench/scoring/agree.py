@@ -27,12 +27,12 @@ LEFT_OUT = (
 
 
 def agreement(first: Path, second: Path) -> JsonObject:
-    """Return accuracy, Cohen's κ and per-label scores for claims and outcomes, and for checklist
-    items and reasoning if there are any.
+    """Compare the labels of two feedback files: accuracy, Cohen's κ and scores by label.
 
-    Responses are matched by id if their texts are equal up to white space, claims by their text.
-    The first file is the reference for precision and recall. A run's folder stands for its
-    rollouts. `excluded` counts:
+    The result has scores for claims and outcomes, and for checklist items and reasoning if there
+    are any. Responses are matched by id if their texts are equal up to white space, claims by their
+    text. The first file is the reference for precision and recall. For a run's folder its rollouts
+    are read. `excluded` counts:
 
     * rows in one file only (`only_first`, `only_second`)
     * rows that cannot be read or repeat an id (`unreadable`)
@@ -70,6 +70,7 @@ def agreement(first: Path, second: Path) -> JsonObject:
             excluded[name] += len(labels.keys() ^ partners.keys())
             for key in labels.keys() & partners.keys():
                 label, partner = labels[key], partners[key]
+                # a failed verdict is neither agreement nor disagreement
                 if label is None or partner is None:
                     excluded["verdicts"] += 1
                 else:

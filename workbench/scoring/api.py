@@ -44,13 +44,14 @@ def score(
     Args:
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
         question: the question that a text answers.
-        method: one method, several, or "all": those whose checks the judge has.
+        method: one method, several, or "all": every method whose checks the judge can run.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, or `Checks`.
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
-        judge_tokens: maximum length of a reply.
-        store: index that finds passages for claims, for a server and questions without passages.
+        judge_tokens: the most tokens of the server's reply.
+        store: name of an index that is searched for passages if the question has none; for a
+            server only.
         settings: "method.field=value", as `--set` on the command line.
         about: other fields of a text's question: `answers`, `title`, `passages`, `checklist`,
             `kind`.
@@ -61,10 +62,14 @@ def score(
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method. A judge that fails is a failure on its row, not an error.
+            the method. A judge that fails is recorded as a failure in the feedback, not raised.
     """
     if about and not isinstance(response, str):
-        raise WorkbenchError(f"{next(iter(about))} belongs to the Response's question: set it")
+        raise WorkbenchError(
+            f"{next(iter(about))} is an argument for a text: with a Response, set"
+            f" response.question.{next(iter(about))} instead"
+        )
+    # any other text must be an address, and `llm_judge` reports one that is not
     url = judge if isinstance(judge, str) and judge not in ("local", "world") else None
     server = llm_judge(url, judge_model, store, None, judge_option, judge_tokens)
     checks = server.checks() if server else judge if isinstance(judge, Checks) else _checks(judge)

@@ -1,4 +1,4 @@
-"""Estimate calls and tokens of a scoring: its prompts are rendered and counted but not sent."""
+"""Estimate the judge's calls and tokens for a file (`--dry-run`): render prompts, send nothing."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ _NOT_SENT = Failure("judge", "dry_run", "the prompt was not sent")
 
 
 class Counter:
-    """A judge that counts prompts, each distinct one once, and estimates the tokens of their
-    replies.
-    """
+    """A judge that sends nothing: it counts distinct prompts and estimates their tokens."""
 
     name = "dry run"
 
@@ -70,6 +68,7 @@ def estimate_file(options: Options) -> JsonObject:
             single_pass=checks.single_pass and _guess(checks.single_pass, judged=True),
         )
         fresh = (one.response for one in job.reader.items(dict(survey.ids)) if not one.replay)
+        # evenly spaced rows, because files are often sorted by kind or length
         responses = list(itertools.islice(fresh, 0, None, -(-survey.judged // SAMPLE)))
         graded = replace(job.plan, checks=guessing).grade()(responses)
         claims, sampled = sum(len(feedback.claims) for feedback in graded), len(responses)

@@ -76,7 +76,7 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     """
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(
-            f"'{out}' exists, or is not a .jsonl file: name a new one with --out FILE"
+            f"'{out}' exists, or does not end in .jsonl: name a new .jsonl file with --out FILE"
         )
     problems: list[JsonObject] = []
     files = _files(path)

@@ -25,7 +25,7 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Store the settings of a scoring for its output, or check those that are stored.
+    """Store the settings of a scoring next to its output, or compare them with stored ones.
 
     Raises:
         WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
@@ -43,15 +43,16 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
         raise WorkbenchError(
             f"'{out}' was written with other settings ({'; '.join(different)}): {REMEDY}"
         )
+    # also without a reported change: a newer version may store further fields
     if overwrite or stored != current:
         write_json(path, current)
 
 
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
-    """Return the differences of two settings, such as "rlfh.alpha is 1.0, not 2.0".
+    """Return the differences between two settings, such as "rlfh.alpha is 1.0, not 2.0".
 
-    A field that the stored settings lack had its default. A field that only the stored settings
-    have is ignored. A method that only one of the two has is a difference in "method".
+    A field that the stored settings lack counts as its default. A field that only the stored
+    settings have is ignored. If only one of the two has a method, "method" differs.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}
@@ -134,7 +135,7 @@ class Tally:
             self.reasons.setdefault(kind, f"row '{row['id']}': {error['message']}")
 
     def summary(self) -> JsonObject:
-        """Return the totals as the JSON summary has them."""
+        """Return the totals as entries of the summary that `workbench score --json` prints."""
         rewards = {}
         for name in self.methods:
             why = self.why.get(name, Counter())
@@ -165,13 +166,13 @@ class Tally:
 
 
 def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
-    """Count the rows of an earlier run, and remove their ids from `remaining`.
+    """Count the rows that an earlier call wrote to `out`, and remove their ids from `remaining`.
 
     Failed and unscored rows are removed from the file and tried again. An unfinished last line,
     as a killed process leaves it, is cut off.
 
     Returns:
-        How many of the `remaining` rows are done.
+        How many rows were removed from `remaining`.
 
     Raises:
         WorkbenchError: a row of the file has the id of an input row and another response.

@@ -1,5 +1,5 @@
-"""Turn the options of `workbench score` into the functions that it calls: checks, rewards,
-evidence and tokenizer. `workbench.score` uses the same functions.
+"""Make the functions that score rows from the options of `workbench score`: checks, rewards,
+search for evidence and tokenizer. The Python function `workbench.score` uses them too.
 """
 
 from __future__ import annotations
@@ -38,10 +38,14 @@ Scored = list[tuple[Feedback, bool]]  # a chunk's rows in order; True: judged in
 
 @dataclass(frozen=True)
 class Plan:
-    """Rewards by method, the names of the checks that they need, and the checks of the judge.
+    """How rows are scored.
 
-    `checks` is None if every row has its verdicts. Claims outside `sections` are not checked.
-    `left_out` maps a method to the checks that it needs and the judge lacks.
+    Attributes:
+        rewards: method -> reward function.
+        needed: names of the checks that the rewards need.
+        sections: sections of a response whose claims are checked.
+        checks: the judge's checks; None if every row already has verdicts.
+        left_out: method that is left out -> the checks that it needs and the judge lacks.
     """
 
     rewards: Mapping[str, RewardFn]
@@ -60,7 +64,7 @@ class Plan:
         )
 
     def score(self, items: list[Item]) -> Scored:
-        """Judge the rows of a chunk that have no verdicts, and compute the rewards of all."""
+        """Judge the rows without verdicts in one batch, and compute the rewards of all rows."""
         responses = [item.response for item in items if not item.replay]
         graded = iter(self.grade()(responses) if responses else ())
         scored: Scored = []
@@ -74,12 +78,12 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return the row of an item whose worker processes died; the next run tries it again."""
+        """Return a failed row for an item whose worker process died; the next run retries it."""
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
-    """Return the configs of the methods whose rewards are computed: one, all or none."""
+    """Return the configs of the methods that `--method` names: one, all or none."""
     if options.method == "none":
         if options.overrides:
             raise WorkbenchError(
@@ -90,7 +94,7 @@ def configs_of(options: Options) -> dict[str, MethodConfig]:
 
 
 def method_names(method: str | Sequence[str]) -> Iterable[str]:
-    """Return the names of "all" methods, of one or of several."""
+    """Return the names of methods as a list: those of "all", of one name or of several."""
     return METHODS if method == "all" else (method,) if isinstance(method, str) else method
 
 
@@ -123,6 +127,7 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     able = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
     missing = {name: sorted({*checks_needed({name: configs[name]})} - able) for name in configs}
     left_out = {name: names for name, names in missing.items() if names}
+    # a named method is never left out silently, and neither are all methods
     if left_out and (not optional or len(left_out) == len(configs)):
         name, names = next(iter(left_out.items()))
         raise WorkbenchError(
@@ -154,7 +159,7 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence 
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:
-        known: ids of stored passages, see `Evidence`; by default those in the output's folder.
+        known: ids of stored passages, see `Evidence`; None for those in the output's folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.
@@ -177,7 +182,7 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence 
             ) from problem
         passages.append(replace(parsed, id=str(row.get("id") or parsed.id)))
     if not passages:
-        raise WorkbenchError(f"'{path}' has no passages: give it rows with a \"text\" each")
+        raise WorkbenchError(f"'{path}' has no passages: write rows such as {{\"text\": …}} to it")
     return Evidence(from_passages(passages).search, known)
 
 

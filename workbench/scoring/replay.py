@@ -1,4 +1,4 @@
-"""Read rows that bring their verdicts or labels, and rows that bring claims to be verified."""
+"""Read input rows that already have verdicts, labelled claims, or claims to be verified."""
 
 from __future__ import annotations
 
@@ -121,7 +121,10 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
 
 
 def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Read a row with `verdicts`, complete or with only the fields that rewards need."""
+    """Read a row with `verdicts` as feedback; fields that no reward needs may be missing.
+
+    With `split=False` missing sentences are not computed.
+    """
     spans, claims = _located(row, response, split)
     verdicts = tuple(map(_verdict, _list(row, "verdicts")))
     targets = {f"claim:{claim.id}" for claim in claims}
@@ -151,7 +154,7 @@ SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims of a row if they have no labels and so are to be verified, else None.
+    """Return the claims of a row that have no labels, so that they are to be verified, else None.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.
@@ -182,13 +185,16 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
 
 
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Read a row whose claims have labels, as an annotator or another program writes it."""
+    """Read a row whose claims have labels (by an annotator or another program) as feedback.
+
+    With `split=False` missing sentences are not computed.
+    """
     raw_claims = list(_flat_claims(_list(row, "claims")))
     for claim in raw_claims:
         if (label := claim.get("label")) not in CLAIM_LABELS:
             raise Malformed(
-                f'"label" of a claim is {repr(label) if label else "missing"}: give all claims one'
-                f" of {', '.join(CLAIM_LABELS)}, or no claim a label"
+                f'"label" of a claim is {repr(label) if label else "missing"}: give every claim'
+                f" one of {', '.join(CLAIM_LABELS)}, or leave out all labels"
             )
     spans, claims = _located({**row, "claims": raw_claims}, response, split)
     raw_verdicts = [
@@ -266,7 +272,7 @@ def _verdict(raw: Any) -> Verdict:
 
 
 def rewards_of(row: JsonMapping) -> dict[str, Reward]:
-    """Read the rewards that a row brings; those of the chosen methods are computed again."""
+    """Return the rewards that a row contains; scoring replaces those of the chosen methods."""
     by_method = row.get("rewards") or {}
     if not _is_object(by_method):
         raise Malformed('"rewards" is not an object of rewards by method')

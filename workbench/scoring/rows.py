@@ -1,7 +1,7 @@
 """Read the input rows of `workbench score`. A row is one of these:
 
-* a response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`; its
-  claims are extracted, or are those of `claims: [{text, span?}]`
+* a response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`; claims
+  are extracted from it unless `claims: [{text, span?}]` gives them
 * a stored feedback row, whose rewards are computed again
 * a response with labels: `{id, response, claims: [{text, label, informativeness}], outcome?}`
 
@@ -43,7 +43,7 @@ MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 @dataclass(frozen=True)
 class Item:
-    """A row that can be scored. With `replay`, `feedback` already has its verdicts."""
+    """A readable input row; `replay` is true if it already has verdicts and needs no judge."""
 
     feedback: Feedback
     replay: bool
@@ -55,7 +55,7 @@ class Item:
 
 @dataclass
 class Survey:
-    """Counts of an input file's rows, from one reading before anything is judged or written."""
+    """Counts of an input file's rows, made before anything is judged or written."""
 
     ids: dict[str, int] = field(default_factory=dict)  # of rows to score -> checksum of response
     judged: int = 0  # rows that need a judge
@@ -69,8 +69,8 @@ class Survey:
 class Reader:
     """An input file, its column names and the tokenizer of its responses.
 
-    `known` maps the ids of the questions stored with the output to their `question_key`. Another
-    question under a known id gets a new id.
+    `known` maps ids of questions that are stored with the output to their `question_key`. A
+    different question with such an id gets a new id.
     """
 
     path: Path
@@ -115,12 +115,15 @@ class Reader:
                 item = self.item(row, split=False)
                 if item.response.id in survey.ids:
                     survey.duplicates += 1
-                    raise Malformed(f"the id '{item.response.id}' stands in an earlier row")
+                    raise Malformed(
+                        f"an earlier row has the id '{item.response.id}' too: give each row its own"
+                    )
             except Malformed as problem:
                 survey.malformed += 1
                 if len(survey.problems) < MAX_PROBLEMS:
                     survey.problems.append((number, str(problem)))
                 continue
+            # a checksum instead of the text, so that a large file's survey fits into memory
             survey.ids[item.response.id] = checksum(item.response.text)
             survey.judged += not item.replay
             survey.without_passages += not (item.replay or item.response.question.passages)

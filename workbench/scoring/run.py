@@ -55,7 +55,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Job:
-    """A surveyed input file and how its rows are scored. `settings` identify the output."""
+    """An input file with the counts of its rows, and how they are scored.
+
+    `settings` are stored with the output; it is continued only with the same settings.
+    """
 
     options: Options
     reader: Reader
@@ -163,12 +166,13 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
             for row, (_, judged) in zip(stored, rows, strict=True):
                 tally.add(row, judged)
             watch(tally, *progress)
+            # not earlier: one failure among the first few rows is a large share
             if tally.rows >= MIN_ROWS and failing():
                 break
         status = "too_many_failures" if failing() else "done"
     if status == "done" and remaining:
         raise WorkbenchError(
-            f"'{options.source}' has changed while it was scored: run the same command again"
+            f"'{options.source}' was changed while it was scored: run the same command again"
         )
     return status
 
@@ -185,7 +189,7 @@ def _nothing_to_score(options: Options, survey: Survey) -> str:
 
 
 def _threads(options: Options, survey: Survey) -> int:
-    """Return 2 for an endpoint and several chunks, so that it has requests between two chunks."""
+    """Return 2 threads for an endpoint and several chunks, so that it never waits for requests."""
     several = survey.judged > CHUNK or options.source.stat().st_size > 2 * CHUNK_CHARACTERS
     return 2 if options.remote and several and options.concurrency > 1 else 1
 
@@ -214,7 +218,10 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
 
 
 def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
-    """Return what the output depends on besides its input; a change refuses to continue it."""
+    """Return everything that the output depends on, except its input.
+
+    An output with other settings is not continued.
+    """
     settings: JsonObject = {
         "method": options.method,
         "config": {name: reward_settings(config) for name, config in configs.items()},
@@ -288,7 +295,7 @@ def as_completed(
 
 @contextmanager
 def progress_bar() -> Iterator[Watch]:
-    """Show rows, failures, calls and tokens on stderr; one line at the end if it is no terminal."""
+    """Show rows, failures, calls and tokens on stderr; if not a terminal, only the last line."""
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 

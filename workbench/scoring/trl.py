@@ -1,5 +1,5 @@
-"""The methods' rewards for TRL and Unsloth (`workbench.trl_reward`), and the code that they share
-with `workbench.scoring.verl`.
+"""Make TRL and Unsloth reward functions of the methods (`workbench.trl_reward`), with the code that
+`workbench.scoring.verl` uses too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,14 @@ Text = str | Sequence[JsonMapping]  # a text, or the messages of a conversation
 
 @dataclass(frozen=True)
 class Grader:
-    """A method's name, the function that grades responses by it, and its judge's `recognise`."""
+    """A method's grading function.
+
+    Attributes:
+        name: the method's name.
+        grade: checks responses and computes the method's rewards.
+        recognise: adds the judge's reference data to a question, in the closed world; otherwise
+            returns the question unchanged.
+    """
 
     name: str
     grade: Grade
@@ -67,8 +74,8 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. A bench also brings its
-            settings of a method that is given by name.
+        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. If `recipe` is a name, a bench
+            also sets the method's defaults.
         settings: "method.field=value".
 
     Raises:
@@ -87,6 +94,7 @@ def grader(
         )
     checks = judge if isinstance(judge, Checks) else judge.checks
     if isinstance(recipe, str) and not isinstance(judge, Checks):
+        # a config given by the caller keeps its values
         config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
     if "fact" in METHODS[name].checks(config) and is_local(checks.verify.get("fact")):
@@ -144,9 +152,9 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge, which has no default: `Checks` such as `workbench.local_checks()`, a
-            bench or a bench's name, "local", "rules" or "world". A bench also brings its settings
-            of a method that is given by name.
+        bench: the judge, which is required: `Checks` such as `workbench.local_checks()`, a bench or
+            a bench's name, "local", "rules" or "world". If `recipe` is a name, a bench also sets
+            the method's defaults.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens; without it, on the words of the text.

@@ -131,7 +131,7 @@ def check_config(config: DictConfig) -> None:
     verl's own agent loop puts the whole reward on the last token.
 
     Raises:
-        WorkbenchError: it does not.
+        WorkbenchError: the config combines an estimator per token with another agent loop.
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop
@@ -145,8 +145,8 @@ def check_config(config: DictConfig) -> None:
             )
         if not config.trainer.use_v1:
             raise WorkbenchError(
-                "verl's older trainer takes no rewards per token: set trainer.use_v1=true, or use"
-                f" {PREFIX}group"
+                "verl's older trainer takes no rewards per token: set trainer.use_v1=true, or"
+                f" algorithm.adv_estimator={PREFIX}group"
             )
 
 

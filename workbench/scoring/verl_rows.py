@@ -78,7 +78,8 @@ def grader_of(kwargs: JsonMapping) -> Grader:
         )
     if missing := [name for name in SETTINGS[:2] if not kwargs.get(name)]:
         raise WorkbenchError(
-            f"reward.reward_kwargs.{missing[0]} is missing: name a method as recipe, and a judge"
+            f"reward.reward_kwargs.{missing[0]} is missing: set recipe to a method's name, and"
+            " judge to world, rules, local or a mapping with url and model"
         )
     return grader(kwargs["recipe"], _judge(kwargs["judge"]), list(kwargs.get("settings") or ()))
 

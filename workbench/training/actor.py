@@ -24,10 +24,11 @@ FINAL_SHARE = 0.1  # share of the learning rate at the end of the cosine schedul
 
 
 class Actor:
-    """The model in training, with a linear value head on the last hidden state.
+    """The policy in training (base model and LoRA adapter) with a linear value head (the critic).
 
-    The head starts at 0. The critic's gradient stops at the hidden state: its errors have another
-    scale than the policy's and would dominate the step of the adapter.
+    The head reads the last hidden state, and its weights start at 0. The critic's gradient stops at
+    the hidden state, because its loss has a larger scale than the policy's and would dominate the
+    adapter's update.
     """
 
     def __init__(self, trainee: Trainee) -> None:
@@ -42,11 +43,11 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Switch gradient checkpointing on for forward passes with gradients.
+        """Switch gradient checkpointing on inside the context, for passes with gradients.
 
-        A layer recomputes its activations only in training mode, in which sampling does not work.
-        Its submodules stay in evaluation mode: dropout would give an unchanged policy a ratio
-        other than 1.
+        A layer recomputes its activations only in training mode, but sampling needs evaluation
+        mode. The layer's submodules stay in evaluation mode: with dropout, the probability ratio of
+        an unchanged policy would not be 1.
         """
         layers = [
             module
@@ -64,8 +65,10 @@ class Actor:
     def collate(
         self, responses: Sequence[Response]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return ids and attention mask of prompts and responses, (B, L) each, and a mask of the
-        responses' tokens, (B, T).
+        """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
+
+        A row is a prompt, padded on the left, and its response, padded on the right. L is the
+        length of both, T that of the longest response.
         """
         import torch
 
@@ -110,12 +113,13 @@ class Actor:
 
 
 class State:
-    """The parts of a training that a checkpoint stores: adapter, value head, optimizer, and the
-    generator of all random numbers of the run.
+    """The state that a checkpoint stores: adapter, value head, optimizer and random generator.
+
+    The generator draws all random numbers of the run.
 
     Args:
         config: a `PPO` or `RewardModel`, with `optim`, `critic_learning_rate` and `saving`.
-        steps: training steps, over which the learning rates follow their schedule.
+        steps: number of training steps; the learning rates follow their schedule over them.
     """
 
     def __init__(self, actor: Actor, config: Any, steps: int, seed: int) -> None:
@@ -128,6 +132,7 @@ class State:
             betas=(0.9, 0.95),
             weight_decay=0.0,
         )
+        # a generator of its own: its state is stored, and no library can advance it
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
@@ -162,16 +167,19 @@ class State:
         )
         if not (torch.isfinite(norm) and torch.isfinite(head_norm)):
             raise WorkbenchError(
-                "the gradient is not finite: lower the learning rates and start again in another"
-                " --out folder"
+                f"the gradient is not finite (norm {float(norm)} of the adapter,"
+                f" {float(head_norm)} of the value head): lower the learning rates and start again"
+                " in another --out folder"
             )
         self.optimizer.step()
         self.optimizer.zero_grad()
         return float(norm)
 
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
-        """Yield each remaining step, and save a checkpoint after it if one is due. Stop after an
-        interrupted step.
+        """Yield the number of each remaining step, counted from 1.
+
+        After a step a checkpoint is saved if one is due. After Ctrl-C the iteration ends with the
+        current step.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -214,10 +222,10 @@ class State:
 
 
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
-    """Return the share of the learning rate at a step, counted from 0.
+    """Return the factor of the learning rate, from 0 to 1, at a step counted from 0.
 
-    The share rises linearly over the first `warmup` of the steps. Then it is constant, linear to 0,
-    or a cosine down to `FINAL_SHARE`.
+    The factor rises linearly over the share `warmup` of the steps. Then it stays 1 ("constant"),
+    falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE` ("cosine").
     """
     rise = round(warmup * steps)
     if step < rise:

@@ -44,13 +44,13 @@ def collect(
     max_failed: float = 0.2,
 ) -> list[Feedback]:
     """Sample `how.samples` responses of `policy` to each question, grade them and store them in the
-    folder `out`, keeping the chunks that are complete there.
+    folder `out`. Chunks that an earlier call completed in `out` are kept.
 
-    `chunk` questions are sampled, graded and written at a time. Rows have the number of their
-    chunk, from 1, as their step. The samples of a chunk depend on `how.seed` and this number.
+    A chunk is `chunk` questions that are sampled, graded and written together. Its number, from 1,
+    is stored as the `step` of its rows. Its samples depend on `how.seed` and its number.
 
     Args:
-        method: reward that counts as the grade of a response; None if `grade` computes no reward.
+        method: name of the reward that `grade` computes; None if it computes no reward.
 
     Raises:
         WorkbenchError: no questions, duplicate questions, or `out` has samples of another policy,
@@ -60,6 +60,7 @@ def collect(
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
+    # samples are grouped by question id later, which would mix two questions
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("two questions have the same id: give each question once")
     identity = {
@@ -101,8 +102,9 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Run `collect` with the initial policy of a stage, in the stage's folder; `seed` is the job's
-    by default.
+    """Run `collect` with the initial policy of a stage, in the folder `samples` of the stage.
+
+    `seed` is `job.seed` if it is None.
     """
     return collect(
         job.start,
@@ -131,8 +133,8 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 def ungraded(feedback: Feedback) -> str | None:
     """Return why a sample has no usable verdict, or None if it has one.
 
-    The reason is its own error, or that of its verdicts if all of them failed. A long answer with
-    a few failed verdicts is usable.
+    The reason is the sample's error, or the first error of its verdicts if all of them failed. A
+    long answer with only some failed verdicts is usable.
     """
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message
@@ -184,8 +186,8 @@ def written(
 def _after_prefill(feedback: Feedback, prefix: str) -> Feedback:
     """Return an answer as the continuation of the prompt's `prefix`.
 
-    If the prompt opens a thinking section, the answer closes it first; otherwise it would be part
-    of the thinking.
+    If the prompt ends with an open thinking tag, `</think>` is put before the answer; otherwise the
+    answer would count as thinking.
     """
     if feedback.error is not None or not prefix.lower().startswith("<think>"):
         return feedback

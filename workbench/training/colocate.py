@@ -34,11 +34,10 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 
 @contextmanager
 def engine(config: GRPO) -> Iterator[None]:
-    """Shut down an earlier vLLM engine of this process at the start, and the training's own engine
-    at the end.
+    """Shut down an earlier vLLM engine of this process on entry, and the training's engine on exit.
 
-    TRL sets the variables of a launcher, which a later training in this process would read; they
-    are restored.
+    TRL sets environment variables such as WORLD_SIZE, as a launcher does. They are restored on
+    exit, because a later training in this process would read them.
     """
     if config.vllm == "none":
         yield
@@ -113,10 +112,11 @@ def sample(
 
 
 def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
-    """Copy the current weights to vLLM, and clear the prefix cache of the old ones."""
+    """Copy the current weights to vLLM, and clear its prefix cache, computed with old weights."""
     import torch
 
     if asleep:
+        # vLLM allocates outside PyTorch's cache, so cached blocks would be missing there
         torch.cuda.empty_cache()
         llm.wake_up(tags=["weights"])
     model = llm.llm_engine.model_executor.driver_worker.model_runner.model

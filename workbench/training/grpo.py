@@ -29,8 +29,8 @@ def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False
     """Return `train_grpo` as a stage called "grpo".
 
     Args:
-        plain: train without Unsloth, because grading uses a language model in this process and
-            Unsloth would change its forward pass too.
+        plain: train without Unsloth. Needed if grading runs a language model in this process:
+            Unsloth would change that model's forward pass too.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -56,9 +56,9 @@ def train_grpo(
     adapter is saved to `out/policy`.
 
     Args:
-        grade: grades responses. `feedback.rewards[method].value` is the reward, and the estimators
-            other than `group` read its `tokens`. A response whose reward is None is left out of
-            the baseline of its group and of the loss.
+        grade: grades responses. `feedback.rewards[method].value` is the reward of a response.
+            Estimators other than `group` read the reward per token, `tokens`. A response whose
+            reward is None is left out of its group's baseline and of the loss.
         policy: folder or hub name of the initial checkpoint.
         unsloth: see `load_trainee`.
 
@@ -123,8 +123,8 @@ def train_grpo(
 def check_unsharded() -> None:
     """Raise a WorkbenchError if the launcher shards the model.
 
-    Every process samples its own prompts. A process would wait forever for the weights of one that
-    has finished.
+    Every process samples its own prompts, for different numbers of tokens. With a sharded model, a
+    process that still samples would wait forever for the weights of one that has finished.
     """
     variables = {"ACCELERATE_USE_FSDP": "FSDP", "ACCELERATE_USE_DEEPSPEED": "DeepSpeed"}
     for variable, name in variables.items():
@@ -145,6 +145,6 @@ def check_processes(checkpoint: Path | None, count: int) -> None:
     saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1  # one process writes rng_state.pth
     if saved != count:
         raise WorkbenchError(
-            f"this run was started with {saved} processes, not {count}: launch {saved}, or choose"
-            " another folder"
+            f"this run was started with {saved} processes, not {count}: launch it with {saved}"
+            " processes, or choose another folder"
         )

@@ -21,8 +21,10 @@ TRL_SCALES = {"group": "group", "centred": "none"}  # estimators that TRL has ->
 
 @dataclass(frozen=True)
 class GRPO:
-    """Settings of a GRPO run. A step samples `prompts_per_step` × `group_size` responses and
-    trains on them once.
+    """Settings of a GRPO run.
+
+    A step samples `prompts_per_step` × `group_size` responses and trains on them for `iterations`
+    optimizer steps.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
@@ -50,18 +52,18 @@ class GRPO:
     iterations: int = setting(1, "optimizer steps on the responses of each step", least=1)
     redraws: int = setting(
         0,
-        "how often a group whose rewards are all equal is sampled again, as in DAPO's dynamic"
-        " sampling; other questions are never drawn",
+        "most times that a group with all rewards equal is sampled again; like DAPO's dynamic"
+        " sampling, but with the same question",
         least=0,
     )
     mask_truncated: bool = setting(
-        False, "leave truncated responses out of the loss and of its baselines"
+        False, "leave truncated responses out of the loss and of their group's baseline"
     )
     micro_batch: int | None = setting(
-        None, "responses per backward pass; none: all that were sampled together"
+        None, "responses per backward pass; none: those of one generation_batch"
     )
     generation_batch: int | None = setting(
-        None, "responses sampled together; none: those of the whole step"
+        None, "responses sampled together; none: all responses of a step"
     )
     vllm: Literal["none", "colocate"] = setting(
         "none",
@@ -104,8 +106,8 @@ def check(config: GRPO) -> None:
         )
     if config.redraws and config.vllm != "none":
         raise WorkbenchError(
-            f"redraws is {config.redraws}: groups are sampled again by the trained model alone:"
-            " leave vllm at none"
+            f"redraws is {config.redraws}, but vllm is {config.vllm}: only the trained model itself"
+            " can sample a group again; set vllm=none or redraws=0"
         )
     check_report_to(config.saving)
     check_colocate(config)
@@ -118,8 +120,9 @@ def check(config: GRPO) -> None:
     ):
         raise WorkbenchError(
             f"{responses} responses per step do not split into generation_batch {generated} and"
-            f" micro_batch {micro}: each must divide the one before, and generation_batch must be"
-            f" a multiple of group_size {config.group_size}"
+            f" micro_batch {micro}: generation_batch must divide {responses}, micro_batch must"
+            f" divide generation_batch, and generation_batch must be a multiple of group_size"
+            f" {config.group_size}"
         )
     # TRL repeats the updates of each generation, not of the step
     if config.iterations > 1 and generated != responses:
@@ -146,8 +149,8 @@ def check_colocate(config: GRPO) -> None:
     # importance weights compare vLLM's probabilities with those of the trained model
     if config.sampling.top_p < 1:
         raise WorkbenchError(
-            f"top_p is {config.sampling.top_p}: with vllm=colocate the removed tokens would be"
-            " corrected as a difference between the engines: use top_p=1, or vllm=none"
+            f"top_p is {config.sampling.top_p}: with vllm=colocate the importance weights would"
+            " treat the tokens that top_p removes as an error of vLLM: use top_p=1, or vllm=none"
         )
     import torch
 
@@ -157,8 +160,9 @@ def check_colocate(config: GRPO) -> None:
 
 
 def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
-    """Return the responses per step, per generation (over all processes), and per backward pass
-    of one process.
+    """Return three numbers of responses: per step, per generation and per backward pass.
+
+    The first two count the responses of all processes, the last those of one process.
     """
     responses = config.prompts_per_step * config.group_size
     generated = responses if config.generation_batch is None else config.generation_batch
@@ -167,8 +171,10 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
 
 
 def estimator(config: GRPO) -> str:
-    """Return the name of the estimator: Dr. GRPO's loss removes the group's std from `group`, too
-    (arXiv 2503.20783).
+    """Return the name of the advantage estimator.
+
+    With Dr. GRPO's loss, `group` becomes `centred`: that paper also drops the division by the
+    group's standard deviation (arXiv 2503.20783).
     """
     drop_std = config.loss_type == "dr_grpo" and config.advantages == "group"
     return "centred" if drop_std else config.advantages
@@ -195,7 +201,7 @@ def check_split(config: GRPO, processes: int) -> None:
 
 
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
-    """Return the indices, among `count` questions, of the questions of a run in training order."""
+    """Return indices into `count` questions, in the order in which a run trains on them."""
     return order(count, config.steps * config.prompts_per_step, seed)
 
 
@@ -220,6 +226,7 @@ def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
         beta=config.kl.beta,
         temperature=config.sampling.temperature,
         top_p=config.sampling.top_p,
+        # TRL's own default may differ, and a top-k would change the sampled distribution
         top_k=0,
         max_completion_length=config.sampling.max_new_tokens,
         loss_type=config.loss_type,

@@ -194,12 +194,12 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         ]
 
     def own_rows(self, count: int) -> slice:
-        """Return where this process's `count` rows are among the rows of all processes."""
+        """Return the slice of this process's `count` rows in the gathered rows of all processes."""
         first = self.recorder.rank * count
         return slice(first, first + count)
 
     def reward_value(self, feedback: Feedback) -> float | None:
-        """Return the reward; None for a response that is not trained on."""
+        """Return a response's reward; None if the response is left out of the training."""
         if self.config.mask_truncated and feedback.response.finish == "length":
             return None
         return reward_of(feedback, self.recorder.method)
@@ -329,7 +329,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: TrainerState, logs: JsonMapping) -> None:
-        """Keep the logs of an update, and record the step after its last update."""
+        """Keep the logs of an optimizer step; after a step's last one, record their means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return
@@ -344,5 +344,5 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.update_logs.clear()
 
     def step_ends(self, state: TrainerState) -> bool:
-        """Return whether the last update was the last one on its responses."""
+        """Return whether the last optimizer step was the last of the `iterations` of its batch."""
         return bool(state.global_step % self.config.iterations == 0)

@@ -37,7 +37,7 @@ class Trainee:
 
     Attributes:
         path: "unsloth" or "plain" (transformers and PEFT).
-        four_bits: whether the base is held in 4 bits.
+        four_bits: whether the base model's weights are held in 4 bits.
     """
 
     model: PeftModel
@@ -114,8 +114,8 @@ def load_trainee(
     """Load `policy` (a folder or hub name) with a frozen base and a new LoRA adapter on all linear
     layers.
 
-    Weights are fp32 on a CPU and bf16 on a GPU, whatever their stored type. The adapter starts as
-    the identity and depends only on `seed`.
+    The base weights are cast to float32 on a CPU and to bfloat16 on a GPU. The new adapter depends
+    only on `seed` and at first does not change the model's outputs.
 
     Args:
         max_length: tokens of prompt and response together; only Unsloth needs it.
@@ -216,7 +216,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
 def positions(policy: str, wanted: int) -> int:
     """Return `wanted`, or the number of positions of `policy` if that is smaller.
 
-    Above this number Unsloth would change the position encoding, which makes another policy.
+    For longer inputs Unsloth would rescale the position encoding, which changes the policy.
     """
     from transformers import AutoConfig
 
@@ -230,14 +230,16 @@ def save_policy(
     name: str = "policy",
     more: Callable[[Path], None] = lambda folder: None,
 ) -> None:
-    """Save the adapter and its tokenizer to `out/name`, completely or not at all, with the digests
-    of all files.
+    """Save the adapter and its tokenizer to `out/name`, completely or not at all.
+
+    The folder also gets the digests of its files, by which loading detects damage.
 
     Args:
-        more: writes further files to the folder that it gets.
+        more: called with the folder before the digests are computed, to write further files.
     """
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
+    # to a temporary name first: a kill must not leave half a policy under the final name
     trainee.model.save_pretrained(str(partial))
     trainee.tokenizer.save_pretrained(str(partial))
     (partial / "README.md").unlink(missing_ok=True)  # an empty model card
@@ -248,11 +250,10 @@ def save_policy(
 
 
 def save_merged(trainee: Trainee, out: Path) -> None:
-    """Save the policy with its adapter merged, a full checkpoint, to `out/policy`, completely or
-    not at all.
+    """Merge the adapter into the base model, and save this full checkpoint to `out/policy`.
 
-    An adapter trained on a base in 4 bits is merged into the stored base: the next stage does not
-    start from 4 bits.
+    The folder is written completely or not at all. An adapter trained on 4-bit weights is merged
+    into the stored weights of the base model, so that the next stage starts from full precision.
     """
     import torch
 
@@ -261,17 +262,17 @@ def save_merged(trainee: Trainee, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
         save_policy(trainee, Path(folder))
+        # on the CPU: the GPU still holds the 4-bit model and may be too small for both
         merged = load_policy(Path(folder) / "policy", device="cpu").model
         # the type in which a GPU computes
         save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)
 
 
 def check_four_bits(config: DataclassInstance, idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if a part of a config requires a base in 4 bits and this machine
-    cannot hold one.
+    """Raise a WorkbenchError if a config sets `load_in_4bit` and this machine cannot do that.
 
     Args:
-        idle: paths of the parts that this run does not use.
+        idle: paths of the fields that this run does not use, see `Training.idle`.
     """
     unused = {leaf for name in idle for leaf in leaves(config, name)}
     for path, value, _ in settings(config):
@@ -280,10 +281,13 @@ def check_four_bits(config: DataclassInstance, idle: Collection[str] = ()) -> No
 
 
 def check_machine(name: str = "load_in_4bit") -> None:
-    """Raise a WorkbenchError if this machine cannot hold a base in 4 bits."""
+    """Raise a WorkbenchError if this machine has no GPU or no bitsandbytes, for weights in 4 bits.
+
+    `name` is the setting's name in the message.
+    """
     if not has_gpu():
         raise WorkbenchError(
-            f"{name} is true, which needs a GPU, and there is none here: leave it false"
+            f"{name} is true, which needs a GPU, and this machine has none: set it to false"
         )
     if importlib.util.find_spec("bitsandbytes") is None:
         raise WorkbenchError(
@@ -327,10 +331,10 @@ def patch_grpo() -> None:
 
 
 def with_unsloth_methods(model: PeftModel) -> PeftModel:
-    """Return the model with what `FastLanguageModel` adds to its own models.
+    """Add the attributes that Unsloth's trainer expects of a `FastLanguageModel`, and return it.
 
-    These are the two methods that Unsloth's trainer calls, and the flag that float32 was chosen,
-    without which the trainer would compute in half precision.
+    These are two methods that the trainer calls, and a flag for float32; without the flag the
+    trainer would compute in half precision.
     """
     from unsloth import FastLanguageModel
 

@@ -73,8 +73,10 @@ LEAST = 1e-5
 
 @dataclass(frozen=True)
 class SFT:
-    """Settings of supervised fine-tuning. Defaults: those of TruthRL's baselines (arXiv 2509.25760,
-    appendix), if it states them.
+    """Settings of supervised fine-tuning.
+
+    Defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix) where the paper states
+    them.
     """
 
     passes: Passes = Passes(batch=16)
@@ -85,15 +87,16 @@ class SFT:
 
 @dataclass(frozen=True)
 class DPO:
-    """Settings of DPO. Defaults: those of TruthRL's baselines (arXiv 2509.25760, appendix), which
-    does not state β.
+    """Settings of DPO.
+
+    Defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix), which does not state β.
     """
 
     beta: float = setting(
-        0.1, "β: scale of the log-ratios to the reference model; τ of IPO", above=0
+        0.1, "β: scale of the log-ratios to the reference model; with ipo its τ", above=0
     )
     loss_type: Literal["sigmoid", "ipo"] = setting(
-        "sigmoid", "sigmoid: the DPO loss; ipo: (Δ of the means per token − 1/2β)²"
+        "sigmoid", "sigmoid: DPO's loss; ipo: IPO's, (Δ − 1/2β)², Δ from means per token"
     )
     passes: Passes = Passes()
     optim: Optim = Optim(learning_rate=3e-6)
@@ -138,8 +141,9 @@ def offline_stage(
 
 
 def steps_of(passes: Passes, rows: int) -> int:
-    """Return the number of steps of a training on `rows` rows. The last step is filled with rows
-    of a further pass *(ours)*.
+    """Return the number of steps of a training on `rows` rows.
+
+    If the last batch is not full, it is filled with rows of a further pass *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -169,6 +173,7 @@ def train_offline(
     """
     check(config)
     check_rows(rows)
+    # several processes would each train on all rows and write the same files
     check_one_process(type(config).__name__)
     passes, supervised = config.passes, isinstance(config, SFT)
     trainee = load_trainee(
@@ -230,7 +235,7 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the tokens of prompt and answer of an encoded row, for a pair of its longer answer."""
+    """Return the number of tokens of an encoded row: the prompt and its (longer) answer."""
     if "input_ids" in row:
         return len(row["input_ids"])
     return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))
@@ -314,7 +319,7 @@ def weighted_loss(
     weights_B: torch.Tensor,
     tokens: int | torch.Tensor,
 ) -> torch.Tensor:
-    """Return the loss of a batch: the sum over its tokens, divided by `tokens`.
+    """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
     A token of a row with weight w > 0 has the loss w · (−log p). With w < 0 it has
     |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). Its negative

@@ -1,9 +1,9 @@
-"""Select training rows from graded responses, by the rules of the papers' baselines. Each rule
-returns its rows and their card, which counts everything that is left out.
+"""Select SFT rows and DPO pairs from graded responses, by the rules of the papers' baselines.
 
-No rule uses a response that was not graded, was cut off (training would add an end token there,
-*(ours)*) or is empty. Random choices depend only on `seed` and the question. Whether the policy can
-know an answer depends on all graded samples; see `none_correct`.
+Each rule is a function that returns rows and a `Card`, which counts the questions and samples that
+were left out. No rule uses a response that could not be graded, is empty or was cut off (training
+would add an end token there, *(ours)*). Random choices depend only on `seed` and the question.
+Whether a question is out of the policy's knowledge depends on all its samples: see `none_correct`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,12 @@ Phrase = Callable[[Question, str], str]  # question, answer -> the text to learn
 
 @dataclass(frozen=True)
 class Picked(Generic[Row]):
-    """A rule's result for one question: rows with their kinds, the ids of the samples in them, and
-    the reason if there is no row.
+    """A rule's result for one question.
+
+    Attributes:
+        rows: (kind, row) for each training row, such as ("correct over wrong", pair).
+        used: ids of the samples that the rows contain.
+        why: the reason if there is no row.
     """
 
     rows: Sequence[tuple[str, Row]] = ()
@@ -51,16 +55,16 @@ def boxed(question: Question, answer: str) -> str:
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
-    """Return whether a question is out of the policy's knowledge: no sample is correct (TruthRL,
-    arXiv 2509.25760, section 3.1, with 256 samples).
+    """Return whether no sample of a question is correct, so that it is out of the policy's
+    knowledge (TruthRL, arXiv 2509.25760, section 3.1, with 256 samples).
 
-    If no sample is correct and the grading of one failed, the rules leave the question out.
+    If no sample is correct but one could not be graded, the rules leave the question out.
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
 def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Example], Card]:
-    """Return rows for SFT on gold answers: the first accepted form, or all items of a list."""
+    """Return SFT rows with gold answers: the first of a question's answers, or a list's items."""
     rows = [
         Example(question, phrase(question, _gold(question)))
         for question in questions
@@ -71,8 +75,8 @@ def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Ex
 
 
 def r_tuning(feedbacks: Sequence[Feedback], phrase: Phrase = plain) -> tuple[list[Example], Card]:
-    """Return rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant: gold answers, and
-    abstentions for questions out of the policy's knowledge.
+    """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant: the gold answer of each
+    question, or an abstention if the question is out of the policy's knowledge.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:

@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PPO:
-    """Settings of a PPO run. Defaults are from RLFH's released code *(code)* if it states them;
-    those of the adapter are ours.
+    """Settings of a PPO run.
+
+    Defaults are from RLFH's released code *(code)* where it states them; those of the adapter are
+    ours.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
@@ -64,10 +66,10 @@ class PPO:
     )
     epochs: int = setting(1, "passes over the responses of each step", least=1)
     minibatch: int | None = setting(
-        None, "responses per optimizer step; none or a larger number: those of the training step"
+        None, "responses per optimizer step; none or too large: all of the training step"
     )
     micro_batch: int | None = setting(
-        8, "responses per backward pass; none or a larger number: those of the optimizer step"
+        8, "responses per backward pass; none or too large: all of the optimizer step"
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
     value_clip: float = setting(0.2, "largest change of a value from that at sampling", above=0)
@@ -89,12 +91,12 @@ def check(config: PPO) -> None:
     if micro < 1 or update < 1 or responses % update or update % micro:
         raise WorkbenchError(
             f"{responses} responses per step do not split into minibatch {update} and micro_batch"
-            f" {micro}: each must divide the one before"
+            f" {micro}: minibatch must divide {responses}, and micro_batch must divide minibatch"
         )
 
 
 def sizes(config: PPO) -> tuple[int, int, int]:
-    """Return the responses per step, per optimizer step, and per backward pass."""
+    """Return the number of responses per training step, optimizer step and backward pass."""
     responses = config.prompts_per_step * config.group_size
     update = responses if config.minibatch is None else min(config.minibatch, responses)
     micro = update if config.micro_batch is None else min(config.micro_batch, update)
@@ -124,12 +126,12 @@ def train_ppo(
     """Train `policy` on `questions` in the run folder `out`, resuming if it has checkpoints; the
     adapter is saved to `out/policy`.
 
-    The value head is only needed in training and stays in the checkpoints. Stored rows are those of
-    `train_grpo`, with `values`.
+    The value head is needed only in training, so it is saved only in checkpoints. The stored
+    rollouts are like those of `train_grpo`, with the critic's `values` for each token.
 
     Args:
-        grade: grades responses; `feedback.rewards[method].tokens` are the rewards. A response
-            without a reward is left out of the loss.
+        grade: grades responses; `feedback.rewards[method].tokens` has a reward for each token. A
+            response without a reward is left out of the loss.
         policy: folder or hub name of the initial checkpoint.
 
     Returns:
@@ -182,6 +184,7 @@ def ppo_step(
     feedbacks = recorder.grade_responses(responses, step)
     batch = prepare(state.actor, feedbacks, recorder.method, config)
     rate = state.set_rates(step)
+    # 1 for the rows of a minibatch that is skipped below
     ratios_BT = torch.ones_like(batch.mask_BT)
     updates: list[dict[str, float]] = []
     for _ in range(config.epochs):
@@ -214,8 +217,12 @@ def ppo_step(
 def update(
     state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor
 ) -> dict[str, float]:
-    """Do one optimizer step on the rows `rows_b`, and return the mean losses over their tokens and
-    the gradient norm. The rows of `ratios_BT` are set to their probability ratios.
+    """Do one optimizer step on the rows `rows_b` of a batch.
+
+    The probability ratios of these rows are written to `ratios_BT`.
+
+    Returns:
+        "loss" and "value_loss", means over the rows' tokens, and "grad_norm".
     """
     config: PPO = state.config
     tokens = batch.mask_BT[rows_b].sum()  # before splitting: every token has the same weight
@@ -249,9 +256,7 @@ class Batch:
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
-    """Return the batch of graded responses. Its advantages are those of the rewards minus the KL
-    penalty.
-    """
+    """Return graded responses as a batch, with advantages of the rewards minus the KL penalty."""
     import torch
 
     ids_BL, attention_BL, mask_BT = actor.collate([feedback.response for feedback in feedbacks])

@@ -1,5 +1,6 @@
-"""What every training records: graded responses, one row of metrics a step, complete checkpoints
-and progress. No training library is imported here; `trl_common` connects TRL's trainers.
+"""Record a training: graded responses, a row of metrics per step, checkpoints and progress lines.
+
+No training library is imported here; `trl_common` connects TRL's trainers.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class MetricsLog:
     and sets `stopped`.
 
     Args:
-        steps, done: training steps in total, and those that an earlier process has done.
+        steps: total number of training steps.
+        done: number of steps that an earlier process has completed.
         progress: names of the metrics in the progress lines.
-        gather: concatenates a list of each process in the order of their ranks, if several train
-            together.
+        gather: if several processes train together, concatenates their lists in the order of ranks.
         rank: rank of this process; only rank 0 writes.
     """
 
@@ -81,8 +82,9 @@ class MetricsLog:
             signal.signal(name, handler)
 
     def begin(self) -> None:
-        """Exclude all objects loaded so far from garbage collection. The rows of each step trigger
-        it often, and a pass over the model's objects is slow.
+        """Exclude all objects loaded so far from garbage collection.
+
+        The rows of each step trigger a collection often, and a scan of the model's objects is slow.
         """
         gc.freeze()
 
@@ -93,13 +95,13 @@ class MetricsLog:
         print("stopping after this step; a second interrupt stops at once", file=sys.stderr)
 
     def lap_seconds(self) -> float:
-        """Return the seconds since the start, or since the last call."""
+        """Return the seconds since this method was last called, or since the start."""
         now = time.perf_counter()
         seconds, self.lap_start = now - self.lap_start, now
         return seconds
 
     def write(self, row: JsonMapping) -> None:
-        """Append a step's row, and print a line for every tenth of the run."""
+        """Append a step's row to metrics.jsonl, and print a line for every tenth of the run."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
@@ -154,8 +156,10 @@ class RolloutRecorder(MetricsLog):
         return super().__enter__()
 
     def __exit__(self, *error: object) -> None:
-        """Close the store. Feedback of a step that an exception interrupted is stored too; resuming
-        removes it and grades the step again.
+        """Close the store of graded responses.
+
+        If an exception interrupted a step, its graded responses are stored too, to inspect them;
+        resuming removes them and repeats the step.
         """
         if self.main:
             # on a normal exit every step has been logged
@@ -225,7 +229,10 @@ class RolloutRecorder(MetricsLog):
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Add the seconds inside the context to a part of the step."""
+        """Measure the time inside the context, and add it to the seconds of `part`.
+
+        A part is "generation" or "grading"; the rest of a step counts as its update.
+        """
         start = time.perf_counter()
         try:
             yield
@@ -251,7 +258,7 @@ def error_of(feedback: Feedback, method: str) -> Failure | None:
 
 
 def reason(feedback: Feedback, method: str) -> str:
-    """Return `error_of` as "stage: message", or ""."""
+    """Return why a response has no reward, as "stage: message"; "" if no error is stored."""
     error = error_of(feedback, method)
     return f"{error.stage}: {error.message}" if error else ""
 
@@ -259,9 +266,10 @@ def reason(feedback: Feedback, method: str) -> str:
 def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
     """Return a step's metrics of rewards.
 
-    They are the mean reward and the mean of each part over the responses that have it, the number
-    of responses without a reward, the mean number of claims without a place in the response, and
-    the share of groups in which every advantage is 0.
+    Returns:
+        `reward` and `reward/PART`: means over the responses that have them; `failed`: number of
+        responses without a reward; `unplaced`: mean number of claims per response that were not
+        found in its text; `no_signal`: share of groups in which every advantage is 0.
     """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts: dict[str, list[float]] = {}

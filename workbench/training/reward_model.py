@@ -31,14 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RewardModel:
-    """Settings of a reward model and its training. `level` and `loss` are from the papers, the
-    others are ours.
+    """Settings of a reward model and its training.
+
+    The choices of `level` and `loss` are from the papers; the other defaults are ours.
     """
 
     level: Literal["sequence", "token"] = setting(
         "sequence",
-        "value of a segment, before the sigmoid: sequence: that of its last token; token: the mean"
-        " over its tokens",
+        "logit of a segment: sequence: the head's output at its last token; token: the mean over"
+        " its tokens",
     )
     loss: Literal["log", "mse"] | None = setting(
         None,
@@ -64,7 +65,10 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
     these settings.
     """
     if not rows:
-        raise WorkbenchError("no rows to train a reward model on: give some")
+        raise WorkbenchError(
+            "no rows to train a reward model on: give more questions or samples, or see card.json"
+            " for why samples were dropped"
+        )
     for row in rows:
         where = f"the row of question '{row.question.id}'"
         if not row.segments or any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):

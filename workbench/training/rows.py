@@ -1,5 +1,5 @@
-"""Rows of supervised and preference training: examples and pairs, the card of their origin, and
-their token ids, with the same prompt as in generation.
+"""Training rows of SFT (`Example`) and DPO (`Pair`), counts of their origin (`Card`), and their
+token ids. A row has the same prompt as in generation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Example:
     """A question and the text to learn as its answer.
 
     Attributes:
-        weight: of the loss; below 0 the text is unlearned (unlikelihood).
+        weight: weight of the row in the loss; below 0 the text is unlearned (unlikelihood).
         source: id of the response that the text comes from; "" if no policy sampled it.
     """
 
@@ -59,9 +59,12 @@ class Card:
     A question without a row counts as dropped, and so does a sample in no row.
 
     Attributes:
-        questions, samples: the rule's inputs.
-        rows: counts by kind.
-        dropped_questions, dropped_samples: counts by reason.
+        rule: name of the rule, such as "rft".
+        questions: number of questions that the rule read.
+        samples: number of graded responses that the rule read.
+        rows: number of training rows by kind, such as {"correct": 90, "abstention": 10}.
+        dropped_questions: number of questions without a row, by reason.
+        dropped_samples: number of samples in no row, by reason.
     """
 
     rule: str
@@ -97,7 +100,7 @@ def encode_example(
     prompt already opens, such as "<think>", is not repeated.
 
     Args:
-        prompt: ids of the prompt, if they are known.
+        prompt: token ids of the prompt; None to encode it here.
     """
     prompt = prompt_ids(tokenizer, [question])[0] if prompt is None else prompt
     prefix, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
@@ -127,6 +130,7 @@ def example_ids(tokenizer: PreTrainedTokenizerBase, row: Example) -> JsonObject:
     The end token of a text to unlearn has no loss *(ours)*: the text is wrong, not its end.
     """
     prompt, answer = encode_example(tokenizer, row.question, row.text)
+    # only the answer is learnt, not the prompt
     labels = [IGNORED] * len(prompt) + answer
     if row.weight < 0:
         labels[-1] = IGNORED
@@ -134,7 +138,7 @@ def example_ids(tokenizer: PreTrainedTokenizerBase, row: Example) -> JsonObject:
 
 
 def pair_ids(tokenizer: PreTrainedTokenizerBase, row: Pair) -> JsonObject:
-    """Return `prompt_ids`, `chosen_ids` and `rejected_ids` of a row, the names of TRL's DPO."""
+    """Return a pair's token ids in the columns of TRL's DPO: prompt, chosen and rejected."""
     prompt, chosen = encode_example(tokenizer, row.question, row.chosen)
     _, rejected = encode_example(tokenizer, row.question, row.rejected)
     return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
@@ -144,7 +148,8 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
     """Raise a WorkbenchError if there are no rows, or for a row that cannot be trained on."""
     if not rows:
         raise WorkbenchError(
-            "no rows to train on: give some, or see card.json for why all were dropped"
+            "no rows to train on: give more questions or samples, or see card.json for why all"
+            " samples were dropped"
         )
     for row in rows:
         fault = ""
@@ -177,14 +182,17 @@ def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int)
             f" {named}{more}"
         )
         if len(long) == len(rows):
-            raise WorkbenchError(f"{message}; raise max_length")
+            raise WorkbenchError(f"{message}; raise max_length, or give shorter rows")
         print(f"left out: {message}", file=sys.stderr)
     return [number for number, length in enumerate(lengths) if length <= max_length]
 
 
 def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) -> None:
-    """Store the digest of the rows `used` by the training in `out`, or compare it with the stored
-    one; `count` includes the rows that are too long.
+    """Store a digest of the training rows in the folder `out`, or compare it with a stored digest.
+
+    Args:
+        count: number of rows, including those that are too long.
+        used: the rows that the training uses.
 
     Raises:
         WorkbenchError: the training was started with other rows.
@@ -205,11 +213,12 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 def keep_identity(
     out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Store the identity of the work in the folder `out` as the file `name`, or compare it with
-    the stored one.
+    """Store `identity`, the inputs of the work in the folder `out`, or compare it with stored ones.
 
     Args:
-        what: name of other work in the folder, for the message.
+        name: file name for the identity in `out`.
+        identity: everything that determines the results in the folder.
+        what: description of other work in the folder, for the error message.
         began: whether the folder already contains results.
 
     Raises:

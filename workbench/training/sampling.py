@@ -1,4 +1,4 @@
-"""Sample rollouts for the trainers, with the same engine as evaluation, and name them."""
+"""Sample rollouts for the trainers with the engine of evaluation, and give them ids and groups."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
     ) as model:
         if rows and plain_model(model) is None:
             raise WorkbenchError(
-                "several processes cannot sample from a model of this type: train it in one"
+                f"several processes cannot sample from a {type(model).__name__}: train it in a"
+                " single process"
             )
         training = model.training
         # without dropout, and without gradient checkpointing, which disables the cache
@@ -70,8 +71,10 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
 def shares(
     accelerator: Accelerator, seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the seed of the first process, and the positions of this process's prompts in the
-    sampling order of all prompts; () for a single process.
+    """Return the first process's seed, and where this process's prompts are in the sampling order.
+
+    The sampling order is that of the prompts of all processes, the longest first. A single process
+    gets () instead of positions.
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -120,7 +123,7 @@ def grouped(
     Args:
         size: responses in a group, which follow each other; None if all responses to a question in
             this call are one group.
-        counts: groups with each name, of earlier calls too; updated.
+        counts: number of groups with each name in earlier calls; updated by this call.
     """
     counts = Counter() if counts is None else counts
     seen = Counter[str]()

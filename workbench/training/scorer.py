@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 MODEL = "model"  # subfolder of a training for its reward model, which is not a policy
-TOKENS = 4096  # in a forward pass over short rows; with fewer, calls take longer than arithmetic
+TOKENS = 4096  # in a forward pass over short rows; with fewer, launch overhead dominates
 HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's folder
 
 
@@ -44,9 +44,9 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A response with the segments that are scored: its sentences, or the whole response.
+    """A response with the segments (sentences, or the whole text) that a reward model scores.
 
-    `token_ids` are the sampled ids; without them the text is encoded.
+    `token_ids` are the ids that the policy sampled; if empty, the text is encoded.
     """
 
     question: Question
@@ -228,7 +228,8 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
     policy = policy or (str(in_run) if in_run.is_dir() else card["policy"])
     if card["policy_hash"] and policy_hash(policy) not in (None, card["policy_hash"]):
         raise WorkbenchError(
-            f"the reward model '{folder}' was not trained from '{policy}': name its own policy"
+            f"the reward model '{folder}' was trained from '{card['policy']}', not from '{policy}':"
+            " name the policy that it was trained from"
         )
     trainee = load_trainee(
         policy,
@@ -242,7 +243,8 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
         result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
         if result.unexpected_keys:
             raise WorkbenchError(
-                f"the adapter of '{folder}' does not fit '{policy}': name the right policy"
+                f"the adapter of '{folder}' does not fit '{policy}': name the policy that it was"
+                " trained from"
             )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)
@@ -259,7 +261,8 @@ def check_room(
     longest prompt with `max_new_tokens` tokens of an answer.
 
     Args:
-        models: a `RewardModel` (in a module that imports this one) by its name in the config.
+        models: settings of planned reward models (`RewardModel`) by name, such as
+            "klcf.truth_model".
     """
     prompts = prompt_ids(load_tokenizer(policy), questions)
     needed = max(map(len, prompts)) + max_new_tokens

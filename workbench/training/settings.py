@@ -1,4 +1,4 @@
-"""The parts that configs of trainers consist of, and their checks."""
+"""Groups of settings that several trainers share, such as `LoRA` and `Optim`, and their checks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from workbench.util.config import setting
 
 @dataclass(frozen=True)
 class LoRA:
-    """The LoRA adapter, and how its base is held in memory."""
+    """Settings of the LoRA adapter, and of how the base model is held in memory."""
 
     lora_r: int = setting(16, "rank of the adapter", least=1)
-    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank", least=1)
+    lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
     gradient_checkpointing: bool = setting(
         True,
         "recompute activations in the backward pass: less memory, one more forward pass",
@@ -30,9 +30,9 @@ class LoRA:
 
 @dataclass(frozen=True)
 class Optim:
-    """The learning rate of AdamW."""
+    """Settings of the learning rate and its schedule."""
 
-    learning_rate: float = setting(1e-6, "of AdamW, for the adapter", above=0)
+    learning_rate: float = setting(1e-6, "peak learning rate of the adapter, by AdamW", above=0)
     schedule: Literal["constant", "linear", "cosine"] = setting(
         "cosine",
         "schedule after the warm-up; the cosine of PPO and reward models ends at a tenth",
@@ -81,17 +81,17 @@ class KL:
 
 @dataclass(frozen=True)
 class Saving:
-    """Checkpoints and trackers."""
+    """How often checkpoints are saved, and where TRL sends its logs."""
 
     save_every: int = setting(10, "steps between checkpoints", least=1)
     report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
-        "none", "tracker for TRL's logs; PPO and reward models have none"
+        "none", "tracker for TRL's logs; PPO and reward models support only none"
     )
 
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes of a training over rows that exist before it starts."""
+    """Length and batch sizes of a training on rows that exist before it starts (SFT, DPO, …)."""
 
     steps: int | None = setting(
         None, "training steps, one batch each; none: as many as `epochs` need", least=1
@@ -133,7 +133,10 @@ def check_passes(passes: Passes) -> None:
 def check_one_process(trainer: str) -> None:
     """Raise a WorkbenchError if a launcher has started several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun and accelerate set it
-        raise WorkbenchError(f"{trainer} trains in one process: start it without a launcher")
+        raise WorkbenchError(
+            f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
+            " it without torchrun or accelerate launch"
+        )
 
 
 def check_report_to(saving: Saving, trl: bool = True) -> None:
@@ -145,7 +148,9 @@ def check_report_to(saving: Saving, trl: bool = True) -> None:
     if (tracker := saving.report_to) == "none":
         return
     if not trl:
-        raise WorkbenchError(f"report_to is {tracker}: this trainer has no tracker; set it to none")
+        raise WorkbenchError(
+            f"report_to is {tracker}, but PPO and reward models support no tracker: set it to none"
+        )
     if importlib.util.find_spec(tracker) is None:
         raise WorkbenchError(
             f"report_to is {tracker}, which is not installed: `pip install {tracker}`"

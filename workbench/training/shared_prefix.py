@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput]:
-    """Return a function with the signature of `model` that returns the same last `logits_to_keep`
-    logits, except for rounding.
+    """Return a replacement for `model` that computes each distinct prompt of a batch once.
 
-    Returns `model` itself if its layers recompute their activations in the backward pass, or cache
-    more than keys and values.
+    The replacement is called like `model` and returns the same last `logits_to_keep` logits, except
+    for rounding. `model` itself is returned if it uses gradient checkpointing, or caches other
+    state than keys and values.
     """
     plain = plain_model(model)
     if (

@@ -19,8 +19,8 @@ class Job:
     """The arguments of a stage.
 
     Attributes:
-        start: folder or hub name of the initial policy. If the stage before it saved a checkpoint
-            in `policy/` of its folder (such as a merged cold start), `start` is that folder.
+        start: folder or hub name of the policy to start from: the last full checkpoint that an
+            earlier stage saved (such as a merged cold start), else the run's initial policy.
         out: folder to write to.
         stages: folders of the earlier stages by name.
     """
@@ -40,7 +40,7 @@ class Stage:
     Attributes:
         run: resumes where an earlier call stopped, and returns "done", or "interrupted" if the
             user stopped it.
-        steps: number of rows of metrics; None if it is not known in advance.
+        steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
         plain: requires TRL's unchanged trainer. Unsloth patches TRL for the whole process, so it is
             not imported for a run with such a stage.
         check: gets the initial policy of a run before any work, and raises a WorkbenchError if the
@@ -81,7 +81,7 @@ def training(
 
 
 def order(count: int, length: int, seed: int) -> list[int]:
-    """Return `length` indices of `count` questions, as shuffled passes over all questions."""
+    """Return `length` indices into `count` questions: shuffled passes, each over all questions."""
     # a text as seed: other uses of the run's seed draw other numbers
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []

@@ -66,10 +66,12 @@ def trainer_arguments(
         "bf16": on_gpu,
         "gradient_checkpointing": lora.gradient_checkpointing,
         "dataloader_pin_memory": on_gpu,
+        # a row of metrics for every step
         "logging_steps": 1,
         "save_strategy": "steps",
         "save_steps": saving.save_every * updates,
         "report_to": saving.report_to,
+        # `MetricsLog` prints the progress, also in logs where a bar is unreadable
         "disable_tqdm": True,
     }
 

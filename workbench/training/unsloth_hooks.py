@@ -54,8 +54,8 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
 def loss_inputs(batch: Batch) -> dict[str, torch.Tensor]:
     """Return the batch as Unsloth's loss reads it.
 
-    Its loss recomputes the completion mask from the ids. The tool mask is the only mask that it
-    takes from the batch, so the masked responses go there.
+    Unsloth recomputes the completion mask from the ids. The only mask that it reads from the batch
+    is `tool_mask`, so our completion mask is passed there.
     """
     return {
         **batch,

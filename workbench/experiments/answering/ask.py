@@ -39,9 +39,9 @@ def answer(
     """Answer a question from passages, and judge every sentence of the answer by them.
 
     Args:
-        policy: a run's or a model's folder, a hub name, or "sft" / "base"; by default the tiny
-            policy.
-        store: name or path of an index; by default the closed world's pages.
+        policy: a run's or a model's folder, a hub name, or "sft" / "base"; None for the tiny
+            bench's policy.
+        store: name or path of an index of passages; None for the closed world's pages.
         judge: language model that replaces the closed world's exact judge or the local verifier.
         k: maximum number of passages; by default 3 for the tiny policy, else 5.
         mode: search of the index; by default hybrid if it has vectors, else by words.
@@ -73,11 +73,15 @@ def answer(
 def answer_from(
     sources: Sources, text: str, load: Callable[[], Policy], path: str, k: int | None = None
 ) -> Answer:
-    """Answer a question from open sources.
+    """Answer a question from passages that `sources` finds.
 
-    `load` loads the policy, once a passage is found; `path` is its folder or hub name.
+    Args:
+        load: returns the policy; called only if a passage is found.
+        path: folder or hub name of the policy.
+        k: maximum number of passages; None for the policy's default.
     """
     checks = sources.checks()
+    # before the policy is loaded: without a passage there is nothing to answer from
     passages = sources.search([text], k or MOST)[0]
     if not passages:
         return Answer(text, notes=(NOTHING_FOUND,))

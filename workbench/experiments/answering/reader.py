@@ -23,8 +23,11 @@ SMALL_MOST, SMALL_ROOM, SMALL_NEW_TOKENS = 3, 176, 112
 class Reader:
     """A policy with its system prompt and its limits.
 
-    `most` passages are used while the prompt has at most `room` tokens; `limit` is the longest
-    prompt. `small` marks a policy of the closed world.
+    Attributes:
+        most: maximum number of passages in a prompt.
+        room: tokens that a prompt may have before its last passages are left out.
+        limit: tokens of the longest prompt that the policy can read.
+        small: whether the policy was trained on the closed world.
     """
 
     policy: Policy
@@ -36,7 +39,7 @@ class Reader:
     small: bool = False
 
     def prompt(self, question: Question, passages: Sequence[Passage], k: int | None) -> Question:
-        """The question with as many of the best passages as fit, at least one.
+        """Return the question with as many of the best passages as fit, at least one.
 
         Raises:
             WorkbenchError: the question alone is too long.
@@ -63,11 +66,11 @@ class Reader:
 
 
 def reader_of(path: str, policy: Policy) -> Reader:
-    """A policy's reader, from its folder or hub name.
+    """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    A policy of the closed world is recognised by the plan's markers in its vocabulary. It is
-    prompted as in its training, other policies as in FoRAG's cold start. A run that trained with
-    bare prompts is also prompted without an instruction, which would be new to it.
+    A policy is a policy of the closed world if its vocabulary has the markers of a plan, such as
+    "[Outline]". It is prompted as in its training, other policies as in FoRAG's cold start. A
+    policy that was trained to plan without an instruction gets the system prompt of its training.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT

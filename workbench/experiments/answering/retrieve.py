@@ -27,6 +27,7 @@ def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path)
     Raises:
         WorkbenchError: no question has results, or `out` exists.
     """
+    # checked first, because the search takes long
     if out.exists():
         raise WorkbenchError(f"'{out}' exists already: remove it, or name another file")
     counts = Counter({"questions": len(questions), "had": 0, "retrieved": 0, "found_nothing": 0})

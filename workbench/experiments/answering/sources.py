@@ -25,11 +25,13 @@ SENTENCES = 3
 
 @dataclass(frozen=True)
 class Sources:
-    """A passage search and a judge for the answers.
+    """A passage search, and a judge of the answers.
 
-    `search(questions, k)` returns the k best passages of each question, the best first. `checks`
-    creates the checks of the default judge. With `exact`, that judge is the closed world's. With
-    `foreign`, the passages are not from the closed world.
+    Attributes:
+        search: (questions, k) -> the k best passages for each question, the best first.
+        checks: returns the checks of the judge.
+        exact: whether the judge is the closed world's, which is exact.
+        foreign: whether the passages are from outside the closed world.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]

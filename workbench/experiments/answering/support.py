@@ -26,8 +26,13 @@ NO_ANSWER = "there is no answer: an unfinished plan or thought states nothing"
 class Sentence:
     """One sentence of an answer.
 
-    `passages` are the ids of its sources, `cited` the numbers that it or its point names, also of
-    missing passages, and `found` the ids of the passages in which the judge found its claims.
+    Attributes:
+        passages: ids of the sources.
+        label: label of the sentence's worst claim, and `p` its probability.
+        cited: passage numbers that the sentence, or its point of the plan, names, including numbers
+            without a passage.
+        found: ids of the passages in which the judge found the sentence's claims.
+        error: why the sentence could not be judged.
     """
 
     text: str
@@ -43,7 +48,8 @@ class Sentence:
 class Answer:
     """A policy's answer from numbered `passages`.
 
-    `text` is the whole response. Without a plan `structure` is None and `outline` empty.
+    `text` is the whole response. `structure` and `outline` are the parts of its plan; None and
+    empty for an answer without a plan.
     """
 
     question: str
@@ -82,7 +88,7 @@ class Answer:
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
-    """Convert a row of feedback, whose claims are judged by the aspect "fact"."""
+    """Convert a response with "fact" verdicts on its claims to an `Answer`."""
     response = feedback.response
     structure, outline = read_plan(response.text) or (None, ())
     spans = _spans(response)
@@ -204,4 +210,4 @@ def _notes(
             f" numbered from 1 to {count}"
         )
     if unplaced:
-        yield (f"{unplaced} claims of the judge are in no sentence of the answer and are not shown")
+        yield (f"{unplaced} claims could not be matched to a sentence of the answer; not shown")

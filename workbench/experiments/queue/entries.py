@@ -9,7 +9,7 @@
     set = ["truthrl.reward=binary"]
     name = "binary"
 
-A run takes the settings in `[defaults]` that belong to its method, before its own.
+The `set` of a run is applied after the settings in `[defaults]` that begin with the run's method.
 """
 
 from __future__ import annotations
@@ -83,10 +83,11 @@ def read_entries(path: Path) -> list[Entry]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise WorkbenchError(
-            f"cannot read '{path}' ({error.strerror}): name a file of runs"
+            f"cannot read '{path}' ({error.strerror}): name a TOML file with a table [[run]] for"
+            " each run"
         ) from None
     except ValueError as error:
-        raise WorkbenchError(f"'{path}' is not TOML: {error}") from None
+        raise WorkbenchError(f"'{path}' is not TOML ({error}): correct that line") from None
     rows, defaults = document.pop("run", []), document.pop("defaults", {})
     if document or not isinstance(rows, list):
         unknown = next(iter(document), "run")
@@ -100,7 +101,7 @@ def read_entries(path: Path) -> list[Entry]:
         where = f"'{path}', run {number}"
         fields = {**common, **checked(row, where)}
         if "method" not in fields:
-            raise WorkbenchError(f"{where} has no method: add one")
+            raise WorkbenchError(f'{where} has no method: add a line such as method = "truthrl"')
         seeds, own = fields.pop("seed", 0), fields.pop("set", [])
         settings = [one for one in shared if _method_of(one) == fields["method"]]
         entry = Entry(settings=(*settings, *own), where=where, **fields)
@@ -112,7 +113,8 @@ def read_entries(path: Path) -> list[Entry]:
     for setting in shared:
         if _method_of(setting) not in {entry.method for entry in entries}:
             raise WorkbenchError(
-                f"'{path}', [defaults]: no run has the method of '{setting}': leave it out"
+                f"'{path}', [defaults]: no run trains the method of the setting '{setting}': leave"
+                " the setting out"
             )
     return entries
 

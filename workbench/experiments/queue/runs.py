@@ -57,7 +57,8 @@ class Run:
         stored.pop("versions", None)
         if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
             raise WorkbenchError(
-                f"'{self.folder}' has another run ({'; '.join(different)}): move it away"
+                f"'{self.folder}' has another run ({'; '.join(different)}): move that folder away,"
+                " or choose another --out"
             )
         return finished(self.folder) if stored else None
 
@@ -93,7 +94,7 @@ def run_of(
     root: Path | str = ROOT,
     **options: Any,
 ) -> Run:
-    """Return the run with this description, trained or not.
+    """Return the run of a queue with these arguments, whether it was trained or not.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
@@ -150,7 +151,7 @@ def hash_of(identity: JsonObject) -> str:
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return each run once: the last of equal runs, whose name is shown."""
+    """Return each run once; of runs with the same hash, the last one, with its name."""
     return list({run.hash: run for run in runs}.values())
 
 
@@ -184,7 +185,7 @@ def train_run(run: Run, out: Path, shared: Path | None = None) -> JsonObject:
 
 
 def shortened(entry: Entry) -> Entry:
-    """Return the entry with `QUICK_STEPS` steps, which override its own settings."""
+    """Return a test version of an entry: `QUICK_STEPS` training steps and no sampled answers."""
     chosen = trained(entry.method)
     last = chosen.with_steps(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(

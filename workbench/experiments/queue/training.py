@@ -26,7 +26,7 @@ Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
 def status_of(runs: Sequence[Run]) -> JsonObject:
-    """`{"runs": […]}` with a row for each run, read from the folders alone."""
+    """Return `{"runs": […]}` with the status of each run, read from its folder."""
     return {
         "runs": [
             {
@@ -103,6 +103,7 @@ def _train(run: Run, label: str, stopping: _Stopping) -> str:
     _say(f"{label} → {run.folder}")
     run.folder.mkdir(parents=True, exist_ok=True)
     (run.folder / FAILED).unlink(missing_ok=True)
+    # only labels, which the queue itself prints
     entry = asdict(run.entry) | {"where": "", "name": ""}
     job = {"entry": entry, "root": str(run.folder.parent), "hash": run.hash}
     process = start(train_entry, job, run.folder / LOG)
@@ -125,7 +126,10 @@ def duration(seconds: float) -> str:
 
 
 class _Stopping:
-    """Forward Ctrl-C and SIGTERM to the current run: save and stop, stop at once, then kill."""
+    """Forward Ctrl-C and SIGTERM to the current run.
+
+    The first signal lets the run save and stop, the second stops it at once, the third kills it.
+    """
 
     def __init__(self) -> None:
         self.signals = 0

@@ -1,1 +1,1 @@
-"""The build of the tiny policy: training data, training, measurement and the model card."""
+"""Build the tiny policy: write its training data, train it, measure it and write a model card."""

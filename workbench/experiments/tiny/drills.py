@@ -1,4 +1,6 @@
-"""Drills: lists of random words that only a mechanism such as copying or binding can predict."""
+"""Write drills: token sequences of random words whose targets can be predicted only by a mechanism
+such as copying, or looking up the value that was stated for a name ("binding").
+"""
 
 from __future__ import annotations
 

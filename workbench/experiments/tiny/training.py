@@ -38,7 +38,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """Sizes and schedules of a tiny policy."""
+    """Model size, data and learning-rate schedule of a tiny policy's training."""
 
     scale: float = 1.0  # of the world
     hidden: int = 128
@@ -195,6 +195,7 @@ def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8)
             row = ([], [], [], [])
             rows.append(row)
         row[0].extend(sequence.ids)
+        # the first token of a sequence must not be predicted from the sequence before it
         row[1].extend([-100, *sequence.labels[1:]])
         row[2].extend(range(size))
         row[3].extend([sequence.weight] * size)
@@ -407,8 +408,8 @@ class Stage:
         state: JsonObject = torch.load(self.checkpoint, weights_only=True)
         if state["identity"] != self.identity:
             raise WorkbenchError(
-                f"{self.checkpoint} belongs to a build with other settings; delete the file or"
-                " choose another --out"
+                f"'{self.checkpoint}' belongs to a build with other settings: delete the file, or"
+                " choose another --out folder"
             )
         return state
 

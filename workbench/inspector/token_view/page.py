@@ -56,7 +56,7 @@ def style() -> str:
 def export_html(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = (), **shown: Any
 ) -> str:
-    """The view of one response as a single HTML page that cannot use the network.
+    """Return the token view of a response as a single HTML page that cannot use the network.
 
     The data is in a block that browsers do not execute, and the page's security policy allows only
     this script and this style.

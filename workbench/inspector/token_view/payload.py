@@ -65,10 +65,10 @@ def payload(
     lookup: Lookup | None = None,
     claim: int | None = None,
 ) -> JsonObject:
-    """The data of one response's view, as JSON values; positions count code points.
+    """Return the data that the token view draws, as JSON values; positions count code points.
 
     Args:
-        feedback: the row.
+        feedback: the response with its claims, verdicts and rewards.
         method: the method whose rewards are shown first; by default the first.
         group: the responses to the same prompt, including `feedback`; without it there are no
             advantages.
@@ -158,7 +158,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
 def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
-    """This response's token advantages in its group by estimator; {} if the group lacks it."""
+    """Return a response's token advantages by estimator; {} if the response is not in `group`."""
     ids = [row.response.id for row in group]
     if feedback.response.id not in ids or not feedback.response.offsets:
         return {}
@@ -167,7 +167,7 @@ def advantages_of(
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
-    """Token advantages of a group by estimator.
+    """Return the token advantages of a group's responses by estimator.
 
     Estimators without their inputs, such as a critic's values, are left out.
     """
@@ -214,7 +214,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
 
 
 def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
-    """The evidence of a verdict without the judge's remarks and its reasons for not judging."""
+    """Return the quoted evidence of a verdict, without remarks and reasons for not judging."""
     return tuple(
         item
         for item in verdict.evidence

@@ -7,10 +7,11 @@ rounds 12.9, 16.3, 28.0, 19.0, the ternary reward 37.2 / 19.4.
 Our deviations:
 
 * An adapter is trained instead of all parameters.
-* The samples that a baseline trains on decide what is out of knowledge, instead of 256 others.
+* A question is out of knowledge if no sample that the baseline trains on is correct. The paper
+  takes 256 separate samples to decide this.
 * Gold answers are learnt as a sentence, or in `\boxed{}` if the prompt asks for that.
 * The paper does not state the number of samples for DPO's pairs.
-* Samples have TruthRL's reward, which no rule here reads.
+* Samples are stored with TruthRL's reward, which these baselines do not use.
 """
 
 from workbench.methods.baselines.method import BASELINES

@@ -38,9 +38,9 @@ class SampleSFT:
 class PairDPO:
     """DPO on pairs of the policy's own answers.
 
-    In several rounds, each round samples its pairs from the policy of the round before, which is
-    its reference *(ours)*. The paper's iterative DPO starts from the DPO checkpoint and has 4
-    rounds (table 1), so it is `rounds=5` here.
+    With several rounds, each round samples its pairs from the policy that the previous round
+    trained, and uses that policy as the reference model *(ours)*. The paper's iterative DPO starts
+    from the DPO checkpoint and has 4 rounds (table 1), so it is `rounds=5` here.
     """
 
     rounds: int = setting(

@@ -45,8 +45,12 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
 
     Each round but the last leaves a full checkpoint, from which the next one starts.
     """
+    # fails before sampling: with one sample a question no round could form a pair
     if config.drawn.samples < 2 and config.rounds > 1:
-        raise WorkbenchError(f"samples is {config.drawn.samples}: a pair takes at least 2")
+        raise WorkbenchError(
+            f"samples is {config.drawn.samples}: a preference pair needs at least 2 samples of a"
+            " question"
+        )
     collect = _collector(config, bench, method)
 
     def stage(number: int) -> Stage:
@@ -85,7 +89,9 @@ def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Sta
     alone is ours, as in KLCF's DPO baseline.
     """
     if config.rounds != 1:
-        raise WorkbenchError(f"rounds is {config.rounds}: {method.title} has one: leave it out")
+        raise WorkbenchError(
+            f"rounds is {config.rounds}: {method.title} has a single round: leave rounds out"
+        )
     collect = _collector(config, bench, method, answered=False)
     return [offline_stage(config.dpo, lambda job: best_worst(collect(job, job.seed), method.name))]
 

@@ -2,8 +2,8 @@
 2510.17733).
 
 The paper: GRPO with a KL penalty. On Qwen3-8B, long-form hallucination falls by 39.3 %, while
-instruction following, mathematics and code stay. A response is right as a whole or not at all, so
-that neither fewer nor more generic claims earn more; abstention has the reward 1 as well.
+scores for instruction following, mathematics and code do not change. The reward is for the response
+as a whole, so neither fewer nor more generic claims earn more; abstention has the reward 1 as well.
 
 Our deviations:
 

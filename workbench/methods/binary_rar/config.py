@@ -27,7 +27,7 @@ PROMPTS = Prompts(system="")  # the question alone
 
 @dataclass(frozen=True)
 class BinaryRAR:
-    """The settings of the reward, and of the training."""
+    """The settings of Binary RAR's reward and of its training."""
 
     truncated: bool = setting(
         False, "reward a truncated response like any other, instead of with 0"

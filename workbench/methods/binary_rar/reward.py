@@ -9,7 +9,7 @@ from workbench.util.config import check_values
 
 
 def reward(config: BinaryRAR) -> RewardFn:
-    """Return the reward function: 1 if no claim of the answer is refuted, else 0, at its end.
+    """Return the reward function: 1 if no claim of the answer is refuted, else 0, at the end.
 
     A response without claims, such as a refusal, has the reward 1. A truncated one has 0 *(code)*,
     unless `truncated` is set. A failed verdict leaves the response without a reward.
@@ -25,6 +25,7 @@ def reward(config: BinaryRAR) -> RewardFn:
         # every verdict is read first: a failed one must not hide behind a refuted claim
         labels = [label(on_claim(verdicts, claim, "fact"), P_TRUE) for claim in answer]
         refuted = any(one in REFUTED for one in labels)
+        # a cut-off response may have stopped before its first wrong claim
         cut_off = feedback.response.finish == "length" and not config.truncated
         value = float(not refuted and not cut_off)
         return Reward(value, {"consistent": value}, (Event("consistent", value),))

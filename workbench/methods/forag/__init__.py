@@ -12,10 +12,11 @@ Our deviations:
 * Only the `[Answer]` part is scored.
 * The reward is normalised by the mean segment value of the reference's own answers to the same
   question. These are sampled with the policy's settings, without beam search.
-* Without a reward model's score, verdicts on the claims are used. The part `stood_in` counts these.
-* The outline is learnt from the policy's own samples. The instruction to plan is in the prompt that
-  samples them and not in the one that trains on them. With `cold.writer=judge`, as in the paper, a
-  stronger model writes the outlined answers. `cold.outline=false` trains on answers without one.
+* A sentence without a reward model's score is scored by the verdicts on its claims. The part
+  `stood_in` counts these sentences.
+* The policy learns to outline from its own samples. The prompt that samples them has an instruction
+  to plan; the prompt of the training row does not. With `cold.writer=judge`, as in the paper, a
+  stronger model writes the outlined answers. `cold.outline=false` trains on plain answers.
 * An adapter is trained instead of all parameters.
 * GRPO is an alternative to PPO. `repeats=once` ignores repeated sentences; the paper rewards them.
 """

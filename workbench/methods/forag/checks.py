@@ -1,5 +1,6 @@
-"""The checks that FoRAG's training adds: a reward model's scores of segments, and the mean score of
-the reference's own answers (arXiv 2406.13779, section 5.2).
+"""Two checks that FoRAG's training adds (arXiv 2406.13779, section 5.2): "factuality", a reward
+model's score of each segment (sentence), and "baseline", the mean score of the reference model's
+own answers to the question.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from workbench.types import Checked, Claims, Failure, Feedback, Response, Verdic
 
 
 def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
-    """Return the check "factuality": p for each segment, a batch in a few forward passes.
+    """Return the check "factuality", which gives each segment a probability p of being factual.
 
-    An answer that is longer than the reward model's context is a failure, because sampling bounds
-    the length.
+    An answer that is longer than the reward model's context is a failure and not unfactual: the
+    sampling settings bound its length, so the policy cannot avoid its reward by writing more.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         found = [segments(response, read, evaluation) for response, read in batch]
+        # the reward model reads the sampled ids, so that its tokens are those of the policy
         rows = [unlabelled(response, own) for (response, _), own in zip(batch, found, strict=True)]
         # refusals have no segments and need no forward pass
         scores = iter(scorer.score([row for row in rows if row.segments]))
@@ -49,11 +51,11 @@ def unlabelled(response: Response, found: Segments) -> Judged:
 
 
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
-    """Return each question's mean segment value in the reference's own answers, or a failure.
+    """Return by question id the mean segment value of the reference model's answers, or a failure.
 
-    Where these answers have no segments, the mean over all questions is used *(ours)*: with a
-    baseline of 0 any answer to such a question would earn a reward. If no answer has a segment,
-    every question fails, as there is nothing to compare with.
+    For a question whose answers have no segments, the mean over all questions is used *(ours)*:
+    with a baseline of 0 any answer to that question would earn a reward. If no answer to any
+    question has a segment, every question has a failure.
     """
     sums: dict[str, tuple[float, float]] = {}  # total value and number of segments
     failed: dict[str, float | Failure] = {}
@@ -61,14 +63,14 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
         question, reward = feedback.response.question.id, feedback.rewards[method]
         if reward.value is None:
             failed[question] = reward.error or Failure(
-                "reward", "no_verdict", "the reference has no value"
+                "reward", "no_verdict", "the reference model's answer has no reward"
             )
         else:
             value, count = sums.get(question, (0.0, 0.0))
             sums[question] = (value + reward.value, count + reward.parts["segments"])
     segment_count = sum(count for _, count in sums.values())
     if not segment_count:
-        message = "no answer of the reference makes a claim: look at its cold start"
+        message = "no answer of the reference model makes a claim: inspect the cold start's samples"
         return failed | dict.fromkeys(sums, Failure("reward", "no_verdict", message))
     mean = sum(value for value, _ in sums.values()) / segment_count
     return failed | {
@@ -80,7 +82,7 @@ def baseline(values: Mapping[str, float | Failure]) -> Verify:
     """Return the check "baseline", from the values that `reference_values` returns."""
 
     def verdict(question: str) -> Verdict:
-        message = f"the reference has no answer to question '{question}'"
+        message = f"the reference model has no answer to question '{question}'"
         value = values.get(question, Failure("verify", "not_probed", message))
         if isinstance(value, Failure):
             return Verdict("response", "baseline", by="reference", error=value)

@@ -25,7 +25,7 @@ PLAN = (
 
 @dataclass(frozen=True)
 class ColdStart:
-    """The answers that the cold start trains on; there is no cold start with 0 samples."""
+    """How the answers of the cold start are made; `cold_samples=0` skips the cold start."""
 
     outline: bool = setting(True, "whether the answers begin with an outline")
     writer: Literal["policy", "judge"] = setting(
@@ -37,8 +37,10 @@ class ColdStart:
     told: str = setting(
         PLAN, "system prompt that samples outlined answers; the training prompt omits it"
     )
-    cold_samples: int = setting(4, "sampled responses a question; a judge writes one", least=0)
-    cold_questions: int = setting(1000, "questions of the cold start", least=1)
+    cold_samples: int = setting(
+        4, "sampled responses per question; a judge writes one; 0: no cold start", least=0
+    )
+    cold_questions: int = setting(1000, "number of questions of the cold start", least=1)
 
     @property
     def sampled(self) -> bool:
@@ -46,7 +48,7 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Whether the run with this stored config learnt to plan without an instruction."""
+    """Whether a run with this stored config trained the policy to outline without being asked."""
     cold = config.get("cold")
     return (
         isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
@@ -56,7 +58,11 @@ def plans_unprompted(config: JsonMapping) -> bool:
 def cold_start_rows(
     cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
 ) -> tuple[list[Example], Card]:
-    """Collect the answers of a cold start in the job's folder, as rows without an instruction."""
+    """Collect the answers of a cold start, and return them as SFT rows with a card of counts.
+
+    The rows have the question without the instruction that sampled the answers. The answers are
+    stored in the job's folder.
+    """
     if not cold.sampled:
         assert checks.write is not None  # `stages` checks this
         folder = job.out / WRITTEN
@@ -66,7 +72,7 @@ def cold_start_rows(
     prompted = questions
     if cold.outline:
         prompted = [replace(question, system=cold.told) for question in questions]
-    # Only the form is learnt, so that the samples are neither verified nor rewarded.
+    # The cold start teaches only the form, so its samples need no verdicts and no reward.
     grade = assemble(checks, [], {})
     samples = collect_in_stage(job, prompted, grade, sampling, cold.cold_samples, method=None)
     examples, card = (cold_start_forag if cold.outline else cold_start_plain)(samples)

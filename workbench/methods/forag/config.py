@@ -41,7 +41,7 @@ MODELLED = RewardModel(passes=Passes(max_length=4096, micro_batch=1))
 
 @dataclass(frozen=True)
 class FoRAG:
-    """The settings of the reward (section 5.2) and of the training."""
+    """The settings of FoRAG's reward (section 5.2) and of its training."""
 
     evaluation: Literal["holistic", "sentence", "subclaim"] = setting(
         "subclaim",
@@ -52,12 +52,12 @@ class FoRAG:
     )
     judged_by: Literal["fact", "factuality"] = setting(
         "fact",
-        "the check that scoring uses: verdicts on claims, or a reward model called 'factuality'",
+        "check that scoring reads: fact (verdicts on claims), or factuality (a reward model)",
     )
     baseline: bool | None = setting(
         None,
-        "subtract the mean factuality of the reference's own answers; none: where the row has it,"
-        " and in training by PPO; true: required",
+        "subtract the mean factuality of the reference model's answers; none: if the row has that"
+        " verdict, and in PPO training; true: always",
     )
     repeats: Literal["paid", "once"] = setting(
         "paid", "paid: reward a repeated sentence again, as in the paper; once: ignore it"
@@ -85,14 +85,14 @@ class FoRAG:
     # (ours)
     references: int = setting(
         4,
-        "sampled reference answers a question, whose mean is subtracted from PPO's rewards",
+        "reference answers sampled per question; PPO subtracts their mean factuality",
         least=1,
         trains=True,
         was="drawn.references",
     )
     unlearn: float = setting(
         1.0,
-        "weight of an answer that is not factual, with trainer=unlikelihood; the others have 1",
+        "weight of a non-factual answer with trainer=unlikelihood; factual answers have weight 1",
         above=0,
         most=1,
         trains=True,

@@ -1,4 +1,4 @@
-"""The method FoRAG: the parts of its reward, and the settings that a training does not use."""
+"""Define the method FoRAG: its reward's parts, and which settings a config leaves unused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.methods.method import Method, Training
 
 PARTS = {
     "factuality": ("factuality", "sum of the sentences' factuality, each from 0 to 1"),
-    "segments": ("sentences scored", "number of sentences of the answer with a factuality"),
+    "segments": ("sentences scored", "number of sentences of the answer that have a score"),
     "baseline": (
         "reference answers",
         "mean factuality of the reference's own answers, subtracted from every sentence",
@@ -25,7 +25,7 @@ PARTS = {
     ),
     "unfinished": (
         "missing",
-        "sentences that a plan without an answer lacks: each counts as a false one",
+        "added to a plan without an answer: each missing sentence counts as a false one",
     ),
 }
 

@@ -18,16 +18,16 @@ def repeated_sentences(
 ) -> set[int | None]:
     """Return the answer's repeated sentences; None stands for the claims without a sentence.
 
-    A sentence is repeated if an earlier sentence or claim has its words, or if this holds for each
-    of its claims, and if both are equally true. True statements may differ in word order and
-    fillers (`gist`), or the judge may find the repetition. False ones must have the same words
-    (`wording`): a false statement is ignored only if the same one has been penalised before. A true
-    statement in other words counts again, unless the judge finds the repetition.
+    A sentence is repeated if it, or each of its claims, matches an earlier sentence or claim of the
+    same truth value. True statements match if they differ only in word order and fillers (`gist`),
+    or if the judge finds the repetition; a true statement in other words counts again. False
+    statements match only in the same words (`wording`), so that one is ignored only if the same
+    one has been penalised before.
 
     Args:
         groups: the answer's claims by sentence.
-        modelled: the sentences with a reward model's score.
-        threshold: the score from which the claims of such a sentence count as true.
+        modelled: indices of the sentences that have a reward model's score.
+        threshold: the score from which all claims of such a sentence count as true.
     """
     seen, repeated = set[Hashable](), set[int | None]()
     for number in sorted({*groups, *modelled}, key=lambda number: (number is None, number or 0)):

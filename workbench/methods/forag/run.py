@@ -24,10 +24,10 @@ BY_RULES = rules()  # the extractor in training with `model_alone`
 
 @dataclass(frozen=True)
 class Run:
-    """What the stages of a training run share.
+    """The config, questions and checks that the stages of a training run share.
 
     Attributes:
-        questions: the questions of RL.
+        questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
         model_alone: whether only the reward model scores responses in training, on sentences that
             rules extract: a language model as judge would cost a request for each response.
     """
@@ -39,10 +39,13 @@ class Run:
     model_alone: bool = False
 
     def judge_grade(self) -> Grade:
-        """Return the judge's grader, without a baseline: the reference has no values yet."""
+        """Return the grader by the judge's verdicts, without subtracting a baseline: the stage that
+        scores the reference model's answers comes later.
+        """
         return self.method.grader(replace(self.config, baseline=None), self.checks)
 
     def cold_questions(self, seed: int) -> list[Question]:
+        # in another order than RL's, whose first steps would otherwise repeat these questions
         return self._shuffled(seed)[: self.config.cold.cold_questions]
 
     def judged_questions(self, seed: int) -> list[Question]:
@@ -63,7 +66,7 @@ class Run:
         """Return the grader that gives the policy's reward, by the reward model or the judge.
 
         Args:
-            compared: subtract the values of the reference's own answers.
+            compared: subtract the mean segment value of the reference model's answers.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":
@@ -93,12 +96,13 @@ def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
     method.reward(config)  # checks the values
     if config.judged_by != "fact":
         raise WorkbenchError(
-            "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
+            f"forag.judged_by is {config.judged_by}, but training makes its own reward model: leave"
+            " forag.judged_by out; only scoring uses it"
         )
     if config.fractional and config.reward_model.loss == "log":
         raise WorkbenchError(
-            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
-            " out, or set aggregate=min"
+            "forag.reward_model.loss is log, which needs targets of 0 or 1, but forag.aggregate is"
+            " mean, which gives shares: leave the loss out, or set forag.aggregate=min"
         )
     reward_model.check(config.reward_model)
     questions = training_questions(config.prompts, bench, answered=False)
@@ -112,7 +116,7 @@ def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
     run.judge_grade()  # raises if the judge cannot verify facts
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
         raise WorkbenchError(
-            f"forag.cold.writer is judge, and bench '{bench.name}' has no judge that writes: name"
-            " one with --judge URL --judge-model NAME, or leave it out"
+            f"forag.cold.writer is judge, and bench '{bench.name}' has no judge that writes"
+            " answers: name one with --judge URL --judge-model NAME, or leave forag.cold.writer out"
         )
     return run

@@ -1,8 +1,8 @@
 """The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2), and judged samples as training
 rows of a reward model.
 
-A segment is a sentence of the answer with at least one claim, or the span from the first such
-sentence to the last.
+A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` it is
+the span from the first such sentence to the last.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def judged_rows(
     Responses that reached the token limit are included, as training has such responses too.
 
     Args:
-        reads: the claims as training will extract them, if not as the judge did. A row then has the
-            segments that both find, at training's places and with the judge's labels; `count_cuts`
-            counts the others.
+        reads: the claims as training will extract them; None if training uses the judge's
+            extractor. A row then has the segments that both extractions find, with the spans of
+            training and the labels of the judge; `count_cuts` counts the other segments.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     extracted: Sequence[Claims | Feedback] = reads or feedbacks
@@ -106,10 +106,10 @@ def _judged(
 def count_cuts(
     feedbacks: Sequence[Feedback], reads: Sequence[Claims], evaluation: Evaluation
 ) -> dict[str, int]:
-    """Count the segments that the judge and training's extraction find: both, or one alone.
+    """Count the segments found by both the judge's and training's extraction, or by only one.
 
-    The model learns no target for segments counted in `paid_alone`, and never scores those in
-    `judged_alone`.
+    `paid_alone` counts the segments that only training finds: the reward model learns no target
+    for them. `judged_alone` counts those that only the judge finds: the model never scores them.
     """
     counts = Counter(both=0, paid_alone=0, judged_alone=0)
     for feedback, read in zip(feedbacks, reads, strict=True):

@@ -1,5 +1,6 @@
-"""The stages of FoRAG's training, in their order: a cold start, a reward model of judged samples,
-the reference's own answers, then PPO or GRPO; or a cold start, then SFT on judged samples.
+"""The stages of FoRAG's training. By RL: a cold start, a reward model trained on judged samples,
+scores of the reference model's answers, then PPO or GRPO. Baselines: a cold start, then SFT on
+judged samples.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def stages(config: FoRAG, bench: Bench, method: Method) -> Sequence[Stage]:
     cold = [_cold_start(run)] if config.cold.cold_samples else []
     if not config.by_rl:
         return [*cold, _tuning(run)]
+    # before the reference's stage, which scores its answers with this model
     model = [_reward_model(run)] if config.rewarded == "model" else []
     reference = [Stage("reference", lambda job: _reference(run, job))] if config.compares else []
     return [*cold, *model, *reference, _rl(run)]
@@ -74,7 +76,7 @@ def _tuning(run: Run) -> Stage:
 
 
 def _reward_model(run: Run) -> Stage:
-    """A reward model of judged samples (section 5.2), with its metrics on held-out questions."""
+    """Train a reward model on judged samples (section 5.2) and measure it on held-out questions."""
     config, evaluation = run.config, run.config.evaluation
 
     def train(job: Job) -> Status:
@@ -103,9 +105,10 @@ def _reward_model(run: Run) -> Stage:
 
 
 def _reference(run: Run, job: Job) -> Status:
-    """Sample and score the initial policy's answers to RL's questions, as RL does.
+    """Sample and score the reference model's answers to RL's questions, with RL's settings.
 
-    Greedy answers are better, so that nearly every answer would earn less than none *(ours)*.
+    The answers are sampled and not greedy *(ours)*: greedy answers score higher than samples, so
+    that nearly every sampled answer would have a negative reward.
     """
     ppo = run.config.ppo
     numbers = dict.fromkeys(order(len(run.questions), ppo.steps * ppo.prompts_per_step, job.seed))

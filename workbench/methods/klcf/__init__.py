@@ -13,9 +13,10 @@ is `w_check=0 rewarded=judge`.
 
 Our deviations:
 
-* Scoring has no truthfulness model: the "fact" verdicts stand in, and the reward says so.
-* The general reward is off by default. Without a named preference model, a run trains one of good
-  form on the base's own answers (`general.py`).
+* Scoring has no truthfulness model: "fact" verdicts replace its score. The part `stood_in` counts
+  the claims for which they do.
+* The general reward is off by default. Without a named preference model, a run trains a model of
+  good form (whole, on-subject answers) on the base model's own answers (`general.py`).
 * Formulas that the text does not state are defined in `terms.py`.
 * The judge extracts claims and compares checklists, in place of two fine-tuned models. It also
   merges the same fact in other words.

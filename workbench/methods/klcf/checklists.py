@@ -15,7 +15,7 @@ from workbench.metrics.rows import share
 from workbench.types import Claim, Claims, JsonObject, Question, Response, Verify
 
 RATIO = 2  # supported claims for each refuted one (appendix B.1)
-POOL = 5  # facts compared for each place on a checklist: bounds the judge's work *(ours)*
+POOL = 5  # candidate facts per checklist item: bounds the number of judge calls *(ours)*
 
 
 class Labelled(NamedTuple):
@@ -35,7 +35,7 @@ class _Checklist:
     items: list[Fact] = field(default_factory=list)
 
     def compared(self) -> tuple[Response, Claims]:
-        """Return the pool as the claims of a response to compare with the newest item alone."""
+        """Return the pool as claims of a response whose checklist is the newest item alone."""
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
         return Response("", question, ""), Claims(claims=claims)
@@ -61,6 +61,7 @@ def checklists(
         true = [fact for fact in facts if fact.label == LABELS[0]]
         plain = [fact for fact in true if fact.plain]
         fit = [f for f in plain if f.informativeness is None or f.informativeness >= important]
+        # an unrated fact counts as just important enough
         fit.sort(key=lambda fact: (-(fact.informativeness or important), -fact.said))
         lists.append(_Checklist(question, fit[: POOL * most]))
         counts.update(
@@ -111,6 +112,7 @@ def truth_rows(
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
     copies = max(1, min(most_copies, len(true) // (RATIO * len(false)))) if false else 0
     rng = random.Random(f"truth-{seed}")
+    # refuted claims are usually rarer, so they are repeated; supported ones are sampled
     refuted = rng.sample(false, min(len(false), len(true) // RATIO)) * copies
     rows = [*rng.sample(true, RATIO * len(refuted)), *refuted]
     counts = {"support": len(true), "refute": len(false), "copies": copies}
@@ -126,9 +128,9 @@ def known(
     """Compare checklists with the facts that the base model's training documents state.
 
     Returns:
-        `precision`: the share of checklist facts that the documents state; the others are lucky
-        guesses. `recall`: the share of the questions' stated facts that are on a checklist. None
-        if the documents are unknown, or the claims name no facts of the closed world.
+        `precision`: the share of checklist facts that the documents state; the rest are guesses.
+        `recall`: the share of facts asked for and stated in the documents that are on a checklist.
+        None if the documents are unknown, or the claims name no facts of the closed world.
     """
 
     def states(fact: str) -> bool:

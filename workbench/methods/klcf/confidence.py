@@ -79,7 +79,7 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
         or not (0 < slope < math.inf and math.isfinite(offset))
     ):
         raise WorkbenchError(
-            f"'{file}' is missing or damaged: remove the stage's folder and run the command again"
+            f"'{file}' is missing or damaged: remove '{folder}' and run the command again"
         )
     if stored.get("base") != _base_id(policy):
         raise WorkbenchError(
@@ -105,7 +105,8 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
     ]
     if len({target for _, target in points}) < 2:
         raise WorkbenchError(
-            "the claims are all true or all false: prepare more questions or samples"
+            "the claims are all true or all false, so the base model's confidence cannot be"
+            " calibrated: prepare more questions or samples"
         )
     slope, offset = platt(points)
     if not (slope > 0 and math.isfinite(offset)):
@@ -117,7 +118,7 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
 
 
 def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return slope and offset of the logistic regression of targets (0 or 1) on values.
+    """Return slope and offset of the logistic regression of target (0 or 1) on value.
 
     Targets are smoothed (Platt, 1999), so that the slope is finite for separable values.
     """

@@ -29,20 +29,20 @@ SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 sam
 
 @dataclass(frozen=True)
 class Prepare:
-    """How the base model is sampled before training, and what becomes of its claims."""
+    """How the base model is sampled before training, and how its claims become training data."""
 
     folder: str | None = setting(
         None, "a folder filled by `workbench klcf prepare`; none: the run prepares its own data"
     )
     told: str = setting(
-        SHOTS, "system prompt of the base model: example answers, as it follows no instructions"
+        SHOTS, "system prompt of the base model: example answers, as a base follows no instructions"
     )
     items: int = setting(10, "most facts of a checklist", least=1)  # table 6: 10.09 to 11.10
     important: int = setting(
         3, "lowest informativeness, 1 to 5, of a fact on a checklist", least=1
     )  # (ours)
     copies: int = setting(
-        3, "how often a refuted claim is repeated at most in the training data", least=1
+        3, "most copies of a refuted claim in the truthfulness model's training data", least=1
     )  # appendix B.1
     drawn: Samples = Samples()  # (ours)
 
@@ -67,7 +67,7 @@ class KLCF:
     )  # the best F1 of table 2 has weights .4, .2 and .4
     w_general: float = setting(
         0.0,
-        "weight of a preference model's score; scoring needs rows with such verdicts",
+        "weight of a preference model's score; scoring needs rows with 'general' verdicts",
         range=(0, 2, 0.05),
     )  # (ours); positive in the paper
     b: float = setting(
@@ -100,13 +100,13 @@ class KLCF:
     )
     base: str | None = setting(
         None,
-        "model whose knowledge counts, a name or folder; none: the bench's base, or --policy",
+        "base model whose knowledge is rewarded, a name or folder; none: the bench's, or --policy",
         trains=True,
     )
     rewarded: Literal["model", "confidence", "judge"] = setting(
         "model",
-        "source of P(true) in training: a truthfulness model trained before; the base's"
-        " confidence, calibrated on the same claims; or the judge's verdicts",
+        "source of P(true) in training: model (a truthfulness model, trained first), confidence"
+        " (of the base model, calibrated on the same claims) or judge (its verdicts)",
         trains=True,
     )
     held_out: float = setting(

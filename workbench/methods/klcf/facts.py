@@ -1,9 +1,9 @@
-"""Facts that the base model claims: its verified claims, merged by wording (KLCF, arXiv 2509.23765,
+"""Merge the base model's verified claims into facts by their wording (KLCF, arXiv 2509.23765,
 section 2.2).
 
-A claim is supported (correct), refuted (wrong), or the evidence says too little about it (vague).
+A claim is supported (label `correct`), refuted (`wrong`) or undecided by the evidence (`vague`).
 Claims about another person than the question's are left out *(ours)*: they are not part of the
-answer, and training must not learn what is true of held-out people.
+answer, and training must not learn facts about held-out people.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LABELS = ("correct", "wrong")  # SUPPORT and REFUTE in the paper
 
 @dataclass(frozen=True)
 class Fact:
-    """A claim of one question's samples.
+    """A claim that samples of one question make, merged over samples with the same words.
 
     Attributes:
         label: one of `LABELS`.
-        said: how many claims have these words.
+        said: number of claims with these words in the question's samples.
         informativeness: the highest rating, 1 to 5; None if it was not rated.
-        plain: whether a claim states it without a hedge.
-        ids: the facts of the closed world that it states.
+        plain: whether at least one of these claims has no hedge.
+        ids: ids of the closed world's facts that the claim states.
     """
 
     text: str
@@ -57,11 +57,11 @@ def key(text: str) -> str:
 
 
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
-    """Return the facts of one question's samples, the most frequent first, and counts of their
-    claims by kind.
+    """Return the facts of one question's samples, the most frequent first, and counts of claims by
+    kind.
 
-    The count `conflicting` is of facts, not claims: facts supported as often as refuted. They are
-    left out.
+    A fact whose claims are supported as often as refuted is left out; the entry `conflicting`
+    counts such facts.
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:

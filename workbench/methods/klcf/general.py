@@ -1,10 +1,10 @@
-"""The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): how good an answer is as a whole.
+"""The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): a score of the answer as a whole.
 
-Training from a base has no KL penalty, since a base model does not show how to answer; this term
-keeps answers in form. The paper uses the preference model Skywork-Reward-V2-Llama-3.2-1B; see
-`preference.py`. Without a named model *(ours)*, a reward model is trained on the base's own
-answers against corrupted copies. It judges whether an answer is whole and keeps to its subject,
-not what people prefer.
+Training from a base model has no KL penalty, since a base model is no example of how to answer;
+this term keeps answers well formed instead. The paper uses the preference model
+Skywork-Reward-V2-Llama-3.2-1B; see `preference.py`. Without a named model *(ours)*, a reward model
+is trained to tell the base model's own answers from corrupted copies. Its score says whether an
+answer is whole and keeps to its subject, not whether people prefer it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 
 
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "general": p of each answer without its thinking.
+    """Return the check "general", which gives each answer, without its thinking, a score p.
 
     An empty or too long answer has p = 0, not a failure: otherwise a response could avoid its
     reward.

@@ -1,4 +1,4 @@
-"""KLCF as a `Method`: which settings a config uses, the parts of its reward, its tiny scale."""
+"""Define the method KLCF: its reward's parts, its unused settings, and its config for tiny."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ def idle(config: KLCF) -> set[str]:
     if not config.w_general or config.general is None:
         unused.add("general_scale")
     if config.prepare.folder is not None:
+        # a prepared folder already contains the results of these settings
         names = ("told", "items", "important", "copies", "drawn")
         unused.update(f"prepare.{name}" for name in names)
     return unused
 
 
 def training(config: KLCF) -> Training:
-    """Return how a config is trained. A truthfulness model, or the base for its confidence, and
-    the run's own model of good form stay in memory.
+    """Return how a config is trained.
+
+    Up to two models stay in memory beside the policy: the truthfulness model (or the base model for
+    its confidence), and the run's own model of good form.
     """
     return Training(
         config.trainer,
@@ -46,17 +49,17 @@ PARTS = {
     "general": ("general quality", "a preference model's score"),
     "format": (
         "format",
-        "0 with think and answer tags; without, −1 and nothing for the content",
+        "0 with think and answer tags; without tags −1, and no reward for the content",
     ),
     "length": ("length", "0, falling to −1 for an overlong answer"),
     "recall": ("checklist recall", "share of the checklist's facts that the answer states"),
     "precision": (
         "checklist precision",
-        "of the checklist's facts that it states or contradicts, the share that it states",
+        "share of stated facts among the checklist's facts that the answer states or contradicts",
     ),
-    "consistent": ("facts stated", "of the checklist"),
-    "contradictory": ("facts contradicted", "of the checklist"),
-    "missing": ("facts missing", "of the checklist"),
+    "consistent": ("facts stated", "number of checklist facts that the answer states"),
+    "contradictory": ("facts contradicted", "number of checklist facts that it contradicts"),
+    "missing": ("facts missing", "number of checklist facts that it does not mention"),
     "stood_in": (
         "claims by fact verdict",
         "claims without a truthfulness model's score: their fact verdict's P(true) is used",

@@ -17,14 +17,14 @@ from workbench.util.jsonl import write_json
 
 
 def train_truth(run: KLCFRun, job: Job) -> Status:
-    """Train the truthfulness model on the prepared claims, or calibrate the base's confidence on
-    them; measure it on held-out questions, and the base model too.
+    """Train the truthfulness model on the prepared claims, or calibrate the base model's confidence
+    on them. Measure the result and the untuned base model on held-out questions.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
         raise WorkbenchError(
-            f"'{job.stages[PREPARE]}' has no claims to train on, two supported to each refuted one:"
-            " prepare more questions or samples, or set klcf.rewarded=judge"
+            f"'{job.stages[PREPARE]}' has no claims to train on, two supported claims to each"
+            " refuted one: prepare more questions or samples, or set klcf.rewarded=judge"
         )
     rows = truth_examples(claims, tuple(load_tokenizer(base).all_special_tokens))
     if config.rewarded == "model":

@@ -27,7 +27,8 @@ class Preference:
     """A preference model.
 
     Attributes:
-        score: answers -> p of each; None if question and answer have more than `longest` tokens.
+        score: answers -> a score p in [0, 1] for each; None if question and answer have more than
+            `longest` tokens.
         specials: the tokenizer's control tokens.
     """
 

@@ -1,7 +1,7 @@
 """Prepare KLCF's data (arXiv 2509.23765, section 2.2): samples of the base model → claims →
 verdicts → checklists, and labelled claims for the truthfulness model.
 
-The folder has, in the order of writing:
+`prepare` writes, in this order:
 
 * `samples/`: the base's samples with claims and verdicts; a killed preparation continues here
 * `checklists.jsonl`: `{question_id, items}`

@@ -96,8 +96,8 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     for name, value in source.identity().items():
         if card.get(name) != value:
             raise WorkbenchError(
-                f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: prepare another"
-                " folder"
+                f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
+                " folder, or prepare one with `workbench klcf prepare`"
             )
     by_id = {question.id: question for question in questions}
 

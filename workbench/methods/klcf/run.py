@@ -53,8 +53,8 @@ class KLCFRun:
         if questions := self.prepared(job).questions:
             return questions
         raise WorkbenchError(
-            "no claim of the base model about the training questions is supported: see"
-            f" '{job.stages[PREPARE]}', and give other questions, or raise klcf.prepare.samples"
+            "the evidence supports no claim of the base model about the training questions: see"
+            f" '{job.stages[PREPARE]}', and give other questions or raise klcf.prepare.samples"
         )
 
     def grade(self, job: Job) -> Grade:
@@ -113,8 +113,8 @@ class KLCFRun:
             longest = preference_model(config.general).longest
             if longest <= most:
                 raise WorkbenchError(
-                    f"'{config.general}' reads up to {longest} tokens, and answers have up to"
-                    f" {most} after their questions: name another, or lower max_new_tokens"
+                    f"klcf.general: '{config.general}' reads up to {longest} tokens, but an answer"
+                    f" alone can have {most}: name another model, or lower max_new_tokens"
                 )
         models = {}
         if config.models_truth and config.rewarded == "model":

@@ -88,7 +88,8 @@ def _check(config: KLCF) -> None:
     reward(config)
     if config.judged_by != "fact":
         raise WorkbenchError(
-            "klcf.judged_by is for scoring; training makes its own truthfulness model: leave it out"
+            f"klcf.judged_by is {config.judged_by}, but training makes its own truthfulness model:"
+            " leave klcf.judged_by out; only scoring uses it"
         )
     for name, model in (
         ("truth_model", config.truth_model),
@@ -97,7 +98,8 @@ def _check(config: KLCF) -> None:
         reward_model.check(model)
         if model.level != "sequence" or model.loss == "mse":
             raise WorkbenchError(
-                f"klcf.{name} gives one probability for a whole text: leave level and loss out"
+                f"klcf.{name} has level={model.level}, loss={model.loss}, but it gives one"
+                " probability for a whole text: leave level and loss out"
             )
     if config.trainer == "dpo" and config.drawn.samples < 2:
         raise WorkbenchError(

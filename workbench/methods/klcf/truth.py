@@ -24,7 +24,7 @@ from workbench.types import (
     Verify,
 )
 
-# texts -> p of each; None if a text is too long
+# texts -> a probability for each; None for a text that is too long
 TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]
 
 
@@ -48,7 +48,9 @@ def scorer_of(model: Scorer) -> TextScorer:
 def text_values(
     score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str] = ()
 ) -> list[float]:
-    """Return p of each text as the whole answer to its question; equal texts are scored once.
+    """Return a probability for each text, scored as the whole answer to its question.
+
+    Equal texts are scored once.
 
     An empty or too long text has p = 0, not a failure: otherwise a response could avoid its
     reward.
@@ -64,9 +66,9 @@ def text_values(
 
 
 def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "truth" from a scoring function. An empty claim is a failure.
+    """Return the check "truth", which gives each claim P(true) by the function `score`.
 
-    All claims of a batch are scored together.
+    All claims of a batch are scored together. An empty claim is a failure.
 
     Args:
         by: the name of the scorer in the verdicts.

@@ -23,7 +23,7 @@ def measured(
     """Measure a truthfulness model on balanced claims of held-out questions, and the untuned
     base model.
 
-    `strangers` counts claims about people that are not in the training claims.
+    The entry `strangers` counts claims about people that the training claims do not mention.
     """
     rows = balanced(testing)
     scored = [

@@ -34,10 +34,10 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """The policy's own samples from which the cold start chooses; there is none with 0 samples."""
+    """The policy's samples from which the cold start chooses its training rows."""
 
-    cold_samples: int = setting(8, "sampled responses a question", least=0)
-    cold_questions: int = setting(1000, "questions of the cold start", least=1)
+    cold_samples: int = setting(8, "sampled responses per question; 0: no cold start", least=0)
+    cold_questions: int = setting(1000, "number of questions of the cold start", least=1)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class KnowRL:
     """The settings of the reward (paper, "Asymmetric correctness reward"), and of the training."""
 
     form: float = setting(
-        1.0, "reward of correct think and answer tags; other responses have its negative"
+        1.0, "reward of correct think and answer tags; -form for a response without them"
     )
     correct: float = setting(2.0, "reward of a correct answer")
     refusal: float = setting(1.0, "reward of a refusal; -1 is the paper's ablation")
@@ -63,7 +63,7 @@ class KnowRL:
         False, "count an answer outside a closed, non-empty <answer> as wrong"
     )
     # (code, off)
-    no_abstaining: bool = setting(False, "no reward for facts in thinking that only abstains")
+    no_abstaining: bool = setting(False, "no reward for facts if the thinking itself abstains")
     prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD

@@ -44,7 +44,8 @@ def reward(config: KnowRL) -> RewardFn:
       limits r_fact to some outcomes. `length_penalty` multiplies it by exp(1 − 10/M) for M ≤ 10
       claims, as FActScore does *(code)*.
 
-    A failed verdict on a claim of the thinking leaves the response without a reward in any case.
+    A failed verdict on a claim of the thinking leaves the response without a reward, even if
+    `facts` does not reward that claim.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -27,6 +27,7 @@ def stages(config: KnowRL, bench: Bench, method: Method) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
     grade = method.grader(config, bench.checks)
     grpo = grpo_stage(config.grpo, lambda job: (questions, grade), method.name)
+    # without a cold start the policy must already write the tags that the reward reads
     if not config.cold.cold_samples:
         return [grpo]
 

@@ -16,7 +16,8 @@ Our deviations:
 * An adapter is trained instead of all parameters, with larger learning rates. The critic is a
   linear head on the policy's hidden states.
 * GRPO is an alternative to PPO.
-* `off_subject` closes a loophole of the paper's reward: a policy that writes about another person.
+* `off_subject` closes a loophole of the paper's reward, which hardly penalises true claims about
+  another person.
 """
 
 from workbench.methods.rlfh.config import RLFH

@@ -28,10 +28,10 @@ Key = tuple[str, str]  # a question's id and a claim's text
 def annotated(verify: Verify, annotator: Verify) -> Verify:
     """Return `verify` with the annotator's verdicts on claims: labels, p, evidence and failures.
 
-    Informativeness and the aspect "subject" stay those of `verify`, and so does the verdict on a
-    claim that the extraction judged. The annotator gets each claim alone, without its response, and
-    once for each question unless its verdict failed. The first row with the claim has the cost of
-    the call; each row has the passages that its verdicts cite.
+    `verify` still gives the informativeness, the aspect "subject", and the verdict on a claim that
+    the extraction judged. The annotator gets each claim without its response, and once per question
+    unless its verdict failed. The cost of that call is added to the first row with the claim; each
+    row has the passages that its verdicts cite.
     """
     known: dict[Key, Checked] = {}
 
@@ -127,10 +127,12 @@ def flipped(verify: Verify, share: float) -> Verify:
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:
         texts = {f"claim:{claim.id}": claim.text for claim in claims.claims}
+        # from the texts, so that a repeated claim is labelled alike in every sample and step
         key = f"flipped-0-{response.question.id}-{texts.get(verdict.target)}"
         flips = random.Random(key).random() < share
         if verdict.aspect != "fact" or verdict.label not in OPPOSITE or not flips:
             return verdict
+        # the inverted verdict must be consistent: rewards may read p instead of the label
         p = None if verdict.p is None else 1 - verdict.p
         return replace(verdict, label=OPPOSITE[verdict.label], p=p, by=f"{verdict.by}, flipped")
 

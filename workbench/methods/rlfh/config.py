@@ -64,9 +64,9 @@ def _factor(rating: int, claim: str) -> float:
 
 @dataclass(frozen=True)
 class RLFH:
-    """The settings of the reward, and of the training.
+    """The settings of RLFH's reward and of its training.
 
-    `f_…` and `g_…` are the paper's f and g (table 9); α, β and ε are those of the code.
+    Defaults of `f_…` and `g_…` are from the paper (table 9), those of α, β and ε from its code.
     """
 
     mode: Literal["pipeline", "single_pass"] = setting(

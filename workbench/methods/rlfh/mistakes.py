@@ -33,7 +33,7 @@ def warn_of_rewarded_mistakes(config: RLFH) -> None:
     if cases:
         settings = f"{' and '.join(cases)} with alpha={config.alpha:g} and beta={config.beta:g}"
         warnings.warn(
-            f"rlfh pays more for a bad claim than for none by {settings}: lower rlfh.f_… or"
+            f"rlfh rewards a bad claim more than no claim with {settings}: lower rlfh.f_… or"
             " rlfh.beta",
             stacklevel=3,  # the caller of `reward`
         )

@@ -25,10 +25,10 @@ Read = Callable[[Parsed, str], str | None]  # a claim and an answer -> the label
 
 
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
-    """Return a check by the policy's answer to a yes/no question: is the claim true?
+    """Return a check that asks the policy a yes/no question about each claim.
 
-    The questions and their system prompt are the world's own, with room to think first. A claim
-    without such a question is vague, and so is one that the policy does not know.
+    The closed world defines the questions and their system prompt, which lets the policy think
+    first. A claim is vague if its relation has no such question, or if the policy abstains.
     """
     labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
     system = world.questions("ood", ["yes_no"])[0].system
@@ -44,10 +44,10 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
-    """Return a check by the policy's answer to an open question: does it agree with the claim?
+    """Return a check that asks the policy an open question and compares its answer with the claim.
 
-    The question omits the claim, so that the policy cannot simply agree. A claim that it does not
-    know is vague.
+    The question does not contain the claim, so that the policy cannot simply agree. If the policy
+    abstains, the claim is vague.
     """
     parser = parser_of(world)
 
@@ -87,6 +87,7 @@ def _by_policy(
             [(claim, question_of(claim)) for claim in open_claims(extraction)]
             for _, extraction in batch
         ]
+        # a dict instead of a set keeps the order, and so the batches, reproducible
         texts = list({pair[1]: 1 for row in rows for _, pair in row if pair})
         questions = [Question(text, text, system=system) for text in texts]
         responses = generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True)

@@ -29,6 +29,7 @@ def stages(config: RLFH, bench: Bench, method: Method) -> Sequence[Stage]:
     # open questions have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)
     grade = method.grader(config, bench.checks)
+    # only then: with mode=single_pass there is no separate check of facts to replace
     if config.flips or config.annotator != "bench":
         grade = method.grader(config, _with_annotator(config, bench))
 
@@ -62,8 +63,8 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
     if bench.hash != world.hash:
         raise WorkbenchError(
             f"rlfh.annotator is {config.annotator}: it can only judge claims about the closed"
-            f" world, not those of bench '{bench.name}': leave it out, and give that bench its"
-            " judge with --judge URL --judge-model NAME"
+            f" world, not those of bench '{bench.name}': leave rlfh.annotator out, and name a judge"
+            " with --judge URL --judge-model NAME"
         )
     if config.annotator == "local":
         find_verifier()  # raises if it is not installed

@@ -17,8 +17,8 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     """Return the check "out_of_knowledge" from the result of a probe.
 
     Args:
-        probed: whether each question, by id, is out of knowledge. A question that is missing, or
-            undecided because of failed samples (None), is a failure: neither known nor unknown.
+        probed: question id -> whether the question is out of knowledge. The verdict is a failure
+            for a missing question, and for None: failed samples left the probe undecided.
     """
 
     def verdict(question: Question) -> Verdict:
@@ -48,8 +48,8 @@ def read_probe(path: Path | str) -> dict[str, bool | None]:
         name, unknown = row.get("question_id"), row.get("ook", "")
         if not isinstance(name, str) or unknown not in (True, False, None):
             raise WorkbenchError(
-                f"{path}: row {number} is not one that `workbench probe` writes: remove that file,"
-                " and probe anew"
+                f"'{path}': row {number} was not written by `workbench probe`: remove the file and"
+                " run the probe again"
             )
         probed[name] = unknown
     return probed

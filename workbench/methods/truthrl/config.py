@@ -33,8 +33,8 @@ class Probing:
 
     probe_samples: int = setting(
         256,
-        "samples a question; it is out of knowledge if no sample is correct; 0: use the judge's own"
-        " check, which is exact in the closed world",
+        "samples per question; a question is out of knowledge if no sample is correct; 0: use the"
+        " judge's check, which is exact in the closed world",
         least=0,
     )  # (appendix)
 
@@ -44,17 +44,17 @@ PROMPTS, PROBE = Prompts(), Probing()
 
 @dataclass(frozen=True)
 class TruthRL:
-    """The settings of the reward, and of the training."""
+    """The settings of TruthRL's reward and of its training."""
 
     reward: Literal["ternary", "binary"] = setting(
-        "ternary", "binary: an abstention has the reward of a wrong answer; ternary: its own"
+        "ternary", "binary: an abstention is rewarded like a wrong answer; ternary: by `abstain`"
     )
     correct: float = setting(1.0, "reward of a correct answer")  # §3.2
     abstain: float = setting(0.0, "reward of an abstention")  # of the ternary reward
     wrong: float = setting(-1.0, "reward of a wrong answer")
     # §3.2
     knowledge: bool = setting(
-        False, "reward abstentions where the model cannot know, as a probe or the judge finds"
+        False, "reward abstaining (+1) on questions that a probe or the judge finds unknown"
     )
     reasoning: Literal["none", "multiplicative", "additive", "conditional"] = setting(
         "none", "how the quality of the reasoning changes the reward of the outcome"
@@ -64,7 +64,7 @@ class TruthRL:
         0.5, "λ: weight of the reasoning, if it is additive", range=(0, 2, 0.05)
     )
     verifier: Literal["judge", "string_match"] = setting(
-        "judge", "judge: its verdict; string_match: the answer must equal a gold answer"
+        "judge", "judge: the judge's verdict; string_match: the answer must equal a gold answer"
     )  # table 5
     prompts: Prompts = PROMPTS
     probe: Probing = PROBE

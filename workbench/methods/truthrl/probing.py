@@ -45,7 +45,7 @@ def probe_questions(
 
     Raises:
         WorkbenchError: the file contains other questions, or another number of samples.
-        TooManyFailures: a larger share than `max_failed` of the samples could not be graded.
+        TooManyFailures: the share of samples that could not be graded exceeds `max_failed`.
     """
     rows = read_rows(out, questions, k)
     repair(out / FILE)
@@ -86,12 +86,14 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
         rows = [Probed.from_row(row) for row in stored]
     except (KeyError, TypeError, IndexError) as error:
         raise WorkbenchError(
-            f"'{out / FILE}' has a row that no probe wrote ({error!r}): remove that file"
+            f"'{out / FILE}' has a row that no probe wrote ({error!r}): remove the file and run the"
+            " probe again"
         ) from error
     expected = [(question.id, k) for question in questions[: len(rows)]]
     if [(row.question_id, len(row.samples)) for row in rows] != expected:
         raise WorkbenchError(
-            f"'{out / FILE}' holds other questions or samples than this probe's: remove that file"
+            f"'{out / FILE}' holds a probe of other questions or with another number of samples"
+            f" than {k}: remove the file, or name another folder"
         )
     return rows
 

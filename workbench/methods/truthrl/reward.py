@@ -25,6 +25,7 @@ def reward(config: TruthRL) -> RewardFn:
         WorkbenchError: invalid settings.
     """
     check_values(config)
+    # the enhanced variants wrap this base reward
     base = binary(config.correct, config.wrong)
     if config.reward == "ternary":
         base = ternary(config.correct, config.abstain, config.wrong)
@@ -82,9 +83,9 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
     """Return the reasoning-enhanced variant (section 4.6): `base` combined with the quality ρ of
     the reasoning, 1 if good and 0 if poor.
 
-    An abstention's reasoning counts like any other: the score of 0 in the paper's analysis was
-    observed, not defined. The conditional strategy is for correct answers alone. A failed verdict
-    leaves the response without a reward in any case.
+    The reasoning before an abstention counts like any other: the paper's analysis reports a score
+    of 0 for it, but does not define it so. The conditional strategy changes only the reward of
+    correct answers. A failed verdict always leaves the response without a reward.
     """
 
     @scored

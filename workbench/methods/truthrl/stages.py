@@ -1,5 +1,5 @@
-"""The stages of TruthRL's training: GRPO, with `knowledge` after a probe of what the policy cannot
-know.
+"""The stages of TruthRL's training: GRPO; with the setting `knowledge`, a probe first finds the
+questions that the policy cannot answer.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ def stages(config: TruthRL, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
-    """A probe of the questions that the training will ask (section 3.2)."""
+    """Probe only the questions that the training will sample (section 3.2)."""
     check_values(config.probe)
     grade, sampling = outcomes(bench.checks), config.grpo.sampling
     how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)
 
     def probe(job: Job) -> Status:
+        # in training order, each question once: a short run does not sample all questions
         numbers = dict.fromkeys(question_order(config.grpo, len(questions), job.seed))
         probed = [questions[number] for number in numbers]
         sampler = local_sampler(load_policy(job.start), grade, replace(how, seed=job.seed))

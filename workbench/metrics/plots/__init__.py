@@ -30,6 +30,7 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
+        # one copy of the script for all pages: it has several megabytes
         figure.write_html(folder / f"{name}.html", include_plotlyjs="directory")
     return [str(folder / f"{name}.html") for name in figures]
 
