@@ -69,6 +69,11 @@ KNOWN: dict[str, dict[str, How]] = {
             not_run="takes minutes; tests/test_tiny.py builds a small one"
         ),
         "workbench methods truthrl --bench tiny": AS_IT_IS,
+        (
+            "workbench train truthrl --bench small --policy Qwen/Qwen2.5-0.5B-Instruct --out"
+            " runs/real"
+        ): How(not_run="needs a model from the hub; tests/test_paper_bench.py trains a random one"),
+        "workbench evaluate runs/real --bench small --split test": How(not_run="needs that run"),
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),

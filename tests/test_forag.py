@@ -170,7 +170,10 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.trainer=grpo", "forag.baseline=true"], "does not use baseline"),
         (["forag.trainer=mle_filter", "forag.rewarded=judge"], "does not use rewarded"),
         (["forag.trainer=mle_filter", "forag.repeats=once"], "does not use repeats"),
-        (["forag.evaluation=holistic", "forag.repeats=once"], "pays no sentence"),
+        (
+            ["forag.evaluation=holistic", "forag.repeats=once"],
+            "repeats=once has no effect",
+        ),
         (["forag.judged_by=factuality"], "training makes its own reward model"),
         (["forag.evaluation=sentence", "forag.aggregate=max"], "does not use aggregate"),
         (["forag.loss=log"], "set aggregate=min"),

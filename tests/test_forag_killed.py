@@ -86,8 +86,8 @@ def test_what_was_written_before_a_kill_is_not_judged_again(tmp_path: Path) -> N
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert run(settings, whole, "workbench.cli")[0] == 0
     told = []
-    # the third: after the rest of the samples that are judged
-    for time, stage in ((2, "reward_model"), (3, "reference")):
+    # the third time: after the evaluation, and after the rest of the samples that are judged
+    for time, stage in ((3, "reward_model"), (3, "reference")):
         status, said = run(settings, broken, "tests.helpers.dying_run", f"feedback:{time}")
         assert status == -signal.SIGKILL and len(lines(broken, stage)) == 64 + 3
         told.append(said)

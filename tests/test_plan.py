@@ -300,7 +300,7 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
             "it must be 0 or of a size",
         ),
         (["truthrl", "--set", "truthrl.grpo.lora_r=0"], "lora_r is 0"),
-        (["truthrl", "--set", "truthrl.vllm=colocate"], "vLLM is not planned"),
+        (["truthrl", "--set", "truthrl.vllm=colocate"], "the plan does not cover vLLM"),
         (["truthrl", "--set", "truthrl.grpo.load_in_4bit=true", "--gpu", "cpu"], "needs a GPU"),
         (["nobody"], "no method 'nobody'"),
         (["truthrl", "--policy", "nobody/nothing-7b"], "or one of Qwen/Qwen2.5-0.5B"),

@@ -30,6 +30,8 @@ from workbench.verdicts.real_facts import table_says
         ("Kenya borders Uganda and Egypt.", False),
         ("The United States is a country in North America.", True),
         ("Mumbai is a city in India.", True),
+        ("Mumbai is in Asia.", True),
+        ("Mumbai is in Africa.", False),
         ("Kenya has a population of about 51 million.", True),
         ("Kenya has about 5 million inhabitants.", False),
         ("Kenya covers about 583,000 square kilometres.", True),

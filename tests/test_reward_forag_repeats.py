@@ -206,7 +206,7 @@ def test_failures_and_bad_settings() -> None:
     )
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
         assert failure(pay(with_verdicts(MIXED, verdict))).stage == "reward"
-    with pytest.raises(WorkbenchError, match="evaluation=holistic pays no sentence"):
+    with pytest.raises(WorkbenchError, match="has no effect with evaluation=holistic"):
         reward(FoRAG(evaluation="holistic", repeats="once"))
     with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):
         reward(FoRAG(aggregate="median"))  # type: ignore[arg-type]

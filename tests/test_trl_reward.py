@@ -68,7 +68,8 @@ def test_the_judge_completes_missing_columns(checks: Checks, country: Question) 
         None
     ]
     with pytest.raises(
-        WorkbenchError, match=r"1 of 1 completions could not be scored \(verify: .*no gold answers"
+        WorkbenchError,
+        match=r"1 of 1 completions could not be scored .*\(verify: .*no gold answers",
     ):
         reward(["What now?"], ["Rome"])
     assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [
@@ -240,3 +241,9 @@ def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> 
         == [2.0]
     )
     assert reward(["Q?"], [rest], **columns) == [0.0]  # no tag is open
+
+
+def test_a_failed_batch_names_the_column_that_is_missing_and_those_that_there_are() -> None:
+    reward, gold = workbench.trl_reward("truthrl", "rules"), ["Paris", "Paris"]
+    with pytest.raises(WorkbenchError, match=r"no column answers or answer; there are solution"):
+        reward(["Where?"] * 2, ["Paris.", "Rome."], solution=gold, completion_ids=None)

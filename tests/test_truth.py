@@ -146,8 +146,8 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
     assert order == sorted(range(3), key=lambda n: values[n] or 0.0) and 0 < (values[0] or 0) < 1
     turned = [as_read(ASKED, row.text, 1.0 - row.segments[0].target) for row in rows]
     for labelled, message in (
-        (turned, "as probable as true ones"),
-        (rows[:1], "not both true and false"),
+        (turned, "not higher for true claims"),
+        (rows[:1], "all true or all false"),
     ):
         with pytest.raises(WorkbenchError, match=message):
             calibrated(policy, labelled)

@@ -434,6 +434,13 @@ def test_informativeness_by_hand(question: str, text: str, expected: list[int]) 
     assert ratings(text, question) == expected
 
 
+@pytest.mark.parametrize("title", ["", "Marie Curie"])
+def test_a_title_that_is_the_answer_is_not_known_before(title: str) -> None:
+    text = "Radium was discovered by Marie Curie."
+    assert ratings(text, "Who discovered radium?", title) == [5]
+    assert ratings("Marie Curie was a person.", "Tell me about Marie Curie.", title) == [1]
+
+
 def test_the_evaluate_command_gives_one_object(
     verifier: Verifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -472,7 +479,7 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
     with pytest.raises(WorkbenchError, match="was trained on base weights 000000000000"):
         load_verifier(tmp_path)
     (tmp_path / "card.json").write_text(json.dumps({**card, "settings": {"temperature": 1}}))
-    with pytest.raises(WorkbenchError, match="is not the card of a verifier"):
+    with pytest.raises(WorkbenchError, match="is not a verifier's card"):
         load_verifier(tmp_path)
 
 

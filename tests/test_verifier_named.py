@@ -223,7 +223,7 @@ def test_pickles_and_what_is_no_model_are_refused(tmp_path: Path) -> None:
         choose_verifier(tmp_path / "nothing")
     (tmp_path / "card").mkdir()
     (tmp_path / "card" / "card.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(WorkbenchError, match="calibrate it again"):
+    with pytest.raises(WorkbenchError, match="is not a verifier's card"):
         choose_verifier(tmp_path / "card")
 
 

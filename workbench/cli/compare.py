@@ -74,7 +74,7 @@ def _print(result: JsonMapping) -> None:
     tables["settings that differ"] = [{"": key, **values} for key, values in differences]
     tables["cost"] = [
         {
-            **{"": row["name"], "seeds": row["seeds"], "judge calls": row["cost"].get("calls")},
+            **{"": row["name"], "seed": row["seeds"], "judge calls": row["cost"].get("calls")},
             "tokens in": row["cost"].get("tokens_in"),
             "time": duration(row["cost"].get("run_seconds", 0)),
         }

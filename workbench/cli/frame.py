@@ -128,7 +128,10 @@ Address = Annotated[
     typer.Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1."),
 ]
 Bench = Annotated[
-    str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")
+    str,
+    typer.Option(
+        help="The bench: tiny (a closed world), small (real facts) or paper (needs --questions)."
+    ),
 ]
 Questions = Annotated[
     str | None,
@@ -329,7 +332,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     def cell(text: str) -> Text:
         return Text(printable(text))  # Text: brackets in an answer are not markup
 
-    console = Console()
+    # names in a pipe stay whole: only a terminal has a width
+    console = Console(width=None if sys.stdout.isatty() else 200)
     if title:
         console.print(cell(title), soft_wrap=True)
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False, show_header=any(columns))

@@ -71,7 +71,7 @@ def load(
     name = str(name_or_file)
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
     if not records:
-        raise WorkbenchError(f"{name}: it has no records")
+        raise WorkbenchError(f"{name}: it has no records: name another data set or file")
     source = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
     for location, record in records:
@@ -86,7 +86,8 @@ def load(
     result = list(questions.values())[:limit]
     if not result:
         raise WorkbenchError(
-            f"{name}: it has no questions" + (f" in split '{split}'" if split else "")
+            f"{name}: it has no questions"
+            + (f" in split '{split}': name another split" if split else ": name another data set")
         )
     if training:
         check_trainable(result)
@@ -113,13 +114,13 @@ def split_of(identity: str) -> str:
 
 
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
-    """Return the `n` questions (or all) whose ids hash lowest under `seed`, in their order.
+    """Return `n` questions (or all), selected by a hash of their ids and `seed`, in their order.
 
     A question sampled from a large set is also sampled from a subset, so samples overlap
     consistently.
     """
     if n < 1:
-        raise WorkbenchError(f"a sample of {n} questions: it must be at least 1")
+        raise WorkbenchError(f"the sample has {n} questions: it must have at least 1")
     order = sorted(range(len(questions)), key=lambda i: digest(f"{seed}:{questions[i].id}"))
     return [questions[i] for i in sorted(order[:n])]
 
@@ -229,7 +230,9 @@ def _finish(
 ) -> Question:
     """Add a missing id, and the source and split in `meta`."""
     if not question.text.strip():
-        raise WorkbenchError(f"{location}: the question is empty")
+        raise WorkbenchError(
+            f"{location}: the question is empty: add its text, or remove the record"
+        )
     identity = question.id
     if not identity:
         stem = identity = f"{source.name}-{digest(question.text)[:12]}"

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.metrics.rows import each_row, file_of
 from workbench.runs.store import QUESTIONS, read_passages, read_questions
-from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.types import (
+    OBJECTION,
+    OBJECTIONS,
+    REASONS,
+    UNFOUND,
+    UNPARSED,
+    JsonMapping,
+    JsonObject,
+    WorkbenchError,
+)
 from workbench.util.jsonl import encodable, replace_rows
 
 if TYPE_CHECKING:
@@ -85,6 +94,7 @@ def _claims(
             **{name: fact.get(name) for name in ("label", "p", "informativeness")},
             "error": (fact.get("error") or {}).get("message"),
             "evidence": "\n".join(_evidence(fact, passages)),
+            "reason": _reason(fact),
             "judge": fact.get("by"),
             **dict(_rewards(row.get("rewards") or {}, claim.get("id"))),
             **{"first_token": min(tokens, default=None), "tokens": len(tokens)},
@@ -108,6 +118,16 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
             yield passage[start:end]
         elif "fact" in item:
             yield item["text"]
+
+
+def _reason(fact: JsonMapping) -> str | None:
+    """Return why a claim was not checked, or what a rule objects to; None for other verdicts."""
+    remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
+    for item in fact.get("evidence") or ():
+        for key, texts in remarks.items():
+            if key in item:
+                return texts.get(item[key], item[key])
+    return None
 
 
 def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:

@@ -91,7 +91,9 @@ def _finished(path: Path) -> list[Path]:
     """Return a feedback file or a run, or the finished runs of a folder."""
     if path.is_file() or any((path / name).exists() for name in ("config.json", ROLLOUTS)):
         return [path]
-    inside = sorted(file.parent for file in path.glob("*/summary.json"))
+    # a folder of runs may hold the folder of a queue; stages of a run lie deeper
+    files = [*path.glob("*/summary.json"), *path.glob("*/*/summary.json")]
+    inside = sorted(file.parent for file in files if file.parent.parent.name != "stages")
     if not (runs := list(filter(_summary, inside))):
         raise WorkbenchError(f"no finished run in '{path}': {describe_runs(path.parent)}")
     return runs

@@ -109,13 +109,16 @@ def evaluate_policy(
 
 
 def training_prompt(policy: str) -> str | None:
-    """The system prompt that a run's policy was trained with; None for the bench's own."""
+    """Return the system prompt of the training of a run's policy.
+
+    None if it was the bench's own prompt, or if the policy does not belong to a run.
+    """
     prompts = (training_config(policy) or {}).get("prompts")
     return prompts.get("system") if isinstance(prompts, Mapping) else None
 
 
 def training_config(policy: str) -> JsonMapping | None:
-    """The stored config of a policy's run, found from the run's folder or any policy in it.
+    """Return the stored config of a policy's run; `policy` is the run's folder or a policy in it.
 
     None if the policy does not belong to a run.
     """
@@ -126,7 +129,10 @@ def training_config(policy: str) -> JsonMapping | None:
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """A grader for outcomes, where there are gold answers, and for facts, if `checks` has them."""
+    """Return a grader for facts, and for the outcomes of questions with gold answers.
+
+    Checks that `checks` lacks are left out.
+    """
     return assemble(
         checks,
         [name for name in MEASURED if name in checks.verify],
@@ -137,7 +143,7 @@ def evaluation_grade(checks: Checks) -> Grade:
 
 
 def graded_answers(bench: Bench, policy: str, questions: Sequence[Question]) -> list[Feedback]:
-    """A policy's greedy answers to questions, graded by the bench's checks."""
+    """Return a policy's greedy answers to questions, graded by the bench's checks."""
     most = bench.longest(questions)
     answers = generate(bench.load(policy), questions, max_new_tokens=most, greedy=True)
     return evaluation_grade(bench.checks)(answers)
@@ -193,10 +199,10 @@ def report(
 ) -> JsonObject:
     """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`.
 
-    `greedy` and `sampled` have the outcome rates of `metrics.table`, with extracted claims also
-    those of `metrics.claim_table`, and for questions of two facets those of `metrics.facet_table`.
-    They repeat these `by_tier` and `by_kind`. `n` counts questions; intervals are 95 % bootstraps
-    over questions. Empty input gives null values, never NaN.
+    `greedy` and `sampled` have the outcome rates of `metrics.table`. Extracted claims add the
+    metrics of `metrics.claim_table`, questions of two facets those of `metrics.facet_table`.
+    `by_tier` and `by_kind` have the same metrics for each tier and kind. `n` counts questions;
+    intervals are 95 % bootstraps over questions. Without input the values are null, never NaN.
     """
     options: JsonObject = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
@@ -226,10 +232,10 @@ def report(
 def compare(
     reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Several policies' reports as one table of percentages, with a row per tier and policy.
+    """Return the reports of several policies as a table of percentages, by tier and policy.
 
-    The tier "all" is first and has 95 % intervals. The others follow in the order of `tiers`,
-    then those that `tiers` lacks. "–" stands for missing values.
+    The tier "all" is first and has 95 % intervals. The tiers in `tiers` follow in that order, then
+    all others. "–" stands for missing values.
     """
     import pandas as pd
 
@@ -252,7 +258,7 @@ def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
-    """All questions in order, or `limit` of them drawn with `seed`."""
+    """Return all questions in order, or `limit` of them drawn with `seed`."""
     if limit is None or limit >= len(questions):
         return list(questions)
     if limit < 1:

@@ -81,7 +81,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Bytes in memory during the whole training, with `size` bytes per weight."""
+    """Return the bytes in use throughout training, by item; a weight has `size` bytes."""
     base = whole = size * shape.parameters
     adapter = training.rank * shape.sides
     if training.four_bits:  # NF4: half a byte, with 1 byte per 64 weights and 4 per 64 · 256
@@ -96,7 +96,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Bytes during a backward pass."""
+    """Return the bytes in use during a backward pass, by item."""
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
@@ -111,7 +111,10 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
-    """Bytes per token that a layer saves for the backward pass, with LoRA's inputs in float32."""
+    """Return the bytes per token that a layer saves for the backward pass.
+
+    The inputs of LoRA are saved in float32.
+    """
     config, mixed = shape.config, size != 4
     hidden, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
     computed = 3 * inner + (4 if mixed else 3) * shape.queries + length
@@ -121,7 +124,7 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Bytes while `at_once` responses are sampled."""
+    """Return the bytes in use while `at_once` responses are sampled, by item."""
     config, prompt = shape.config, training.length - training.scored
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt
@@ -139,14 +142,17 @@ def total(items: Items) -> int:
 
 
 def forward_flops(shape: Shape, length: int) -> float:
-    """FLOPs per token in a row of `length` tokens: two per weight, plus attention."""
+    """Return the FLOPs per token in a row of `length` tokens: two per weight, plus attention."""
     matrices = shape.matrices + shape.config.vocab_size * shape.config.hidden_size
     attention = shape.config.num_hidden_layers * length * shape.queries
     return float(2 * (matrices + attention))
 
 
 def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> float:
-    """Hours per step. The base is frozen, so a backward pass costs as much as a forward pass."""
+    """Return the hours per step.
+
+    The base model is frozen, so a backward pass costs as much as a forward pass.
+    """
     flops = OF_FLOPS * gpu["flops"]
     forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
     passes = (2 + training.checkpointing) * training.epochs + training.passes
@@ -162,7 +168,7 @@ def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> fl
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
-    """Count a judge's requests for one response with `claims` claims."""
+    """Return the number of judge requests for one response with `claims` claims."""
     extraction = bool((OF_CLAIMS - {"factuality"}) & {*checks})
     facts = claims + 1 if "fact" in checks and claims else 0
     checklist = "claim_checklist" in checks and claims > 0
@@ -171,7 +177,7 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 
 
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
-    """The checks of a rollout; a run's own reward model replaces the judge's facts."""
+    """Return the checks of a rollout; a trained reward model replaces the judge's "fact" check."""
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
     own = "truth" if hasattr(config, "truth_model") else "factuality"
@@ -194,10 +200,10 @@ def remedy(training: Training, sampled: bool) -> str:
 def read_trainings(
     method: Method, config: MethodConfig, prompt: int, shape: Shape
 ) -> list[Training]:
-    """Check and convert the trainer configs: earlier stages, used or not, then the policy's.
+    """Check and convert the trainer configs: first all earlier stages, then the policy's stage.
 
     Raises:
-        WorkbenchError: a setting cannot work or is not planned.
+        WorkbenchError: a setting cannot work, or its memory cannot be planned.
     """
     last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
@@ -209,7 +215,9 @@ def read_trainings(
             if isinstance(value, int) and value > MOST:
                 raise WorkbenchError(f"{path}.{field} is above {MOST:,}: set a smaller number")
         if getattr(part, "vllm", "none") != "none":
-            raise WorkbenchError(f"{path}.vllm is {part.vllm}: vLLM is not planned; set it to none")
+            raise WorkbenchError(
+                f"{path}.vllm is {part.vllm}: the plan does not cover vLLM; set it to none"
+            )
         modules = {
             grpo_config.GRPO: grpo_config,
             ppo.PPO: ppo,
@@ -237,7 +245,7 @@ def plan(
 
     Args:
         policy: a model's folder or public name; by default the bench's policy.
-        gpu: one of `GPUS`, or "cpu" for this machine; None: the largest of them.
+        gpu: one of `GPUS`, or "cpu" for this machine; None for the one with the most memory.
         overrides: settings "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
 

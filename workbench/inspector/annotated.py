@@ -31,7 +31,7 @@ _cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """The row with a person's verdicts on claims.
+    """Return the row with a person's verdicts on claims.
 
     Raises:
         WorkbenchError: an unknown label or rating.
@@ -64,12 +64,13 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     """
     if not isinstance(feedback.response.id, str):
         raise WorkbenchError(
-            f"the row's id, {feedback.response.id!r:.20}, is not a text: fix it, or label another"
+            f"the row's id, {feedback.response.id!r:.20}, is not a text: fix the id, or label"
+            " another row"
         )
     ids = {str(claim.id) for claim in feedback.claims}
     if unknown := [claim for claim in edits if str(claim) not in ids]:
         raise WorkbenchError(
-            f"the answer has no claim {unknown[0]!r:.20}: choose one of its {len(ids)}"
+            f"the answer has no claim {unknown[0]!r:.20}: choose one of its {len(ids)} claims"
         )
     folder = _folder(runs, run)
     with _writing:
@@ -109,14 +110,14 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
 
 
 def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
-    """A person's labels of the claims of a row."""
+    """Return a person's labels of a row's claims, by claim id."""
     return labels_in(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
-    """A person's labels of these claims.
+    """Return a person's labels of these claims, by claim id.
 
-    {} if the stored row has other claims, as after the run was trained again.
+    {} if the stored row has another answer or other claims, such as after a new training.
     """
     if stored is None or claims_of(stored) != claims:
         return {}
@@ -128,7 +129,7 @@ def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
 
 
 def claims_of(row: Feedback) -> Claims:
-    """A row's answer and claims."""
+    """Return a row's answer and its claims, each with its id and text."""
     return row.response.text, tuple((claim.id, claim.text) for claim in row.claims)
 
 

@@ -65,9 +65,9 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """The (first) method that a run was trained or scored with.
+    """Return the (first) method that a run was trained or scored with.
 
-    Without any reward it is the first of all methods, with a trainer's numbers alone "".
+    Without rewards this is the first of `METHODS`. With only a trainer's logged numbers it is "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -96,7 +96,7 @@ class Record:
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """The run with the rows read so far; `whole`: with all rows."""
+        """Return the run with the rows read so far, or with all rows if `whole`."""
         rows = runs.all_rows(name) if whole else runs.rows(name)
         configs = configs_of(runs, name)
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
@@ -119,7 +119,7 @@ class Record:
         return row
 
     def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
-        """The rewards of rows by method."""
+        """Return the rewards of each row, by method."""
         return [self.columns(number).get("values", {}) for number in numbers]
 
 
@@ -201,7 +201,7 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
 def neighbour(
     runs: Runs, name: str, query: Query, number: int, step: int
 ) -> tuple[int, int, int] | None:
-    """The number and place of the row `step` places after another, and the list's length."""
+    """Return the number and place of the row `step` places further, and the list's length."""
     numbers = listing(Record.of(runs, name), query).numbers
     place = numbers.index(number) + step if number in numbers else -1
     return (numbers[place], place + 1, len(numbers)) if 0 <= place < len(numbers) else None

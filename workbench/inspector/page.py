@@ -27,6 +27,7 @@ from workbench.inspector.runs_tab import runs_tab
 from workbench.inspector.same_prompt import same_prompt
 from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
+from workbench.runs.store import ROLLOUTS
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -47,18 +48,19 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Settings from a run's folder, or its file of rows, and the runs folder.
+    """Return the settings for a run (its folder or its file of rows) and the runs folder.
 
-    Without `runs`, the runs folder of a run outside `runs/` is its parent.
+    Without `runs`, the runs folder is `runs/`, or the parent of a run outside `runs/`.
 
     Raises:
         WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a
-            name.
+            host name.
     """
     names = allowed(hosts)
     if run is None:
         return Settings(runs or Path("runs"), None, port, names)
-    folder = run.resolve()
+    # a run is named by its folder, even if its file of rollouts is given
+    folder = run.resolve().parent if run.name == ROLLOUTS else run.resolve()
     root = (runs or Path("runs")).resolve()
     if not folder.is_relative_to(root) and runs is None:
         root = folder.parent
@@ -126,10 +128,11 @@ def build(config: Settings) -> Blocks:
 def first_shown(
     runs: Runs, config: Settings, query: Mapping[str, str]
 ) -> tuple[Opened, WorkbenchError | None]:
-    """The response that a new page shows.
+    """Return the response that a new page shows, and an error to display or None.
 
-    This is the permalink's row. Without a row it is the one with the most claims in the permalink's
-    run, or in the run of `--run`. Without a run it is the worked example.
+    * If the permalink names a row: that row.
+    * If the permalink or `--run` names a run: its row with the most claims.
+    * Otherwise, or if that row cannot be shown: the worked example.
     """
     method = query.get("method")
     try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEPTH = 3  # maximum depth of a run below the runs folder
-# characters of a run's name: at most, and shown in a message
+# maximum characters of a run's name, and of the part shown in a message
 LONGEST, SHORT = 1000, 80
 METRICS = "metrics.jsonl"
 INSIDE = {"checkpoints", "policy"}  # folders of a run, which contain no runs
@@ -50,7 +50,7 @@ _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
 
 
 class QuestionInfo(NamedTuple):
-    """A question's columns in lists."""
+    """The columns of a question in the page's lists."""
 
     text: str
     kind: str
@@ -84,7 +84,7 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """What differs between runs that are named by a digest; the names of the others."""
+        """Return each run's label: its name, or its distinguishing settings if that is a digest."""
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -100,7 +100,8 @@ class Runs:
         """The file of a run's rows.
 
         Raises:
-            WorkbenchError: the name leads out of the runs folder, through a link, or to no run.
+            WorkbenchError: no run has this name, or it leads out of the runs folder or through a
+                link.
         """
         parts, short = Path(name).parts, name[:SHORT]
         path = self.root.joinpath(*parts)
@@ -140,7 +141,7 @@ class Runs:
             return read(self.file(name))
 
     def number(self, name: str, row: str) -> int:
-        """The number of the row with this id."""
+        """Return the number of the row with this id, from 0."""
         for rows in (self.rows, self.all_rows):  # reading all rows of a large run takes long
             if (number := rows(name).numbers.get(row)) is not None:
                 return number
@@ -217,7 +218,7 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """Values that change when the run's files or its status do, or its rows are read."""
+        """Return values that change with the run's files, its status, and the rows in memory."""
         with damage(f"run '{name}'"):
             rows, folder = self.file(name), self.folder(name)
             paths = (rows, folder / METRICS, folder / "summary.json")

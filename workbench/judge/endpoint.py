@@ -64,7 +64,7 @@ def endpoint(
             part of it: a finished reply does not depend on it.
         cache_address: replaces the server's address in the cache's keys, for a server that may
             move.
-        limits: how hard the server is tried.
+        limits: concurrency, timeouts and retries.
 
             * `concurrency` (64): requests in flight, including those that wait for a retry
             * `timeout` (60): seconds for one request

@@ -105,7 +105,7 @@ def method_configs(
         name = text.strip().partition(".")[0]
         if name not in chosen:
             raise WorkbenchError(
-                f"--set {text}: write METHOD.FIELD=VALUE with a METHOD out of {', '.join(chosen)}"
+                f"--set {text}: write METHOD.FIELD=VALUE; METHOD is one of {', '.join(chosen)}"
             )
         by_name[name].append(text)
     return {name: entry.configure(settings=by_name[name]) for name, entry in chosen.items()}

@@ -69,7 +69,7 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
     if verdict is None:
         named = " or ".join(f"'{aspect}'" for aspect in aspects if aspect)
         what = f"{named} verdict on the {target}" if named else f"verdict on the {target}"
-        raise unscored("no_verdict", f"no {what}: grade with a verifier that gives one")
+        raise unscored("no_verdict", f"no {what}: score again with a judge that gives one")
     if verdict.error is not None:
         raise Unscored(verdict.error)
     return verdict

@@ -99,7 +99,7 @@ class Method:
     input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
     def __post_init__(self) -> None:
-        # checked here, because a method of another package would else fail only when it is trained
+        # checked here: otherwise a method of another package would fail only when it is trained
         config = self.config()
         for name, kind in (("checks", tuple | list), ("sections", Set)):
             value = getattr(self, name)(config)
@@ -112,7 +112,7 @@ class Method:
         if missing := [name for name in needed if not hasattr(config, name)]:
             raise WorkbenchError(
                 f"method '{self.name}' has stages, but its config has no '{missing[0]}': add the"
-                " fields prompts (Prompts) and that of the trainer, such as grpo (GRPO)"
+                " field prompts (Prompts) and a field for the trainer, such as grpo (GRPO)"
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
@@ -129,8 +129,8 @@ class Method:
         ("name.field=value") applied.
 
         Raises:
-            WorkbenchError: no such field, a value of the wrong type, a field that this config does
-                not use, or one that several parts have.
+            WorkbenchError: a setting names an unknown field, a field that this config does not use,
+                or a field of several parts; or its value has the wrong type.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
@@ -188,8 +188,8 @@ class Prompts:
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
-    """Return the fields of a config that can change a row's reward, without those of training."""
-    # these cannot change the reward of a stored row
+    """Return the fields of a config that can change a stored row's reward."""
+    # settings of trainers and training
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
@@ -201,9 +201,9 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
         answered: only those with gold answers.
 
     Raises:
-        WorkbenchError: there is none, or one is of a test set.
+        WorkbenchError: there are no such questions, or one belongs to a test set.
     """
-    # the prompt is part of a question, so training and evaluation ask alike
+    # the system prompt is part of a question, so training and evaluation use the same one
     prompted = bench.with_system_prompt(prompts.system)
     questions = chosen_questions(prompted, "rl", prompts.trained(), answered=answered)
     check_trainable(questions)
@@ -237,8 +237,8 @@ def chosen_questions(
         raise WorkbenchError(
             f"bench '{bench.name}' has no questions{' with answers' if answered else ''}"
             f"{' of kinds ' if missing else ''}{', '.join(missing)} in split '{split}'"
-            f"{'' if lang == 'en' else f' in {lang!r}'}: choose among"
-            f" {', '.join(known) or 'other splits, or give others'}"
+            f"{'' if lang == 'en' else f' in {lang!r}'}: choose"
+            f" {'among ' + ', '.join(known) if known else 'another split, or other questions'}"
         )
     return questions
 
@@ -253,7 +253,7 @@ def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
     """Raise a WorkbenchError if a language model must verify claims without passages."""
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(
-            f"{method.name} has claims verified against passages, and there are none: give the"
+            f"{method.name} verifies claims against passages, but there are none: give the"
             ' questions "passages", or name an index with --store NAME'
         )
 

@@ -107,7 +107,8 @@ def by_generate(
     how: Sampling,
     size: int,
 ) -> list[list[int]]:
-    """Do the same as `decode` by transformers' `generate`, for models that `decode` cannot run.
+    """Complete prompts by transformers' `generate`, for models that `decode` cannot run.
+
     Each batch takes as long as its longest completion.
     """
     from transformers import GenerationConfig

@@ -32,8 +32,8 @@ class Store:
         path: the folder, or its file of rows.
 
     Raises:
-        WorkbenchError: a line other than the last cannot be read, or the folder has files of other
-            programs under these names.
+        WorkbenchError: a line other than the last cannot be read, or another program wrote the
+            files of questions or passages.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -149,8 +149,8 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
     """Replace the row with the feedback's id, or append it; with `remove`, only delete the row.
 
-    The whole file is rewritten, so this is for small stores, such as those of annotators. A kill
-    may leave both rows; the later one counts.
+    The whole file is rewritten, so use this for small stores only, such as those of annotators. A
+    kill may leave both rows; the later one counts.
     """
     if not remove:
         append_feedback(folder, [feedback])
@@ -189,7 +189,7 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
 
 
 def read_passages(folder: Path | str) -> dict[str, Passage]:
-    """Return the stored passages by id: those of questions and search results for claims."""
+    """Return the stored passages by id: the questions' passages and the search results."""
     rows = _stored_rows(Path(folder) / PASSAGES)
     return {row["id"]: Passage(row["id"], row["title"], row["text"]) for row in rows}
 
@@ -208,7 +208,7 @@ def stored_questions(folder: Path | str) -> dict[str, int]:
     """Map the ids of the stored questions to their `question_key`.
 
     Raises:
-        WorkbenchError: the file belongs to another program.
+        WorkbenchError: another program wrote the file.
     """
     return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / QUESTIONS)}
 
@@ -217,7 +217,7 @@ def stored_passages(folder: Path | str) -> dict[str, int]:
     """Map the ids of the stored passages to their `passage_key`.
 
     Raises:
-        WorkbenchError: the file belongs to another program.
+        WorkbenchError: another program wrote the file.
     """
     return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / PASSAGES)}
 
@@ -229,10 +229,10 @@ def _stored_rows(path: Path) -> Iterator[JsonObject]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check the files of questions and passages in `folder`, if they exist.
+    """Check that the files of questions and passages in `folder`, if any, are a store's files.
 
     Raises:
-        WorkbenchError: one of them belongs to another program.
+        WorkbenchError: another program wrote one of them.
     """
     for name in (PASSAGES, QUESTIONS):
         _check_format(folder / name)

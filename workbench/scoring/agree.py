@@ -83,11 +83,10 @@ def agreement(first: Path, second: Path) -> JsonObject:
 
 
 def compare(pairs: Sequence[Pair]) -> JsonObject:
-    """Return n, accuracy, Cohen's κ, and precision, recall and F1 by label; the first is the
-    reference.
+    """Return n, accuracy, Cohen's κ, and precision, recall and F1 by label.
 
-    Undefined values are None: κ if both always give the same single label, precision of a label
-    that the second never gives.
+    The first label of each pair is the reference. Undefined values are None, such as κ if all
+    labels are equal, or the precision of a label that is never second in a pair.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
@@ -125,7 +124,7 @@ Labels = dict[tuple[str, int], str | None]
 
 
 class _Row(NamedTuple):
-    """What is compared of a row; `text` is its response with single spaces."""
+    """The compared parts of a row; `text` is its response with single spaces."""
 
     text: str
     labels: Mapping[str, Labels]
@@ -133,10 +132,10 @@ class _Row(NamedTuple):
 
 
 def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
-    """The rows of a file by their ids.
+    """Return the rows of a file by their ids, and count unreadable ones in `excluded`.
 
     Raises:
-        WorkbenchError: no row can be read, or none is judged.
+        WorkbenchError: the file has no judged row.
     """
     rows: dict[str, _Row] = {}
     reader = Reader(path)

@@ -1,5 +1,5 @@
-"""Completions that a trainer logged, as feedback rows: what `workbench score` takes and the
-inspector shows.
+"""Convert completions that a trainer logged to feedback rows, for `workbench score` and the
+inspector.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     * verl (`rollout_data_dir`): input, output, gts, score, step, and other values that the reward
       function returned.
 
-    Questions: if a prompt is a conversation, also as text, the last user turn is the question.
-    verl's `gts` are the gold answers in any form of `workbench.data.record.strings`; the rows whose
-    `gts` are something else are counted as `without_gold`.
+    Questions: if a prompt is a conversation, even in text form, its last user turn is the question.
+    verl's `gts` are the gold answers, in any form that `workbench.data.record.strings` reads. Rows
+    whose `gts` have another form are counted as `without_gold`.
 
     Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
     response; it is unscored if the row has no number. Columns with names such as "length" or
@@ -72,7 +72,7 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
             of their steps.
 
     Raises:
-        WorkbenchError: there are no rows, or not the columns that this trainer logs.
+        WorkbenchError: there are no rows, or the columns are not those that this trainer logs.
     """
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(
@@ -84,7 +84,11 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     rows = _feedback(kind, files, numbers, problems)
     if (first := next(rows, None)) is None:
         reason = problems[0]["problem"] if problems else "there are no rows"
-        raise WorkbenchError(f"'{path}' is not what {kind} logs: {reason}")
+        setting = "log_completions" if kind == "trl" else "rollout_data_dir"
+        raise WorkbenchError(
+            f"'{path}' has no completions logged by {kind} ({reason}): name the files that"
+            f" {setting} wrote"
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     count, without_gold, remaining = 0, 0, chain([first], rows)
     with Store(out) as store:
@@ -114,7 +118,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Return the columns of numbers that are rewards, and the others by their names."""
+    """Return the names of the numeric columns that are rewards, and of those that are not."""
     reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
     numeric: dict[str, bool] = {}
     for file in files:
@@ -174,7 +178,9 @@ def _response(kind: str, row: JsonMapping) -> Response:
     if prompt is None or text is None:
         name, role = (names[0], "user") if prompt is None else (names[1], "assistant")
         if name in row:
-            raise ValueError(f'"{name}" is neither a text nor has it a message of the {role}')
+            raise ValueError(
+                f'"{name}" is neither a text nor a conversation with a message of the {role}'
+            )
         columns = ", ".join(list(row)[:8]) or "nothing"
         raise ValueError(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
     step = whole_number(row, "step")
@@ -182,7 +188,7 @@ def _response(kind: str, row: JsonMapping) -> Response:
         question = question_of({"answers": row.get("gts") if kind == "verl" else None}, "", prompt)
     except ValueError:  # such as the tests of a program; `import_completions` counts them
         question = question_of({}, "", prompt)
-    # of the whole prompt: a conversation may ask the same question after other turns
+    # a digest of the whole prompt: conversations with other turns may end with the same question
     identity = digest("\0".join((str(row[names[0]]), *question.answers)))[:12]
     question = replace(question, id=f"q-{identity}")
     return Response("", question, text, step=step, offsets=words(text), source="words")

@@ -67,14 +67,14 @@ class Plan:
         for item in items:
             if item.replay:
                 scored.append((rescore(item.feedback, self.rewards), False))
-            else:  # rewards that an imported row brings stay
+            else:  # an imported row keeps its logged rewards
                 row = next(graded)
                 rewards = {**item.feedback.rewards, **row.rewards}
                 scored.append((replace(row, rewards=rewards), True))
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return the row of an item whose scoring died; the next run tries it again."""
+        """Return the row of an item whose worker processes died; the next run tries it again."""
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 
@@ -95,7 +95,7 @@ def method_names(method: str | Sequence[str]) -> Iterable[str]:
 
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
-    """Return the checks of `--judge`; `judge` is the endpoint's model, if it names one."""
+    """Return the checks of `--judge`; `judge` is the language model if the option is a URL."""
     if judge and not options.exact:
         return judge_checks(judge, search, in_doubt=options.in_doubt)
     return local_or_world_checks(options.judge, search, options.verifier)
@@ -104,7 +104,7 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 def local_or_world_checks(
     judge: str | None, search: Search | None = None, verifier: str | None = None
 ) -> Checks:
-    """Return the checks of a judge that needs no endpoint: "world", or the local one."""
+    """Return the closed world's checks if `judge` is "world", else those of the local verifier."""
     return world_checks(load_world()) if judge == "world" else local_checks(search, verifier)
 
 
@@ -112,10 +112,10 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     """Return the configs of the methods that the judge can serve, and how rows are scored.
 
     Args:
-        optional: leave out methods whose checks the judge lacks, unless it lacks those of all.
+        optional: leave out methods that the judge cannot serve, unless it can serve no method.
 
     Raises:
-        WorkbenchError: a method needs a check that the judge lacks.
+        WorkbenchError: the judge lacks a check of a method that is not left out.
     """
     if not configs:
         needed = tuple(name for name in WITHOUT_METHOD if name in checks.verify)
@@ -137,7 +137,12 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, int]
 ) -> Callable[[list[Item]], Scored]:
-    """Return the function that scores a chunk in a Ray actor. `known`: see `Evidence`."""
+    """Return the function that scores a chunk in a Ray actor.
+
+    Args:
+        judged: whether rows without verdicts are judged.
+        known: ids of stored passages, see `Evidence`.
+    """
     configs = configs_of(options)
     if not judged:
         return Plan(reward_fns(configs)).score
@@ -146,7 +151,10 @@ def score_in_actor(
 
 
 def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence | None:
-    """Return the search in `--store` or `--passages`, or None. `known`: see `Evidence`.
+    """Return a search over the passages of `--store` or `--passages`; None without these options.
+
+    Args:
+        known: ids of stored passages, see `Evidence`; by default those in the output's folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.

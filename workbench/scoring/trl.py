@@ -29,13 +29,15 @@ from workbench.util.config import override
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import iter_rows
 from workbench.verdicts.checks import local_checks, rule_checks
-from workbench.verdicts.local import warn_of_training
+from workbench.verdicts.local import is_local, warn_of_training
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
 # kind of a missing input -> the columns that have it
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
 UNSCORED = "completions could not be scored"
+# what TRL passes besides the columns of the data set
+TRAINERS = {"completion_ids", "trainer_state", "log_extra", "log_metric", "environments"}
 # judges by name; the closed world's brings the settings of its bench
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),
@@ -74,8 +76,6 @@ def grader(
             the method.
     """
     name, config = configure_method(recipe)
-    if judge == "local" and "fact" in METHODS[name].checks(config):
-        warn_of_training()
     if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
         judge = JUDGES[judge]() if judge in JUDGES else bench_of(judge)
     if not isinstance(judge, Bench | Checks):
@@ -89,6 +89,8 @@ def grader(
     if isinstance(recipe, str) and not isinstance(judge, Checks):
         config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
+    if "fact" in METHODS[name].checks(config) and is_local(checks.verify.get("fact")):
+        warn_of_training()
     return Grader(
         name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
     )
@@ -178,11 +180,21 @@ def trl_reward(
             if value is None and not lacks
         ]
         _log(name, feedbacks, len(failed), sum(lacking), columns)
-        check_failed(failed, len(values), max_failed, UNSCORED)
+        what = UNSCORED + _missing_columns(feedbacks, columns)
+        check_failed(failed, len(values), max_failed, what)
         return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
     return reward
+
+
+def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str:
+    """Name the columns that rewards lack and those that the data set has, for an error."""
+    kinds = {v.error.kind for feedback in feedbacks for v in feedback.verdicts if v.error}
+    missing = [names for kind, names in INPUTS.items() if kind in kinds]
+    absent = [names for names in missing if not any(name in columns for name in names)]
+    given = ", ".join(name for name in columns if name not in TRAINERS) or "none"
+    return "".join(f" (no column {' or '.join(names)}; there are {given})" for names in absent)
 
 
 def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:

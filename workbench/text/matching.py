@@ -82,6 +82,14 @@ _HEADING = re.compile(  # of a part that is not the answer
     re.I | re.M,
 )
 _DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
+_REGION = re.compile(r"continent|region|asia|africa|europe|america|oceania")
+_NARROWED = re.compile(  # "in Southeast Asia, specifically in Vietnam"
+    r"\b(?:in|within) (?:the )?(?:(?:south|north|east|west|central|middle|latin)\w*[ -])*"
+    r"(?:asia|africa|europe|america|oceania|east|caribbean|pacific),? (?:and )?(?:more )?"
+    r"(?:specifically|precisely|namely|particularly)(?: in| within)?,?"
+    r" (?:the (?:country|city|state|nation) of )?",
+    re.I,
+)
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
 _NO = re.compile(  # means the opposite of "yes"
     r"\bnot(?: true| correct| right)?$|\b(?:false|untrue"
@@ -182,6 +190,8 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     `known` is the text of the question and of the gold answers.
     """
     answer = _SPACED.sub(",", commitment(answer))
+    if not _REGION.search(known):  # a region is no second candidate where a country is asked for
+        answer = _NARROWED.sub("in ", answer)
     tokens = tokenise(answer)
     signs = (_SIGNS,) if _PRICE.search(known) else (_SIGNS, _CURRENCY)
     if gold.number and any(one.search(answer) and not one.search(known) for one in signs):

@@ -48,17 +48,17 @@ def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
 
 
 def section_at(parts: Sequence[Section], position: int) -> str | None:
-    """The section at a character position; None in a marker or a plan.
+    """Return the section at a character position; None in a tag, a marker or an outline's plan.
 
     Args:
-        parts: the result of `sections`.
+        parts: the sections of the text, from `sections`.
     """
     number = bisect_right(parts, position, key=lambda section: section[1]) - 1
     return parts[number][0] if number >= 0 and position < parts[number][2] else None
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """The sections that form the answer: "answer" if marked, else all but the thinking.
+    """Return the sections that form the answer: "answer" if marked, else all but the thinking.
 
     The answer is marked by `[Answer]` or an answer tag after the last thinking *(ours)*, even if
     it is empty. A box does not mark it: the sentence around a box is part of the answer.
@@ -79,8 +79,8 @@ def answer_text(text: str, prefill: str = "") -> str:
 def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a predicate: whether a claim belongs to the response's answer.
 
-    A claim without a place in the response belongs to the answer, unless it is marked as thinking
-    *(ours)*. So it is still judged.
+    A claim without a place in the response belongs to the answer, so that it is judged, unless it
+    is marked as thinking *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (

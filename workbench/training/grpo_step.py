@@ -262,8 +262,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return super().compute_loss(model, inputs, *args, **kwargs)
 
     def _compute_loss(self, model: PreTrainedModel, inputs: Tensors) -> torch.Tensor:
-        """Overridden to record the inputs of the loss, and to give the next override the batch
-        of a loss with the ratio of whole responses.
+        """Overridden to record the inputs of the loss. If the loss uses the ratio of whole
+        responses, its batch is kept for the next override.
         """
         batch = dict(inputs)  # a copy: the next iteration reads the batch again
         if self.config.importance_sampling == "trajectory":

@@ -37,10 +37,10 @@ PRIVATE = {
 # Ray's default niceness of 15 starves its workers when other programs use the machine
 OWN = {**PRIVATE, "RAY_worker_niceness": "0"}
 AHEAD = 2  # chunks per process that are read before their results are written
-# deaths of processes that work on a chunk before its items run one by one, and likewise on an item
-# before it counts as failed
+# after this many process deaths on a chunk, its items run one by one; after this many on a single
+# item, the item counts as failed
 TRIES = 2
-STRIKES = 8  # consecutive deaths per process before the work stops
+STRIKES = 8  # the work stops after this many consecutive deaths, times the number of processes
 AGAIN = "run the same command again to resume after the rows that are already written"
 
 Item = TypeVar("Item")
@@ -64,15 +64,15 @@ class Actors:
         """Check the settings before anything starts.
 
         Raises:
-            WorkbenchError: the count is below 1, Ray is not installed, or no server listens at
-                the address.
+            WorkbenchError: `count` is below 1, Ray is not installed, or no server listens at
+                `address`.
         """
         if self.count < 1:
             raise WorkbenchError(f"--actors must be at least 1 (got {self.count})")
         if importlib.util.find_spec("ray") is None:
             raise WorkbenchError(
                 "Ray's actors need the package ray: `pip install -e '.[ray]'` in a clone, or `pip"
-                " install ray==2.60.0`; or leave --actors and --engine ray out"
+                " install ray==2.60.0`; or leave out --actors and --engine ray"
             )
         if self.address is None:
             return

@@ -61,9 +61,7 @@ def retrieve(
             passages.append(own)
         else:
             blank = "only blank" if response.question.passages else "no"
-            missing = (
-                f"question '{response.question.id}' has {blank} passages and there is no store"
-            )
+            missing = f"response '{response.id}' has {blank} passages and there is no store"
             passages.append(next(results, _no_passages(missing)))
     return passages
 

@@ -42,13 +42,19 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     * 3: follows a claim rated 4 or 5 in the same sentence or the next one.
     * 2: all other claims.
 
-    The subject is the `title`, or the names in the question.
+    The subject is what the question names. The `title` may be the answer ("Canberra" for the
+    capital of Australia), so it is the subject only if the question names it, or names nothing.
     """
-    subject = _content(title) or _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
+    words_asked = _content(question)
+    names = _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
+    titled = _content(title) & words_asked
+    subject = titled or names
+    if not (subject or words_asked - _KINDS):
+        subject = _content(title)
     yes_no = bool(_YES_NO.match(question))
-    asked = _content(question) - subject - _KINDS
+    asked = words_asked - subject - _KINDS
     # an answer to a yes/no question repeats its words
-    known = _content(title) if yes_no else subject | asked
+    known = titled if yes_no else subject | asked
     texts = [plain(claim.text) for claim in claims]
     words = list(map(_content, texts))
     ratings: dict[int, int] = {}

@@ -43,8 +43,13 @@ LIMITS = (
     " evidence says that it borders Argentina) is often called correct."
 )
 _ENGLISH_ONLY = (
-    "the local verifier reads English only: name another judge (--judge URL --model NAME)"
+    "the local verifier reads English only: name another judge (--judge URL --judge-model NAME)"
 )
+
+
+def is_local(check: Verify | None) -> bool:
+    """Return whether a check "fact" is that of the local verifier alone."""
+    return getattr(check, "__module__", None) == __name__
 
 
 def warn_of_training() -> None:

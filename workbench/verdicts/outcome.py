@@ -39,7 +39,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
     """Return the verdict that needs no comparison with gold answers, or None."""
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
-        message = f"question '{question.id}' has no gold answers to compare with"
+        message = f"response '{response.id}' to question '{question.id}' has no gold answers"
         return replace(verdict, error=Failure("verify", "no_gold", message))
     answer = committed_answer(response, require_box)
     if answer is None or retracted(response.text, answer):

@@ -134,7 +134,10 @@ def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
             return None
         return all(one.name in known for one in near if one)
     relations = ("continent", "country") if relation == "inside" else (relation,)
-    accepted = {_key(name) for one in relations for name in entity.facts.get(one, ())}
+    names = [name for one in relations for name in entity.facts.get(one, ())]
+    if relation == "inside" and entity.kind == "city":  # a city is in its country's continent, too
+        names += _named()[_key(names[0])].facts.get("continent", ())
+    accepted = set(map(_key, names))
     if not accepted:
         return None
     key = _key(value)

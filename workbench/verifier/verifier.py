@@ -39,7 +39,7 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Temperature and thresholds fitted on dev rows, and how long evidence is read.
+    """Temperature and thresholds fitted on dev rows, and the windows for long evidence.
 
     `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` if
     p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`. `split`
@@ -141,13 +141,13 @@ class Verifier:
         return self.check_all([(claim, passages)])[0]
 
     def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]]) -> list[Entailment]:
-        """Check each claim against its own passages, all in one run.
+        """Check each claim against its own passages, in shared batches.
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
         p(contradict) decides, so unrelated windows have no effect (with the default pool).
-        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. A denial
-        is supported as far as what it denies is contradicted. Claims without passages and claims
-        that cannot be read (`workbench.verifier.reading`) are neutral.
+        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. The
+        p(support) of a denial is the p(contradict) of the denied statement. Claims without passages
+        and claims that cannot be read (`workbench.verifier.reading`) are neutral.
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
@@ -178,8 +178,9 @@ class Verifier:
     def label(self, check: Entailment) -> str:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
-        A claim with an objection is wrong: fewer of them are true (1 in 8 on the pairs that rules
-        were chosen on) than of the claims that the model calls wrong.
+        A claim with an objection is labelled `wrong`. On the pairs used to choose the rules, 1 in 8
+        such claims is true. That is a smaller share than among the claims that the model alone
+        labels `wrong`.
         """
         support, contradict, bounds = check.support, check.contradict, self.settings
         if check.objections or (contradict >= bounds.contradict and contradict > support):
@@ -232,8 +233,8 @@ class Verifier:
 
 
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
-    """Turn the check of a reading's text into that of the claim, which may deny it."""
-    if reading.denied:  # an objection to what is denied supports the denial
+    """Convert the check of a reading's text to the check of the claim, which may deny that text."""
+    if reading.denied:  # an objection to the denied statement supports the denial
         support, contradict = check.contradict, check.support
         return replace(check, support=support, contradict=contradict, objections=())
     if reading.partial and check.contradict > check.support:
@@ -304,7 +305,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
     """Return the folder and the settings of a verifier without loading its weights.
 
     Raises:
-        WorkbenchError: as `load_verifier`, except that the weights are not read.
+        WorkbenchError: as in `load_verifier`; damaged weights are not detected.
     """
     base_folder()  # first, so that a missing package is reported before other problems
     folder = Path(path) if path is not None else SHIPPED
@@ -318,16 +319,16 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
         raise WorkbenchError(
             f"{folder}: no verifier there: train one with `workbench verifier train --data"
             f" PAIRS.jsonl --out {folder}`, or choose another judge: `--judge world` for the"
-            " closed world, `--judge URL --model NAME` for an endpoint"
+            " closed world, `--judge URL --judge-model NAME` for an endpoint"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
-            f"{folder}/card.json is not the card of a verifier ({error}): train it again"
+            f"{folder}/card.json is not a verifier's card ({error}): train the verifier again"
         ) from None
     if base != BASE_SHA256:
         raise WorkbenchError(
             f"{folder} was trained on base weights {base[:12]}…, not on the packaged"
-            f" {BASE_SHA256[:12]}…"
+            f" {BASE_SHA256[:12]}…: train the verifier again"
         )
     return folder, settings
 
@@ -344,7 +345,7 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     try:
         tensors: dict[str, torch.Tensor] = load_file(file)
     except SafetensorError as error:
-        raise WorkbenchError(f"{file} cannot be read ({error}): train it again") from None
+        raise WorkbenchError(f"{file} cannot be read ({error}): train the verifier again") from None
     return tensors
 
 

@@ -1,4 +1,6 @@
-"""Compute and cache fingerprints of a world. Computing one takes seconds, to write all documents.
+"""Compute and cache fingerprints of a world.
+
+Computing one takes seconds, because all documents are generated.
 
 A cached fingerprint is only used with the same settings, the same source files of this package and
 the same Python. If the cache is damaged or not available, the fingerprint is computed again.
@@ -52,8 +54,12 @@ def _digest(texts: Iterable[str]) -> str:
 
 
 def cached_fingerprint(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
-    """Return the cached fingerprint `name` of the world of `config`, or compute it by `make()` and
-    cache it.
+    """Return a fingerprint of a world from the cache, or compute and cache it.
+
+    Args:
+        name: what the fingerprint covers, such as "world" or "documents".
+        config: the config of the world.
+        make: computes the fingerprint.
     """
     settings = json.dumps([name, asdict(config), sys.version, str(HERE)])
     key = _digest([settings, SOURCES])
@@ -70,8 +76,9 @@ def cached_fingerprint(name: str, config: WorldConfig, make: Callable[[], str]) 
 
 
 def _file(settings: str) -> Path:
-    """Return the cache file, the same for all versions of the sources, so that files do not pile
-    up.
+    """Return the cache file of these settings.
+
+    All versions of the source files share it, so files do not accumulate.
     """
     return cache_folder() / "worlds" / f"{_digest([settings])}.txt"
 
@@ -87,5 +94,5 @@ def _sources() -> str:
     return _digest(texts) if texts else ""
 
 
-# read at import, because this process runs the code of that time even if the files change later
+# read at import: this process runs the code that it imported, even if the files change later
 SOURCES = _sources()

@@ -25,10 +25,11 @@ SENTENCES = 3
 
 @dataclass(frozen=True)
 class Sources:
-    """Passages by `search(questions, k)`, the best first, and the checks of answers.
+    """A passage search and a judge for the answers.
 
-    `checks` creates the default judge; `exact` means that it is the closed world's. `foreign`
-    passages are not the closed world's.
+    `search(questions, k)` returns the k best passages of each question, the best first. `checks`
+    creates the checks of the default judge. With `exact`, that judge is the closed world's. With
+    `foreign`, the passages are not from the closed world.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
@@ -37,7 +38,11 @@ class Sources:
     foreign: bool = False
 
     def question(self, text: str, checks: Checks) -> Question:
-        """The question with its judge's annotations; answers are judged by the passages alone."""
+        """Return `text` as a question.
+
+        With the closed world's judge, the question gets the judge's reference data, and only its
+        passages count as evidence.
+        """
         question = Question("answer", text)
         if not self.exact:
             return question
@@ -46,7 +51,7 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Excerpts of the closed world's pages, searched by words.
+    """Return the excerpts of the closed world's pages, searched by words.
 
     Its names are invented, so encoders have no useful vectors for them.
     """
@@ -56,10 +61,10 @@ def closed_world() -> Sources:
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
-    """An index by name or path, searched by `mode`.
+    """Open an index by name or path, to be searched by `mode`.
 
-    The default mode is hybrid if the index has vectors, else by words. The judge of an index of
-    the closed world's current pages is the exact one, of other indexes the local verifier.
+    The default mode is "hybrid" if the index has vectors, else "text" (by words). The judge is the
+    closed world's if the index has its current pages, else the local verifier.
 
     Raises:
         WorkbenchError: there is no such index, or it does not support the mode: it has no
@@ -95,7 +100,8 @@ def _check_encoder(index: Index) -> None:
         width = load_encoder(name)(["a"]).shape[1]
     except WorkbenchError as error:
         raise WorkbenchError(
-            f"the index {index.folder} was built with the encoder '{name}': {error}; or {remedy}"
+            f"the index {index.folder} needs the encoder '{name}' to search by vectors: {remedy}"
+            f" ({error})"
         ) from None
     if width != index.width:
         raise WorkbenchError(
@@ -105,7 +111,7 @@ def _check_encoder(index: Index) -> None:
 
 
 def _world_of(index: Index) -> World | None:
-    """The world of an index's pages; None for other pages or an earlier version of the world."""
+    """Return the world of an index's pages; None for other pages or an outdated world."""
     kind, _, seed = str(index.card["source"].get("spec")).partition(":")
     if kind != "world" or not seed.isdecimal():
         return None
@@ -129,10 +135,10 @@ def _cut(page: Page) -> list[Passage]:
 
 
 def question_text(text: str) -> str:
-    """A question with normalised white space.
+    """Return a question's text with normalised white space.
 
     Raises:
-        WorkbenchError: it is empty.
+        WorkbenchError: the text is empty.
     """
     if not (question := " ".join(clean(text or "").split())):
         raise WorkbenchError("the question is empty: write one")

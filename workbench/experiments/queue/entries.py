@@ -74,7 +74,7 @@ class Entry:
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The runs of a file in order, one for each seed.
+    """Return the runs of a file in order, one for each seed.
 
     Raises:
         WorkbenchError: the file cannot be read, has no run, or has an unknown key or value.
@@ -118,7 +118,13 @@ def read_entries(path: Path) -> list[Entry]:
 
 
 def checked(row: Any, where: str) -> JsonObject:
-    """Check the keys and value types of a run's table."""
+    """Check the keys and value types of a table [[run]] or [defaults].
+
+    Returns the table without keys whose value is None.
+
+    Raises:
+        WorkbenchError: an unknown key, or a value of the wrong type.
+    """
     if not isinstance(row, dict):
         raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")
     row = {key: value for key, value in row.items() if value is not None}

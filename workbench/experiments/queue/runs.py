@@ -51,7 +51,7 @@ class Run:
         """The stored summary; None until the run is done.
 
         Raises:
-            WorkbenchError: the folder has another run.
+            WorkbenchError: the folder contains another run.
         """
         stored = read_json(self.folder / "config.json") or {}
         stored.pop("versions", None)
@@ -63,7 +63,7 @@ class Run:
 
 
 def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -> list[Run]:
-    """Every run of a queue's file in order, trained or not; equal runs share a folder.
+    """Return all runs of a queue's file in order, trained or not; equal runs share a folder.
 
         for run in queue_runs("seeds.toml"):
             print(run.entry.name, run.entry.seed, run.summary and run.summary["seconds"])
@@ -93,7 +93,7 @@ def run_of(
     root: Path | str = ROOT,
     **options: Any,
 ) -> Run:
-    """The run with this description, whether a queue, a script or nothing has trained it.
+    """Return the run with this description, trained or not.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
@@ -135,7 +135,7 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 
 
 def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
-    """The values of the keys `missing` in a stored run that is otherwise identical, if any."""
+    """Return the values of `missing` keys from a stored run that is otherwise identical, or {}."""
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
         keys = {*stored, *wanted} - {"versions", *missing}
@@ -145,20 +145,21 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
 
 
 def hash_of(identity: JsonObject) -> str:
-    """The name of a run's folder: the digest of its identity."""
+    """Return the name of a run's folder: the digest of its identity."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:HASH]
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Each run once; of equal runs the last, whose name is shown."""
+    """Return each run once: the last of equal runs, whose name is shown."""
     return list({run.hash: run for run in runs}.values())
 
 
 def train_entry(entry: JsonObject, root: str, hash: str) -> None:
-    """Train a run in a process of its own.
+    """Train a queued run; the queue calls this function in a new process for each run.
 
     Raises:
-        WorkbenchError: the run's identity has changed, or it cannot be trained.
+        WorkbenchError: the run's hash is no longer `hash`, because code, policy or questions have
+            changed, or the run cannot be trained.
     """
     run = plan_run(Entry.of(entry), Path(root))
     if run.hash != hash:

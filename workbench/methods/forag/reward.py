@@ -71,7 +71,7 @@ def reward(config: FoRAG) -> RewardFn:
     holistic, once = config.evaluation == "holistic", config.repeats == "once"
     if holistic and once:
         raise WorkbenchError(
-            "forag.repeats is once: evaluation=holistic pays no sentence; leave it out"
+            "forag.repeats=once has no effect with evaluation=holistic: leave forag.repeats out"
         )
     join = aggregate(config)
 

@@ -22,8 +22,9 @@ LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute valu
 
 
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
-    """Return for each claim the geometric mean of its tokens' probabilities as the answer to its
-    question, without the end token.
+    """Return the geometric mean of each claim's token probabilities, as an answer to its question.
+
+    The end token does not count.
     """
     import torch
 
@@ -39,8 +40,8 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """P(true) = σ(slope · x + offset), where x is the logarithm of the base's confidence and slope
-    is positive (Platt scaling).
+    """P(true) = σ(slope · x + offset), where x is the logarithm of the base model's confidence and
+    slope is positive (Platt scaling).
     """
 
     policy: Policy
@@ -64,10 +65,10 @@ class Confidence:
 
 
 def load_confidence(folder: Path, policy: Policy) -> Confidence:
-    """Load what `Confidence.save` wrote.
+    """Load a `Confidence` that `Confidence.save` wrote.
 
     Raises:
-        WorkbenchError: the file is missing or damaged, or of another model.
+        WorkbenchError: the file is missing or damaged, or was fitted to another model.
     """
     file = folder / CONFIDENCE
     stored = read_json(file) or {}
@@ -82,17 +83,19 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
         )
     if stored.get("base") != _base_id(policy):
         raise WorkbenchError(
-            f"'{file}' was fitted to another model than '{policy.name}': name that model"
+            f"'{file}' was fitted to another model than '{policy.name}': train with that model"
         )
     return Confidence(policy, slope, offset)
 
 
 def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
-    """Fit the base's confidence to labelled claims *(ours)*, without those that are too long.
+    """Calibrate the base model's confidence on labelled claims *(ours)*.
+
+    Claims that are too long are left out.
 
     Raises:
-        WorkbenchError: all claims have the same label, or the base finds the false ones at least as
-            probable, so that its confidence cannot be a reward.
+        WorkbenchError: all claims have the same label, or the confidence is not higher for true
+            claims than for false ones, so it cannot be a reward.
     """
     rows = [rows[number] for number in _short(policy, rows)]
     points = [
@@ -102,13 +105,13 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
     ]
     if len({target for _, target in points}) < 2:
         raise WorkbenchError(
-            "the claims are not both true and false: prepare more questions or samples"
+            "the claims are all true or all false: prepare more questions or samples"
         )
     slope, offset = platt(points)
     if not (slope > 0 and math.isfinite(offset)):
         raise WorkbenchError(
-            "the base finds false claims as probable as true ones, or more so: its confidence"
-            " cannot be a reward; set klcf.rewarded to model or judge"
+            "the base model's confidence is not higher for true claims than for false ones, so it"
+            " cannot be a reward: set klcf.rewarded to model or judge"
         )
     return Confidence(policy, slope, offset)
 
@@ -146,5 +149,5 @@ def _log(confidence: float) -> float:
 
 
 def _base_id(policy: Policy) -> str:
-    """Return a digest of the base's weights, or the name of a public model."""
+    """Return a digest of the base model's weights, or the name of a public model."""
     return policy_hash(policy.name) or policy.name

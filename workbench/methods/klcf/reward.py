@@ -24,7 +24,7 @@ from workbench.util.config import check_values
 
 def reward(config: KLCF) -> RewardFn:
     """Return the reward function: the weighted mean of the terms plus format and length (equations
-    5 to 11), paid at the end of the response.
+    5 to 11), placed at the end of the response.
 
     It reads "checklist" and "truth" (or "fact") verdicts. A response that breaks the format gets
     format + length only; its part "format" is -1 instead of 0. A term of weight 0 is not used and
@@ -42,7 +42,8 @@ def reward(config: KLCF) -> RewardFn:
         )
     if config.abstain and not config.w_truth:
         raise WorkbenchError(
-            f"klcf.abstain is {config.abstain}, but klcf.w_truth is 0: leave one of them out"
+            f"klcf.abstain is {config.abstain}, but has no effect because klcf.w_truth is 0: leave"
+            " klcf.abstain out, or set klcf.w_truth above 0"
         )
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(
@@ -99,8 +100,10 @@ def reward(config: KLCF) -> RewardFn:
 
 
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
-    """Raise the failure of the extraction, or of a check of a claim outside the thinking: of its
-    truth, and if `compared` with the checklist."""
+    """Raise the failure of the extraction, or of a check of a claim outside the thinking.
+
+    The check is that of the claim's truth and, with `compared`, also its checklist check.
+    """
     if feedback.error is not None:
         raise Unscored(feedback.error)
     for claim in feedback.claims:

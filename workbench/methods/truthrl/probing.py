@@ -44,7 +44,7 @@ def probe_questions(
     """Append k graded samples of each question to `probe.jsonl` in `out`, after its existing rows.
 
     Raises:
-        WorkbenchError: the file holds other questions or other numbers of samples.
+        WorkbenchError: the file contains other questions, or another number of samples.
         TooManyFailures: a larger share than `max_failed` of the samples could not be graded.
     """
     rows = read_rows(out, questions, k)
@@ -74,7 +74,8 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
     """Return the rows of `probe.jsonl` in `out`: k samples of the first questions.
 
     Raises:
-        WorkbenchError: it holds anything else.
+        WorkbenchError: the file has a malformed row, other questions, or another number of
+            samples.
     """
     if not (out / FILE).exists():
         return []
