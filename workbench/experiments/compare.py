@@ -18,7 +18,7 @@ from workbench.metrics.report import Settings, over_runs, paired_runs
 from workbench.metrics.rows import Row, file_of
 from workbench.pipeline import ANSWER_SECTIONS
 from workbench.runs.folder import describe_runs, finished, read_json
-from workbench.runs.naming import APART, LONGEST, differing, flat
+from workbench.runs.naming import APART, differing, flat, with_settings
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import iter_rows
@@ -144,8 +144,9 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
         own = group[0]
         # a method's own name distinguishes it from other methods, which have other settings
         alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
-        values = [f"{key}={own.settings.get(key)}"[:LONGEST] for key in differing(alike)]
-        name = " ".join([own.method, *values]) if own.method else str(own.path)
+        name = str(own.path)
+        if own.method:
+            name = with_settings(own.method, own.settings, differing(alike))
         named[f"{name} {own.path}" if name in named else name] = group
     return named
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
 from workbench.metrics import RATES
+from workbench.metrics.claims import COUNTS
 from workbench.runs.naming import differing, flat
 from workbench.types import JsonMapping, JsonObject
 
-# rates of answers with a gold answer; without these, metrics of claims, of which two are counts
+# rates of answers with a gold answer; without these, metrics of claims, some of them counts
 SHOWN = ((*RATES,), ("factscore", "responded", "correct", "incorrect"))
-COUNTS = ("correct", "incorrect")
 WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 

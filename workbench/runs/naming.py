@@ -33,6 +33,11 @@ def differing(configs: Sequence[JsonMapping]) -> list[str]:
     return [name for name in names if not name.endswith("_hash")] or names
 
 
+def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> str:
+    """Return a method's name with some of its settings: "truthrl reward=binary"."""
+    return " ".join([method, *(f"{name}={settings.get(name)}"[:LONGEST] for name in names)])
+
+
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Describe runs whose folders are named by a digest, such as "truthrl reward=binary seed 2".
 
@@ -52,8 +57,12 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
         keys = differing([configs[name] for name in names])
         for name in names:
             settings = dict(flat(configs[name]))
+<<<<<<< HEAD
             values = [f"{key}={settings.get(key)}"[:LONGEST] for key in keys]
             label = " ".join([method, *values, f"seed {settings.get('seed')}"])
             # the name distinguishes runs whose labels would be equal
+=======
+            label = f"{with_settings(method, settings, keys)} seed {settings.get('seed')}"
+>>>>>>> help-review
             described[name] = f"{label}, {name}" if label in described.values() else label
     return described

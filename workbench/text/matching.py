@@ -27,6 +27,7 @@ from workbench.text.gold import (
     short,
     split,
 )
+from workbench.text.markup import CITATION
 from workbench.text.names import located
 from workbench.text.normal_form import Token, tokenise, words_of
 from workbench.text.statements import Sentence, states
@@ -69,9 +70,11 @@ _PRICE = re.compile(
 )
 _STRUCK = re.compile(r"(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>", re.S)
 _EMPHASIS = re.compile(
-    r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)|(?<=[^\W\d]{4})[¹²³⁰-⁹]+",
+    r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)",
     re.I,
 )
+# not "1889 [1890]", which may be two guesses, and not "1889²"
+_CITED = re.compile(rf"(?![^\]】)]*\d{{3}})(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
 _HEADING = re.compile(  # of a part that is not the answer
     r"^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
@@ -138,7 +141,11 @@ def probability(
         and may not state it, `SHARED` if it shares a word with a form, and `APART` if it shares
         no word, declines or states the opposite.
     """
-    answer = _plain(answer.replace(MENTION, " "))
+    answer = answer.replace(MENTION, " ")
+    if "[" not in "".join(gold):  # as in an interval
+        bare = _CITED.sub(" ", answer)
+        answer = bare if any(map(str.isalnum, bare)) else answer
+    answer = _plain(answer)
     if not gold or declines(answer):
         return APART
     invalid = invalid_clauses(answer)
