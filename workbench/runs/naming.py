@@ -57,12 +57,7 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
         keys = differing([configs[name] for name in names])
         for name in names:
             settings = dict(flat(configs[name]))
-<<<<<<< HEAD
-            values = [f"{key}={settings.get(key)}"[:LONGEST] for key in keys]
-            label = " ".join([method, *values, f"seed {settings.get('seed')}"])
-            # the name distinguishes runs whose labels would be equal
-=======
             label = f"{with_settings(method, settings, keys)} seed {settings.get('seed')}"
->>>>>>> help-review
+            # the name distinguishes runs whose labels would be equal
             described[name] = f"{label}, {name}" if label in described.values() else label
     return described
