@@ -60,7 +60,7 @@ def index(folder: Path, text: str) -> str:
     ("options", "remedy"),
     [
         ({"url": "local", "model": "m"}, "sends no requests: leave out --judge-model"),
-        ({"url": "local", "tokens": 5}, "has no endpoint"),
+        ({"url": "local", "tokens": 5}, "sends no requests"),
         ({"url": None, "verifier": "folder"}, "add --judge local"),
         ({"url": NOWHERE, "model": "m", "verifier": "folder"}, "add --judge local"),
     ],

@@ -104,7 +104,8 @@ def endpoint(
     """
     if not model:
         raise WorkbenchError(
-            "the name of the judge's model is empty: pass a name that the server lists at /v1/models"
+            "the name of the judge's model is empty: pass a name that the server lists at"
+            " /v1/models"
         )
     extra = extra or {}
     sampling = {"temperature": temperature, "max_tokens": TOKENS, **extra}

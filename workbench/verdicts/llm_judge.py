@@ -19,9 +19,7 @@ from workbench.verdicts.checks import judge_checks, local_checks
 from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
-ANYWHERE = (
-    "anywhere"  # replaces the URL in the cache's keys, so that a moved server keeps its cache
-)
+ANYWHERE = "anywhere"  # replaces the URL in the cache's keys: a moved server keeps its cache
 TRIAL = {
     "question": "What is the capital of France?",
     "answers": ["Paris"],
