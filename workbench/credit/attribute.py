@@ -42,8 +42,8 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     """Return (start, end, coverage) of the part of `sentence` that matches `claim`, or None.
 
     Final punctuation of the claim is ignored; otherwise every claim would end at the full stop of
-    the sentence. The end is the last matched character, as described above. The start is as late as this end
-    allows, moved to the beginning of its word *(ours)*.
+    the sentence. The end is the last matched character, as described above. The start is as late
+    as this end allows, moved to the beginning of its word *(ours)*.
     """
     from rapidfuzz.distance import LCSseq
 
