@@ -110,7 +110,7 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ('{"question": "a", "answers": [["b"]]}\n', "each item must be a text or a number"),
         (
             '{"question": "a"}\n{"id": "b"}\n',
-            r"q.jsonl:2 \(id 'b'\): cannot be read as file: no column 'question'; its columns are id",
+            r"q.jsonl:2 \(id 'b'\): cannot be read as file: no column 'question'; its columns are",
         ),
         ('{"ask": "a", "gold": "b"}\n', "expected the columns question; found ask, gold"),
         ("", "has no records"),
@@ -133,11 +133,11 @@ def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["q.jsonl", "q.csv", "q.txt"])
 def test_utf16_and_archives_without_their_suffix_are_told(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes("question,answers\nWho?,a\n".encode("utf-16"))
-    with pytest.raises(WorkbenchError, match="this is UTF-16: save it as UTF-8"):
+    with pytest.raises(WorkbenchError, match="the file is encoded as UTF-16: save it as UTF-8"):
         load(tmp_path / name)
     (tmp_path / name).write_bytes(gzip.compress(b"question,answers\nWho?,a\n"))
     with pytest.raises(
-        WorkbenchError, match=r"this is compressed: unpack it, or let its name end in \.gz"
+        WorkbenchError, match=r"the file is compressed: unpack it, or let its name end in \.gz"
     ):
         load(tmp_path / name)
 
