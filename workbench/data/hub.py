@@ -24,6 +24,6 @@ def read_hub(
     except OSError as error:
         raise WorkbenchError(
             f"cannot load {name} from the hub ({repository}, split '{split}'): {error}; "
-            "check the names, or download the data set and name its file"
+            "without a network, name a local file of it"
         ) from error
     return [(f"{name}: row {number}", dict(row)) for number, row in enumerate(rows, start=1)]
