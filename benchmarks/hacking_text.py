@@ -14,6 +14,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,9 @@ def families(cases: Sequence[Mapping[str, Any]]) -> dict[str, Family]:
     def lowered(text: str) -> str:
         return text if text.split()[0] != "The" else f"the{text[3:]}"
 
+    def framed(frame: str, text: str) -> str:
+        return frame.format(lowered(text))
+
     lie, half = "false value", "one true, one false value"
     found = {
         name: Family(each(str, name), label)
@@ -84,8 +88,7 @@ def families(cases: Sequence[Mapping[str, Any]]) -> dict[str, Family]:
     frames = ("It is not true that {}", "It is false that {}", "It isn't true that {}")
     for frame in frames:
         name = f"“{frame.format('…')}” a truth"
-        texts = each(lambda text, frame=frame: frame.format(lowered(text)), TRUE)
-        found[name] = Family(texts, "wrong")
+        found[name] = Family(each(partial(framed, frame), TRUE), "wrong")
     found |= {
         "a lie with a citation and emoji": Family(
             each(lambda t: f"{t[:-1]} [1]. ✅", lie), "wrong"

@@ -81,7 +81,7 @@ def test_mapping_names_columns(tmp_path: Path) -> None:
         "Ada",
     )
     with pytest.raises(
-        WorkbenchError, match=r"no column 'nope'; there are prompt, gold, key, more, question"
+        WorkbenchError, match=r"no column 'nope'; its columns are prompt, gold, key, more, question"
     ):
         load(tmp_path / "q.json", mapping={"question": "nope"})
     with pytest.raises(WorkbenchError, match="no field 'response' to map"):
@@ -107,13 +107,13 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ("[1, 2]", "expected a list of JSON objects"),
         ('{"question": ["a"]}\n', '"question" is not a text'),
         ('{"question": "  "}\n', "q.jsonl: record 1: the question is empty"),
-        ('{"question": "a", "answers": [["b"]]}\n', "expected texts, found list"),
+        ('{"question": "a", "answers": [["b"]]}\n', "each item must be a text or a number"),
         (
             '{"question": "a"}\n{"id": "b"}\n',
-            r"q.jsonl:2 \(id 'b'\): cannot be read as file: no column 'question'; there are id",
+            r"q.jsonl:2 \(id 'b'\): cannot be read as file: no column 'question'; its columns are",
         ),
         ('{"ask": "a", "gold": "b"}\n', "expected the columns question; found ask, gold"),
-        ("", "it has no records"),
+        ("", "has no records"),
         ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
         ("[" * 100_000, "nested too deeply"),
         (
@@ -133,11 +133,11 @@ def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["q.jsonl", "q.csv", "q.txt"])
 def test_utf16_and_archives_without_their_suffix_are_told(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes("question,answers\nWho?,a\n".encode("utf-16"))
-    with pytest.raises(WorkbenchError, match="this is UTF-16: save it as UTF-8"):
+    with pytest.raises(WorkbenchError, match="the file is encoded as UTF-16: save it as UTF-8"):
         load(tmp_path / name)
     (tmp_path / name).write_bytes(gzip.compress(b"question,answers\nWho?,a\n"))
     with pytest.raises(
-        WorkbenchError, match=r"this is compressed: unpack it, or let its name end in \.gz"
+        WorkbenchError, match=r"the file is compressed: unpack it, or let its name end in \.gz"
     ):
         load(tmp_path / name)
 

@@ -60,9 +60,9 @@ def test_every_reader_reads_every_form_of_gold_answers(
         assert read(spelling, tmp_path).answers == CITIES, spelling
     for one in (72, 72.0, "72", [72], "[72]", "[72.]"):
         assert read(one, tmp_path).answers == ("72",), one
-    for one in ("yes", ["Yes"], True, "True"):
-        question = read(one, tmp_path)
-        assert (question.answers[0].lower(), question.kind) == ("yes", "yes_no"), one
+    for affirmed in ("yes", ["Yes"], True, "True"):
+        question = read(affirmed, tmp_path)
+        assert (question.answers[0].lower(), question.kind) == ("yes", "yes_no"), affirmed
     assert read("Paris", tmp_path).kind == "single"
 
 

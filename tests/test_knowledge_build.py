@@ -104,7 +104,7 @@ def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(
     for broken in (whole[: len(whole) // 2], whole[:-4], b"no archive"):
         (tmp_path / name).write_bytes(broken)
         with pytest.raises(
-            WorkbenchError, match=r"the archive is broken.*: get it again"
+            WorkbenchError, match=r"the archive is broken.*: download it again"
         ) as caught:
             build_index("cut", tmp_path / name, root=tmp_path / "indexes")
         assert "\n" not in str(caught.value) and not (tmp_path / "indexes").exists()

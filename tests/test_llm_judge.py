@@ -59,8 +59,8 @@ def index(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
-        ({"url": "local", "model": "m"}, "has no endpoint: leave out --judge-model"),
-        ({"url": "local", "tokens": 5}, "has no endpoint"),
+        ({"url": "local", "model": "m"}, "sends no requests: leave out --judge-model"),
+        ({"url": "local", "tokens": 5}, "sends no requests"),
         ({"url": None, "verifier": "folder"}, "add --judge local"),
         ({"url": NOWHERE, "model": "m", "verifier": "folder"}, "add --judge local"),
     ],
@@ -137,23 +137,23 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
-        ({"model": "m"}, "--judge-model is about a judge at a URL"),
-        ({"store": "wiki"}, "--store is about a judge at a URL"),
-        ({"cache": "file"}, "--judge-cache is about a judge at a URL"),
-        ({"url": NOWHERE}, "needs the name of a model there: --judge-model NAME"),
+        ({"model": "m"}, "--judge-model needs a judge at a URL"),
+        ({"store": "wiki"}, "--store needs a judge at a URL"),
+        ({"cache": "file"}, "--judge-cache needs a judge at a URL"),
+        ({"url": NOWHERE}, "needs the name of a model on that server: add --judge-model NAME"),
         ({"url": "world", "model": "m"}, "no judge 'world': write its address with http://"),
-        ({"tokens": 9}, "--judge-tokens is about a judge at a URL"),
-        ({"options": ["a=1"]}, "--judge-option is about a judge at a URL"),
+        ({"tokens": 9}, "--judge-tokens needs a judge at a URL"),
+        ({"options": ["a=1"]}, "--judge-option needs a judge at a URL"),
         ({"url": NOWHERE, "model": "m", "options": ["a"]}, "--judge-option a: write KEY=VALUE"),
         ({"url": NOWHERE, "model": "m", "options": ["model=n"]}, "--judge-option model=n: write"),
         (
             {"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"},
-            "would go unencrypted to 'http://…@gpu-node'",
+            "would be sent unencrypted to 'http://…@gpu-node'",
         ),
     ],
 )
 def test_options_that_cannot_work_together_are_refused(
-    options: dict[str, str], remedy: str
+    options: dict[str, Any], remedy: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=remedy.replace("…", ".")):
         llm_judge(**{"url": None, "model": None, **options})

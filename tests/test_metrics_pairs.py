@@ -192,10 +192,13 @@ def test_questions_that_all_agree_are_no_certainty(
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
-        (("--judge-model", "m"), "--judge-model is about a judge at a URL"),
-        (("--judge-cache", "f"), "--judge-cache is about a judge at a URL"),
+        (("--judge-model", "m"), "--judge-model needs a judge at a URL"),
+        (("--judge-cache", "f"), "--judge-cache needs a judge at a URL"),
         (("--dry-run",), "--dry-run needs a judge"),
-        (("--judge", "http://127.0.0.1:9"), "needs the name of a model there: --judge-model NAME"),
+        (
+            ("--judge", "http://127.0.0.1:9"),
+            "needs the name of a model on that server: add --judge-model NAME",
+        ),
         (
             ("--judge", "http://127.0.0.1:9", "--judge-model", "m"),
             "gives no verdict .*start its server",

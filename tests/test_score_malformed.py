@@ -115,9 +115,9 @@ def test_feedback_that_went_through_a_table_is_replayed(form: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (json.dumps(LABELLED).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
-        (json.dumps(LABELLED).encode("utf-16-be"), "this is UTF-16"),
-        (gzip.compress(json.dumps(LABELLED).encode()), "this is compressed: unpack it"),
+        (json.dumps(LABELLED).encode("utf-16"), "the file is encoded as UTF-16: save it as UTF-8"),
+        (json.dumps(LABELLED).encode("utf-16-be"), "the file is encoded as UTF-16"),
+        (gzip.compress(json.dumps(LABELLED).encode()), "the file is compressed: unpack it"),
     ],
 )
 def test_a_file_that_is_not_utf8_text_is_refused(

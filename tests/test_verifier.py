@@ -349,6 +349,7 @@ def test_of_a_question_in_another_script_the_local_verifier_is_not_the_judge(
 def test_a_training_against_the_local_verifier_alone_is_warned_of(verifier: Verifier) -> None:
     method = METHODS["rlfh"]
     with pytest.warns(UserWarning, match="docs/trust.md"):
+        assert method.stages
         method.stages(method.configure("tiny", ["rlfh.annotator=local"]), bench("tiny"))
 
 

@@ -38,14 +38,16 @@ def grade(
 ) -> Grade:
     """Return a function that extracts, checks and rewards a batch of responses.
 
-    Each stage is called once per batch, in the order given. A failed check, or a verdict whose p is
-    not finite, is a failed verdict: only the rewards of its own row are missing. A failed
-    extraction is the row's error, and the checks get that row without claims. A reward function
-    that raises, or returns what cannot be used, is a failed reward of that row.
+    Each stage is called once per batch, in the order given. Failures stay on their own row:
+
+    * A check that fails, or a verdict whose `p` is not finite, becomes a failed verdict. The
+      rewards of this row that need it are missing.
+    * If extraction fails, the row's `error` is set, and the checks get the row without claims.
+    * If a reward function raises or returns an unusable value, the row gets a failed reward.
 
     Args:
         verify: checks of the responses and their claims.
-        rewards: reward functions by method.
+        rewards: reward functions by the name of their method.
         extract: finds the claims; None skips extraction.
     """
 
@@ -66,7 +68,7 @@ def grade(
             )
             for response, claims in batch
         ]
-        for check in verify:  # in the order given, one call per batch
+        for check in verify:  # one call per batch, so that a judge can send its requests together
             checked = check(batch)
             assert len(checked) == len(batch), (len(checked), len(batch))
             rows = [
@@ -96,8 +98,9 @@ def assemble(
     Claims are extracted only if a check needs them.
 
     Args:
-        needed: names of the checks.
-        sections: claims of other sections are dropped before they are checked.
+        needed: names of the checks, keys of `Checks.verify` or "single_pass".
+        sections: sections ("think", "answer", "body") whose claims are checked; other claims are
+            dropped.
         gold_optional: give no outcome to questions without gold answers. By default, their outcome
             is a failure.
 
@@ -110,7 +113,8 @@ def assemble(
     if "single_pass" in needed:
         if checks.single_pass is None:
             raise WorkbenchError(
-                "this judge cannot extract and label claims in one call: set rlfh.mode=pipeline"
+                "this judge cannot extract and label claims in one call (rlfh.mode=single_pass):"
+                " set rlfh.mode=pipeline"
             )
         extract = checks.single_pass
     if missing := [name for name in names if name not in checks.verify]:
@@ -158,7 +162,10 @@ def _with_gold(outcome: Verify) -> Verify:
 
 
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
-    """Compute the given rewards again from the row alone, without a judge; other rewards stay."""
+    """Compute `rewards` again from the stored claims and verdicts, without calling a judge.
+
+    The row keeps its rewards under other names.
+    """
     new = {name: _reward(name, score, feedback) for name, score in rewards.items()}
     return replace(feedback, rewards={**feedback.rewards, **new})
 
@@ -188,7 +195,7 @@ def _mistake(reward: object) -> str:
         return "" if reward.error else "has neither a value nor an error: return one of them"
     events = [event.value for event in reward.events]
     for value in (reward.value, *reward.parts.values(), *events, *reward.tokens):
-        if not isinstance(value, int | float):  # such as a tensor, which cannot be stored
+        if not isinstance(value, int | float):  # such as a tensor, which JSON cannot store
             return f"has a {type(value).__name__} as a value: convert it to a float"
         if not abs(value) <= LARGEST:  # true for NaN
             return (

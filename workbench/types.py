@@ -8,7 +8,7 @@ Conventions:
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
 
-`Feedback.to_row` describes the stored form of a row.
+`Feedback.to_row` returns the stored form: one JSON object (a row) for each response.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """A step that could not be done. It is stored on its row and never becomes a reward of 0."""
+    """The reason why a step failed for one response; stored with it, never turned into reward 0."""
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -150,7 +150,7 @@ class Question:
 
     @property
     def dated_text(self) -> str:
-        """The question, with the time when it was asked if it is known."""
+        """The question, followed by `meta["query_time"]` if there is one."""
         time = self.meta.get("query_time")
         return f"{self.text}\nQuery time: {time}" if time else self.text
 
@@ -170,22 +170,22 @@ class Response:
     """A text that a policy wrote, with its tokens. T is the number of tokens.
 
     Attributes:
-        group: the responses that an advantage compares, usually those to one prompt in one step.
+        group: id shared by the responses that are compared: those to one prompt in one step.
         sample: number of the response in its group, from 0.
         step: optimizer step of the training that sampled it, from 1.
         prompt_ids: token ids of the prompt; not stored.
-        token_ids: (T) sampled ids, or the ids of the encoded text; empty for words.
+        token_ids: (T) sampled ids, or the ids of the encoded text; empty if `source` is "words".
         offsets: (T) the span of each token's characters in `text`.
-        logprobs: (T) of the sampled tokens, under the policy that sampled them.
-        ref_logprobs: (T) of the sampled tokens, under the reference policy.
+        logprobs: (T) log-probability of each sampled token, under the policy that sampled it.
+        ref_logprobs: (T) log-probability of each sampled token, under the reference policy.
         values: (T) a critic's value before each token.
-        advantages: (T) as used in the loss.
-        ratios: (T) probability in the last update divided by that at sampling.
+        advantages: (T) the advantage of each token, as used in the loss.
+        ratios: (T) a token's probability at the last update / its probability when sampled.
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
         prefill: a tag such as "<think>\\n" that the prompt leaves open and `text` continues.
-        given_claims: claims of the input to verify instead of extracted ones, perhaps with a span;
-            None extracts claims. Not stored.
+        given_claims: claims that the input row contains; they are verified instead of extracted
+            ones. None: claims are extracted. Not stored.
     """
 
     id: str
@@ -215,8 +215,8 @@ class Claim:
     Attributes:
         id: unique in its response; verdicts refer to it as "claim:ID".
         section: "think", "answer" or "body".
-        sentence: index into the response's sentences.
-        span: the matched characters in the response; None if there is no match.
+        sentence: index into `Claims.sentences`, or None.
+        span: the characters of the response that match the claim; None if there is no match.
         end: last matched character + 1, where the claim's events are placed.
         coverage: share of the claim's words that its sentence has in the same order.
     """
@@ -232,7 +232,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One check's result for one target, or the failure of that check."""
+    """The result of one check for one target (a claim, an item, the response), or its failure."""
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
     aspect: str  # what was checked: a key of `ASPECTS`
@@ -267,7 +267,7 @@ class Reward:
         value: the scalar reward; None if the response was not scored, and `error` says why.
         parts: terms of the value by name.
         events: the same value, distributed over the response.
-        tokens: (T) the events' sum for each token.
+        tokens: (T) the reward of each token: the sum of its events.
         unplaced: ids of claims without a place in the response.
     """
 
@@ -281,7 +281,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of judging."""
+    """Requests, tokens and seconds that judging took."""
 
     calls: int = 0  # requests to a judge, without cached ones
     cached: int = 0  # replies from the cache
@@ -298,7 +298,7 @@ COSTS = tuple(field.name for field in fields(Cost))
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request to a judge: its task (see `workbench.judge`) and the whole prompt."""
+    """One request to a judge: its task, such as "verify" (`templates.TASKS`), and the full text."""
 
     task: str
     text: str
@@ -328,7 +328,7 @@ class Claims:
 class Checked:
     """The result of one check for one response."""
 
-    verdicts: tuple[Verdict, ...] = ()  # one per target; a failed check is one with an error
+    verdicts: tuple[Verdict, ...] = ()  # one per target; if a check failed, it has an `error`
     cost: Cost = Cost()
     passages: tuple[Passage, ...] = ()  # search results that the evidence refers to by id
 
@@ -354,7 +354,7 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """Return the first verdict on `target`, of one aspect if it is given, or None."""
+        """Return the first verdict on `target` (such as "claim:0"), or None if there is none."""
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
@@ -395,7 +395,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Read a row that `to_row` wrote; `question` is that of its `question_id`."""
+        """Read a row that `to_row` wrote; `question` has the id in its "question_id"."""
         tokens = row["tokens"]
         response = Response(
             id=row["id"],
@@ -476,15 +476,15 @@ Write = Callable[[Sequence[Question]], list[Feedback]]  # planned answers, or fa
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of one judge.
+    """The functions of one judge (a language model, the local verifier or the closed world).
 
     Attributes:
-        extract: finds claims.
+        extract: finds the claims of responses.
         verify: checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning",
             "out_of_knowledge". A trained model is added as "truth", "factuality" or "general".
         single_pass: finds and labels claims in one call.
-        recognise: adds reference data of the judge to a question.
-        write: writes planned answers from the passages of questions.
+        recognise: adds to a question the reference data that the judge has, such as gold answers.
+        write: writes planned answers (FoRAG) from the passages of questions.
     """
 
     extract: Extract

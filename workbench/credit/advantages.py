@@ -1,14 +1,14 @@
-"""Estimators of token advantages from the token rewards of a batch.
+"""Estimate token advantages from the token rewards of a batch.
 
-A group consists of the responses to one prompt, a batch of several groups. An estimator takes a
-batch and returns the advantages of each group. `batch` and `whiten` normalise over the batch, the
-others over each group. Outcome rewards and rewards per claim only differ in their tokens; the
-estimators differ in how they distribute rewards to earlier tokens. A response without a reward
-(None) is ignored and gets advantage 0.
+A group consists of the responses to one prompt; a batch has several groups. An estimator takes a
+batch and returns, for each group, the advantages of each response. `batch` and `whiten` normalise
+over the whole batch, the other estimators over each group. An outcome reward is on the last token
+and a claim's reward on the claim's token; the estimators differ in how they pass such rewards on
+to earlier tokens. A response that was not scored is ignored and gets advantage 0.
 
-With finite rewards all advantages are finite, however small or large the rewards are. `centred` and
-`gae` keep the unit of the rewards. The others are bounded by the number of responses, events or
-tokens that are normalised together.
+Finite rewards of any size give finite advantages. `centred` and `gae` keep the unit of the rewards.
+The advantages of the other estimators are bounded by the number of responses, events or tokens that
+are normalised together.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Rewarded:
 
     Attributes:
         length: T, the number of tokens.
-        rewards: (T) rewards; None if the response was not scored. A response without tokens has one
-            reward, its value, which counts in the baseline of its group.
-        events: tokens with an event.
-        values: (T) a critic's values, or ().
+        rewards: (T) the reward of each token; None if the response was not scored. A response with
+            T = 0 has one entry, its scalar reward, so that it counts in the mean of its group.
+        events: indices of the tokens with an event.
+        values: (T) a critic's value before each token; () without a critic.
 
     Raises:
-        WorkbenchError: a reward or a value is not finite, or above `LARGEST`.
+        WorkbenchError: a reward or a value is not finite, or its size is above `LARGEST`.
     """
 
     length: int
@@ -52,17 +52,18 @@ class Rewarded:
             for number in numbers:
                 if not abs(number) <= LARGEST:  # true for NaN
                     raise WorkbenchError(
-                        f"a token's {what} is {number}: it must be finite and at most {LARGEST:g}"
+                        f"a token's {what} is {number}: it must be finite and at most {LARGEST:g};"
+                        " choose smaller settings of the method"
                     )
 
     @property
     def rewarded_tokens(self) -> tuple[int, ...]:
-        """The tokens with an event or a reward other than 0, in order."""
+        """The indices of the tokens with an event or a nonzero reward, in order."""
         rewarded = {token for token, reward in enumerate(self.rewards or ()) if reward}
         return () if self.rewards is None else tuple(sorted(self.events | rewarded))
 
 
-# groups -> the advantages of each, in order
+# the groups of a batch -> the advantages of each group, in the same order
 Estimator = Callable[[Sequence[Sequence[Rewarded]]], list[Advantages]]
 
 
@@ -78,27 +79,30 @@ def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
 
 @by_group
 def group(responses: Sequence[Rewarded]) -> Advantages:
-    """Estimate as in GRPO (arXiv 2402.03300, §4.1.2): (total − mean) / (std + 1e-4), equal for all
-    tokens of a response. The total is the sum of the response's token rewards.
+    """Estimate advantages as in GRPO (arXiv 2402.03300, §4.1.2): (total − mean) / (std + 1e-4).
 
-    With n scored responses in the group, no advantage exceeds √n.
+    The total is the sum of a response's token rewards; mean and std are over the totals of the
+    group. All tokens of a response get the same advantage. With n scored responses in the group, no
+    advantage exceeds √n.
     """
     return batch([responses])[0]
 
 
 def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """Estimate as in GRPO with the scale of the batch (arXiv 2508.08221; TRL's
-    `scale_rewards="batch"`): (total − mean of the group) / (std of all totals of the batch + 1e-4).
+    """Estimate advantages as in GRPO, divided by the std of the whole batch (arXiv 2508.08221).
 
-    With the std of each group, a group with nearly equal totals counts as much as any other, even
-    if its differences are noise, such as that of a reward model on equally good answers. With n
-    scored responses in the batch, no advantage exceeds √n.
+    An advantage is (total − mean of the group) / (std of all totals of the batch + 1e-4), as with
+    TRL's `scale_rewards="batch"`. If each group were divided by its own std, a group with nearly
+    equal totals would count as much as any other, even if its differences are noise, such as that
+    of a reward model on equally good answers. With n scored responses in the batch, no advantage
+    exceeds √n.
     """
     totals = [
         [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
         for responses in groups
     ]
     scored = [[total for total in of_group if total is not None] for of_group in totals]
+    # `fsum` in `_moments` makes the result independent of the order of the responses
     _, std = _moments([total for of_group in scored for total in of_group])
     means = [_moments(of_group)[0] for of_group in scored]
     return [
@@ -112,11 +116,11 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
 @by_group
 def centred(responses: Sequence[Rewarded]) -> Advantages:
-    """Estimate as in Dr. GRPO (arXiv 2503.20783, section 3.2): total − mean of the group, in the
-    unit of the rewards. It equals TRL's `scale_rewards="none"`.
+    """Estimate advantages as in Dr. GRPO (arXiv 2503.20783, section 3.2): total − group mean.
 
-    Dividing by the std of the group would give questions that are nearly always or nearly never
-    answered right more weight than others.
+    The unit is that of the rewards, as with TRL's `scale_rewards="none"`. Division by the std of
+    the group would give more weight to questions that are nearly always or nearly never answered
+    correctly, because their std is small.
     """
     totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
     mean, _ = _moments([total for total in totals if total is not None])
@@ -128,13 +132,13 @@ def centred(responses: Sequence[Rewarded]) -> Advantages:
 
 @by_group
 def process(responses: Sequence[Rewarded]) -> Advantages:
-    """Estimate by process supervision (arXiv 2402.03300, §4.1.3): a token gets the sum of the
-    normalised events at or after it.
+    """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
-    Events on one token are added up, and all events of the group are normalised together. Every
-    response also has an event at its end, of 0 if there is no reward *(ours)*: without it, a group
-    of one refusal and one wrong answer would give no signal. With n events, no normalised event
-    exceeds √n.
+    A token's advantage is the sum of the normalised events at or after this token. Events on one
+    token are added up, and all events of the group are normalised together: (event − mean) / (std +
+    1e-4). The last token of every response counts as an event, of value 0 if it has no reward
+    *(ours)*: without it, a refusal would have no event, and a group of one refusal and one wrong
+    answer would give no signal. With n events, no normalised event exceeds √n.
     """
     events = [_events(response) for response in responses]
     mean, std = _moments([value for by_token in events for value in by_token.values()])
@@ -146,9 +150,7 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def _events(response: Rewarded) -> dict[int, float]:
-    """Return the sum of the events by token, including that at the end; {} for a response that was
-    not scored.
-    """
+    """Return token index -> sum of its events, including the last token; {} without a reward."""
     if response.rewards is None:
         return {}
     return {
@@ -159,10 +161,11 @@ def _events(response: Rewarded) -> dict[int, float]:
 
 @by_group
 def rtg(responses: Sequence[Rewarded]) -> Advantages:
-    """Estimate by the returns-to-go of the token rewards, divided by the root mean square of the
-    group's returns-to-go at tokens with events (+ 1e-4) *(ours)*.
+    """Estimate advantages by scaled returns-to-go *(ours)*.
 
-    Returns are not centred: the tokens of a refusal get 0 and those of a wrong claim a negative
+    The return-to-go of a token is the sum of the rewards from this token to the end. It is divided
+    by (the root mean square, over the tokens of the group with events, of their returns-to-go) +
+    1e-4. No mean is subtracted: the tokens of a refusal get 0 and those of a wrong claim a negative
     value, whatever the other responses are. With m tokens with events in the group, no advantage
     exceeds √m.
     """
@@ -180,10 +183,10 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """Estimate by the returns-to-go, normalised to mean 0 and standard deviation 1 over all tokens
-    of the scored responses of the batch, as RLFH's code does with its advantages *(code)*.
+    """Estimate advantages by whitened returns-to-go, as RLFH's code whitens advantages *(code)*.
 
-    Prompts are not distinguished: a token is compared with all others. With n tokens, no advantage
+    The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all tokens
+    of the scored responses of the batch, of all prompts together. With n tokens, no advantage
     exceeds √n.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
@@ -199,10 +202,14 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
 
 def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
-    """Return the estimator of generalised advantage estimation (arXiv 1506.02438), with the values
-    stored in the rows.
+    """Return an estimator by generalised advantage estimation (GAE, arXiv 1506.02438).
 
-    The estimator raises a WorkbenchError for a scored response without values.
+    It uses the critic's values in `Rewarded.values`, and raises a WorkbenchError if a scored
+    response has none.
+
+    Args:
+        gamma: discount of later rewards, per token.
+        lam: GAE's λ: 0 uses the next value only, 1 all rewards to the end.
     """
     return by_group(lambda responses: [_gae(response, gamma, lam) for response in responses])
 
@@ -212,9 +219,10 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
         return (0.0,) * response.length
     if len(response.values) != response.length:
         raise WorkbenchError(
-            "these responses have no values: `gae` needs a run with a critic; choose another"
-            " estimator"
+            f"a response has {response.length} tokens and {len(response.values)} critic values:"
+            " `gae` needs a value for each token; train with a critic, or choose another estimator"
         )
+    # A_t = r_t + γ V_{t+1} − V_t + γ λ A_{t+1}, from the last token, after which both are 0
     following, advantage, backwards = 0.0, 0.0, []
     for reward, value in zip(
         reversed(response.rewards[: response.length]), reversed(response.values), strict=True
@@ -239,31 +247,34 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def advantages(
     feedbacks: Sequence[Feedback], method: str, estimator: Estimator = group
 ) -> Advantages:
-    """Estimate the token advantages of the responses to one prompt, as a batch of one group."""
+    """Return the token advantages of the responses to one prompt, for their `method` reward.
+
+    The estimator gets them as a batch of one group.
+    """
     return batch_advantages([feedbacks], method, estimator)[0]
 
 
 def batch_advantages(
     groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
 ) -> list[Advantages]:
-    """Estimate the token advantages of the groups of a batch for their rewards under `method`."""
+    """Return the token advantages of all groups of a batch, for their rewards by `method`."""
     return estimator(
         [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
     )
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
-    """Return the input of an estimator for one row.
+    """Return the token rewards of one response under `method`, as estimators take them.
 
     Raises:
-        WorkbenchError: the reward has not been assigned to the tokens.
+        WorkbenchError: the reward has no value for each token.
     """
     response, reward = feedback.response, feedback.rewards.get(method)
     length = len(response.offsets)
     if feedback.error or reward is None or reward.value is None:
         return Rewarded(length, None, values=response.values)
     if not length:
-        return Rewarded(0, (reward.value,), frozenset({0}))  # counts in the baseline
+        return Rewarded(0, (reward.value,), frozenset({0}))  # counts in the mean of its group
     if len(reward.tokens) != length:
         raise WorkbenchError(
             f"the reward '{method}' of '{response.id}' is not assigned to its {length} tokens: call"

@@ -1,12 +1,12 @@
-"""Align claims with a response, and assign reward events to tokens (RLFH, arXiv 2406.12221, section
-3.2).
+"""Align claims with a response, and assign reward events to tokens.
 
-The paper aligns a claim with its sentence by the longest common subsequence of characters, and the
-sentence with the response by the longest common substring. The reward goes to the token with the
-claim's last matched character. If several alignments are equally long, the paper leaves this
-character open. Here it is the end of the shortest prefix of the sentence whose common subsequence
-with the claim is as long as that of the whole sentence *(ours)*. Only lengths are computed, so
-memory is linear.
+Source: RLFH, arXiv 2406.12221, section 3.2. The paper aligns a claim with its sentence by the
+longest common subsequence of characters, and the sentence with the response by the longest common
+substring. The claim's reward goes to the token with the last matched character. The paper does not
+say which of several equally long alignments counts. Here it is the one that ends first: the last
+matched character is the end of the shortest prefix of the sentence whose common subsequence with
+the claim is as long as that of the whole sentence *(ours)*. Only lengths are computed, so memory is
+linear.
 
 The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
 in the same order *(ours)*. Characters cannot measure it: two unrelated English sentences have most
@@ -39,11 +39,11 @@ def words(text: str) -> list[str]:
 
 
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
-    """Return start and end of the characters of `sentence` that match `claim`, and the coverage;
-    None if nothing matches.
+    """Return (start, end, coverage) of the part of `sentence` that matches `claim`, or None.
 
-    Final punctuation of the claim is ignored; otherwise every claim would end at the full stop. The
-    start is that of the word in which the latest complete match begins *(ours)*.
+    Final punctuation of the claim is ignored; otherwise every claim would end at the full stop of
+    the sentence. The end is the last matched character, as described above. The start is as late
+    as this end allows, moved to the beginning of its word *(ours)*.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -107,10 +107,10 @@ def strip_end(text: str) -> str:
 
 
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
-    """Return start and end of a quoted sentence in `text[after:]`, as positions in `text`, and the
-    share of the quote that matches.
+    """Find a quoted sentence in `text` from position `after` on; return (start, end, share).
 
-    The span is an exact occurrence, or else the longest common substring. Returns None if no
+    Start and end are positions in `text`, of an exact occurrence or else of the longest common
+    substring. The share is the part of the quote that matches, from 0 to 1. Returns None if no
     character matches.
     """
     quote = quote.strip()
@@ -141,10 +141,11 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
 
 
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return the claims with sentence, span, end and coverage; claims with a span are unchanged.
+    """Place claims in a text: fill their `sentence`, `span`, `end` and `coverage`.
 
-    A claim without a sentence is placed in the sentence with the highest coverage. Repeated claims
-    and repeated sentences are matched in order. If a claim and its sentence have no character in
+    A claim that has a span is unchanged. A claim without a sentence is placed in the sentence that
+    covers most of its words. If a claim or its sentence occurs several times, the first claim is
+    placed at the first occurrence, and so on. If a claim and its sentence have no character in
     common, `span` and `end` stay None.
     """
     used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> end of the last such claim
@@ -216,24 +217,24 @@ def _best_sentence(
 
 
 def is_placed(claim: Claim, threshold: float = THRESHOLD) -> bool:
-    """Return whether the claim's match is good enough to place its event there."""
+    """Return whether a claim's events go to its place: its coverage is at least `threshold`."""
     return claim.end is not None and (claim.coverage is None or claim.coverage >= threshold)
 
 
 def token_at(response: Response, end: int | None) -> int:
-    """Return the index of the token with the character before `end`, which gets the events there.
+    """Return the index of the token that gets an event at character position `end`.
 
-    None is the end of the response: its last token, which is the end-of-sequence token unless the
-    response was cut off.
+    It is the token with the character before `end`. None returns the last token, which is the
+    end-of-sequence token unless the response was cut off.
     """
     return tokens_between(response.offsets, None, end)[0]
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """Return (T) the sum of the events of each token; () for a response without tokens."""
+    """Return (T) the reward of each token: the sum of its events; () if T is 0."""
     if not response.offsets:
         return ()
-    # `fsum` rounds once, so that the order of events on the same tokens does not matter
+    # `fsum` rounds once, so the order of the events on the same tokens does not change the sum
     by_tokens: dict[tuple[int, ...], list[float]] = {}
     for event in events:
         by_tokens.setdefault(tokens_of(response, event), []).append(event.value)
@@ -246,13 +247,16 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the tokens that share an event; see `tokens_between`."""
+    """Return the indices of the tokens that share the value of an event equally."""
     return tokens_between(response.offsets, event.start, event.end)
 
 
 def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
-    """Return the token with the character before `end`, or the last token if `end` is None. With a
-    start, also return all earlier tokens with a character from `start` on.
+    """Return the indices of the tokens of a span; `offsets` has the characters of each token.
+
+    The last index is the token with the character before `end`, or the last token if `end` is None.
+    Without `start`, it is the only one. With `start`, the earlier tokens that have a character at
+    or after `start` come before it.
     """
     last = len(offsets) - 1
     if end is not None:
@@ -264,8 +268,9 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """Return the reward with its token rewards, if it was scored. A reward without events goes to
-    the end of the response.
+    """Return the reward with `tokens` filled: the events, distributed over the tokens.
+
+    A reward without events goes to the last token. A reward without a value is unchanged.
     """
     if reward.value is None:
         return reward

@@ -1,7 +1,7 @@
 """Tensor functions on token rewards, advantages and log-probabilities, shared by the trainers.
 
-Shapes: B responses, T tokens of the longest. Masks are 1 for the tokens in the loss; masked values
-may be NaN or infinite.
+Shapes: B responses, T tokens of the longest response. A mask is 1 for the tokens in the loss and 0
+for the others, whose values may be NaN or infinite.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def with_token_stats(response: Response, row: int, **tensors_BT: torch.Tensor | None) -> Response:
-    """Return the response with values per token: row `row` of each tensor, under the name of a
-    field.
+    """Return the response with fields such as `logprobs` filled from row `row` of the tensors.
+
+    Each keyword is the name of a field of `Response`, with a (B, T) tensor or None.
     """
     count = len(response.token_ids)
     fields: dict[str, Any] = {
@@ -36,13 +37,13 @@ def with_token_stats(response: Response, row: int, **tensors_BT: torch.Tensor | 
 def token_advantages(
     rows: Sequence[Rewarded], group_size: int, estimator: Estimator
 ) -> list[tuple[float, ...]]:
-    """Return the advantages of each row's tokens. Each `group_size` successive rows are a group."""
+    """Return the token advantages of each row; each `group_size` successive rows form a group."""
     groups = [rows[start : start + group_size] for start in range(0, len(rows), group_size)]
     return list(chain.from_iterable(estimator(groups)))
 
 
 def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """Subtract a KL penalty from each token reward, and add the critic's values."""
+    """Return a row with a KL penalty subtracted from each token reward, and the critic's values."""
     if row.rewards is None:
         return row
     # the penalties of a padded row are longer than its rewards
@@ -53,8 +54,9 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
 
 
 def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.Tensor:
-    """Return rows of different lengths as a float32 tensor of the shape and on the device of
-    `like_BT`. Column t is sampled token t; values after a row's end are 0.
+    """Return rows of different lengths as one float32 tensor (B, T), padded with 0.
+
+    Shape and device are those of `like_BT`. Column t belongs to the sampled token t.
     """
     import torch
 
@@ -67,8 +69,9 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.T
 def without(
     rows: Sequence[int], batch: dict[str, torch.Tensor], accelerator: Accelerator
 ) -> dict[str, torch.Tensor]:
-    """Return the batch with the tokens of some rows masked: they count neither in the number of
-    tokens nor in the KL.
+    """Return the batch with all tokens of the rows `rows` masked.
+
+    These tokens count neither in the loss, nor in its number of tokens, nor in the logged KL.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
@@ -108,12 +111,12 @@ def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.
 def whole_responses(
     logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, mask_BT: torch.Tensor
 ) -> torch.Tensor:
-    """Return old log-probabilities with which a loss per token computes, for every token, the ratio
-    of the whole response, π(o) / π_old(o) = exp Σ_t log π/π_old, and its gradient.
+    """Return old log-probabilities that turn a token-level loss into a response-level one.
 
-    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
-    overflow; outside, its gradient is 0. The loss needs a closer bound for negative advantages,
-    where the clipped surrogate takes the unclipped ratio.
+    With them, exp(new − old) of every token is the ratio of the whole response, π(o) / π_old(o) =
+    exp Σ_t log π/π_old, and has its gradient. The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*,
+    because a sum over hundreds of tokens can overflow; outside, its gradient is 0. The loss needs a
+    closer bound for negative advantages, where the clipped surrogate takes the unclipped ratio.
     """
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
     return logprobs_BT.float() - log_ratio_B[:, None]
@@ -122,8 +125,9 @@ def whole_responses(
 def kl_of(
     logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0
 ) -> torch.Tensor:
-    """Return each token's estimate of the KL to the reference policy ρ, clamped to ±`most`:
-    k1 = log π/ρ, k3 = ρ/π − 1 − log ρ/π.
+    """Estimate the KL divergence from the reference policy ρ for each token, clamped to ±`most`.
+
+    `kind` is the estimator: "k1" is log π/ρ, "k3" is ρ/π − 1 − log ρ/π.
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT

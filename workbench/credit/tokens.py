@@ -1,8 +1,9 @@
 """Compute which characters of a text belong to each token.
 
-Offsets of sampled text are computed from the sampled ids, never by encoding the text again, which
-may split it differently. Text that was not sampled is encoded or split into words. A character
-(code point) belongs to the token with its last byte. Special tokens have no characters.
+The offsets of a sampled text are computed from the sampled ids. They are never computed by encoding
+the text again, because the tokenizer may split it differently. A text that was not sampled is
+encoded or split into words. A character (code point) belongs to the token with its last byte.
+Special tokens have no characters.
 """
 
 from __future__ import annotations
@@ -34,11 +35,10 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
 
 
 def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, Offsets]:
-    """Return the decoded text and, for each id, its half-open range of characters, which is empty
-    for special tokens.
+    """Return the decoded text and the span of each id's characters in this text.
 
-    The ranges are contiguous and cover the text. For byte-level tokenizers they are computed from
-    the bytes of each token, for others by incremental decoding.
+    Special tokens have empty spans. The spans are contiguous and cover the text. For byte-level
+    tokenizers they are computed from the bytes of each token, for others by incremental decoding.
     """
     text = decode(tokenizer, ids)
     special = set(tokenizer.all_special_ids)
@@ -58,10 +58,10 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 
 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
-    """Return the tag that a prompt leaves open for the response, such as "<think>\\n", or "".
+    """Return the tag that the chat template opens before a response, such as "<think>\\n", or "".
 
-    Only text that the chat template adds after the last role header counts, not the text of a
-    question. With `prompt_ids`, the prompt must end with the template's text.
+    Only the text that the template adds after the last role header counts, not a tag in the text of
+    a question. If `prompt_ids` are given but do not end with the template's text, "" is returned.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -201,8 +201,9 @@ _WORD = re.compile(
 
 
 def words(text: str) -> Offsets:
-    """Return the offsets of text without a tokenizer: one token for each word. The offsets are
-    contiguous and cover the text.
+    """Split a text into words, without a tokenizer, and return the span of each word.
+
+    The spans include white space: they are contiguous and cover the text.
     """
     ends = [match.end() for match in _WORD.finditer(text)]
     if text:
@@ -212,15 +213,17 @@ def words(text: str) -> Offsets:
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ...], Offsets]:
-    """Return ids and offsets of text that was not sampled. The offsets are contiguous and cover the
-    text.
+    """Encode a text that was not sampled; return the token ids and the span of each token.
+
+    The spans are contiguous and cover the text.
 
     Raises:
         WorkbenchError: the tokenizer is not a fast one, so it returns no offsets, or it crashes.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(
-            "this tokenizer does not return offsets: name a fast tokenizer, or use words"
+            "this tokenizer does not return offsets: name a fast tokenizer, or leave the tokenizer"
+            " out to use words as tokens"
         )
     with panics_as_errors(tokenizer.name_or_path):
         coded = tokenizer(

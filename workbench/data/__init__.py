@@ -5,10 +5,13 @@ files.
     load("SelfAware.json")  # a local file, whose schema is recognised
     load("mine.csv", mapping={"question": "prompt", "answers": "gold"})
 
-`workbench.data.sets` lists the data sets. The `meta` of each question has its `source` and its
-`split`, which depends only on the id. If the data set labels it, `answerable` says whether the
-question has an answer; if not, abstaining is correct. Questions with `evaluation_only` must not be
-used for training.
+`workbench.data.sets` lists the data sets. The `meta` of a question has these keys:
+
+* `source`: name of the data set.
+* `split`: "rl", "validation" or "test", by a hash of the question's id.
+* `answerable`, only if the data set labels it: whether the question has an answer. If it is False,
+  abstention is correct.
+* `evaluation_only`, only if True: the question must not be used for training.
 """
 
 from __future__ import annotations
@@ -45,33 +48,37 @@ def load(
     """Load the questions of a data set, a file, or all files of a folder.
 
     Args:
-        name_or_file: a name of `NAMES`, a path, or "hf:owner/name@config" for another data set of
+        name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
-        split: for the hub, a split of the data set (by default its evaluation split, or "train" if
-            there is no other). For a file, one of `SPLITS`, assigned by a hash of the ids.
-        limit: maximum number of questions, from the first on; `sample` selects at random.
-        mapping: `{field: column}` for the fields `FIELDS`; "a.b" is b inside a.
-        schema: the data set whose original schema a file has, if it is not recognised.
-        passages: False drops the passages, so the policy answers from memory.
-        training: refuse questions that are only for evaluation.
+        split: for a hub data set, one of its splits; None: its evaluation split, or "train" if it
+            has no other split. For a file, one of `SPLITS`, to which questions are assigned by a
+            hash of their ids.
+        limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
+        mapping: which column of the data has each field of `FIELDS`, as `{field: column}`. "a.b" is
+            the key b of the object in column a.
+        schema: name of the data set whose columns a file has, if they are not recognised.
+        passages: False drops the passages, so that the policy answers from memory.
+        training: True refuses questions that are only for evaluation.
 
     Raises:
-        WorkbenchError: the name or file does not exist, or the hub cannot be reached. The columns
-            do not fit, a row cannot be read, or an id occurs twice. `training` is set for an
-            evaluation set.
+        WorkbenchError: one of these:
+
+            * The name or file does not exist, or the hub cannot be reached.
+            * The columns do not fit, a row cannot be read, or an id occurs twice.
+            * `training` is True, and a question is only for evaluation.
     """
     path = Path(name_or_file)
     # a folder named like a data set does not hide the data set; a file does
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
     if local and split not in (None, *SPLITS):
         raise WorkbenchError(
-            f"no split '{split}' in a file: its questions are divided into {', '.join(SPLITS)} by a"
-            " hash of their ids"
+            f"no split '{split}' in a file: choose one of {', '.join(SPLITS)}, to which its"
+            " questions are assigned by a hash of their ids"
         )
     name = str(name_or_file)
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
     if not records:
-        raise WorkbenchError(f"{name}: it has no records: name another data set or file")
+        raise WorkbenchError(f"'{name}' has no records: name another data set or file")
     source = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
     for location, record in records:
@@ -80,13 +87,14 @@ def load(
             # on the hub, the split has already been selected
             if not local or split in (None, completed.meta["split"]):
                 questions[completed.id] = completed if passages else replace(completed, passages=())
+        # a file may be large: stop reading as soon as there are enough questions
         if limit is not None and len(questions) >= limit:
             break
     # one record may have several questions
     result = list(questions.values())[:limit]
     if not result:
         raise WorkbenchError(
-            f"{name}: it has no questions"
+            f"'{name}' has no questions"
             + (f" in split '{split}': name another split" if split else ": name another data set")
         )
     if training:
@@ -95,9 +103,10 @@ def load(
 
 
 def check_trainable(questions: Iterable[Question]) -> None:
-    """Refuse questions that must not be used for training.
+    """Check that all questions may be used for training.
 
-    Raises WorkbenchError if one is marked `evaluation_only` in its `meta`.
+    Raises:
+        WorkbenchError: the `meta` of a question has `evaluation_only`.
     """
     for question in questions:
         if question.meta.get("evaluation_only"):
@@ -108,27 +117,29 @@ def check_trainable(questions: Iterable[Question]) -> None:
 
 
 def split_of(identity: str) -> str:
-    """Return the split of an id by its hash: 80 % rl, 10 % validation, 10 % test."""
+    """Return the split of a question's id, by its hash: 80 % rl, 10 % validation, 10 % test."""
+    # by id, not by position: a question keeps its split if the file grows or is reordered
     bucket = int(digest(identity)[:8], 16) % 10
     return {8: "validation", 9: "test"}.get(bucket, "rl")
 
 
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
-    """Return `n` questions (or all), selected by a hash of their ids and `seed`, in their order.
+    """Return a random sample of `n` questions, or all if there are fewer, in their original order.
 
-    A question sampled from a large set is also sampled from a subset, so samples overlap
-    consistently.
+    Questions are selected by a hash of `seed` and their ids. A question that is sampled from a
+    large set is therefore also sampled from each subset that contains it.
     """
     if n < 1:
-        raise WorkbenchError(f"the sample has {n} questions: it must have at least 1")
+        raise WorkbenchError(f"a sample must have at least 1 question (got {n})")
     order = sorted(range(len(questions)), key=lambda i: digest(f"{seed}:{questions[i].id}"))
     return [questions[i] for i in sorted(order[:n])]
 
 
 def data_set(name: str) -> DataSet:
-    """Return the data set of a name; case, hyphens and underscores do not matter.
+    """Return the data set with a name; case, hyphens and underscores are ignored.
 
-    Raises WorkbenchError with the closest names if there is no such data set.
+    Raises:
+        WorkbenchError: there is no such data set; the message lists similar names.
     """
 
     def key(text: str) -> str:
@@ -153,7 +164,8 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
         return read_hub(repository, config or None, split or "train", name=name), schema
     if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):  # looks like a path
         raise WorkbenchError(
-            f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')"
+            f"no such file '{name}': check the path, or write hf:OWNER/NAME for a data set of the"
+            " hub"
         )
     source = data_set(name)
     if not source.hub:
@@ -180,7 +192,8 @@ def _fitting(
             )
         if "question" not in mapping and "question" not in record:
             raise WorkbenchError(
-                f"{location}: the mapping has no column for question; found {_columns(record)}"
+                f"{location}: --map names no column for 'question': add question=COLUMN, with one"
+                f" of {_columns(record)}"
             )
         return PLAIN if schema is None else replace(PLAIN, name=data_set(schema).name)
     source = (
@@ -216,7 +229,7 @@ def _read(
         reason = f"no column {error}" if isinstance(error, KeyError) else str(error)
         identity = "" if record.get("id") is None else f" (id '{record['id']}')"
         raise WorkbenchError(
-            f"{location}{identity}: cannot be read as {source.name}: {reason}; there are"
+            f"{location}{identity}: cannot be read as {source.name}: {reason}; its columns are"
             f" {_columns(record)}"
         ) from error
 
@@ -241,7 +254,7 @@ def _finish(
             number += 1
             identity = f"{stem}-{number}"
     elif identity in known:
-        raise WorkbenchError(f"{location}: id '{identity}' occurs twice: ids must be unique")
+        raise WorkbenchError(f"{location}: id '{identity}' occurs twice: make the ids unique")
     meta = {**question.meta, "source": source.name, "split": split_of(identity)}
     if source.evaluation_only or record.get("canary"):
         meta["evaluation_only"] = True

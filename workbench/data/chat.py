@@ -1,4 +1,7 @@
-"""Read the text of prompts and completions, which may be conversations, also written as text."""
+"""Find the text of a prompt or completion, which may be a conversation.
+
+A conversation is a list of messages, or a text that a chat template made of them.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,14 @@ user\n  (?m:^)user\n  \nmodel\Z
 
 
 def text_of(value: Any, role: str) -> str | None:
-    """Return a text, or the text of the last message of a role in a conversation.
+    """Return the text of a prompt (role "user") or of a completion (role "assistant").
 
-    A user's text may be a whole conversation that a chat template wrote; its last user turn is
-    returned. Contents may be lists of parts.
+    If `value` is a list of messages, the last message of this role is returned. If it is a prompt
+    that a chat template wrote, the last user turn in it is returned. Any other text is returned
+    unchanged.
 
     Args:
+        value: a text, or a list of messages whose contents may be lists of parts.
         role: "user" or "assistant".
 
     Returns:

@@ -1,7 +1,7 @@
-"""Read rows of local files: JSONL, JSON, CSV, TSV, Parquet, optionally gzip or bzip2.
+"""Read the rows of local files: JSONL, JSON, CSV, TSV, Parquet or text, also with gzip or bzip2.
 
-File names are unreliable: JSONL occurs as `.json`, lists as `.jsonl`, and some files wrap their
-records in an object. So the content decides between JSON and JSONL.
+The content of a file, not its name, decides between JSON and JSONL: published data sets name JSONL
+files `.json`, JSON lists `.jsonl`, and some wrap their records in an object.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ READABLE = (*ROWS, ".txt")
 def read_records(path: Path) -> Records:
     """Return the records of a file, or of all readable files of a folder, as `(location, record)`.
 
-    Raises WorkbenchError if the file does not have the format of its name; the line is named if
-    known.
+    The location is a text for error messages, such as "mine.jsonl:12".
+
+    Raises:
+        WorkbenchError: the file cannot be read, or a row is malformed (the message names its line).
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if suffix_of(file) in READABLE)
@@ -59,7 +61,7 @@ def read_records(path: Path) -> Records:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix of a file without that of its archive."""
+    """Return the suffix of a file, without ".gz" or ".bz2": ".csv" of "a.csv.gz"."""
     inner = Path(path.stem) if path.suffix.lower() in (".gz", ".bz2") else path
     return inner.suffix.lower()
 
@@ -77,15 +79,17 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
             check_text(path, file.peek(8)[:8], "unpack it, or let its name end in .gz or .bz2")
             yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise WorkbenchError(f"{path}: the archive is broken ({error}): get it again") from None
+        raise WorkbenchError(
+            f"{path}: the archive is broken ({error}): download it again"
+        ) from None
     except OSError as error:  # also raised by bz2 for a broken archive
         raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}") from error
 
 
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
-    """Return the unit of a file's rows (line, record or row) and its rows after number `skip`.
+    """Return what a file's numbers count ("line", "record" or "row"), and the rows after `skip`.
 
-    From a Parquet file, only those of `columns` that exist are read, or all if none exists.
+    From a Parquet file, only the columns in `columns` are read, or all if it has none of them.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -112,7 +116,9 @@ def _whole(path: Path) -> list[JsonObject] | None:
     try:
         whole = _decoded(content)
     except RecursionError as error:
-        raise WorkbenchError(f"{path}: nested too deeply to be data") from error
+        raise WorkbenchError(
+            f"{path}: its JSON is nested too deeply to be a list of records: check the file"
+        ) from error
     except ValueError as error:
         # a JSONL file with a bad first line has objects in its other lines; a broken list does not
         lines = (line for line in content.splitlines() if line.strip())

@@ -10,10 +10,14 @@ from workbench.util.hub import dataset
 def read_hub(
     repository: str, config: str | None, split: str, name: str, file: str | None = None
 ) -> Records:
-    """Return the records of one split, downloaded once; `HF_HUB_OFFLINE=1` uses the cache only.
+    """Return the records of one split of a hub data set.
 
-    Raises WorkbenchError if the hub cannot be reached or lacks the data set or split, without
-    retries.
+    The split is downloaded once and cached; with `HF_HUB_OFFLINE=1` only the cache is used. `name`
+    is the data set's name for messages.
+
+    Raises:
+        WorkbenchError: the hub cannot be reached, or does not have the data set or the split. There
+            are no retries.
     """
     try:
         rows = dataset(repository, config, split, **({"data_files": file} if file else {}))

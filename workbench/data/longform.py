@@ -1,5 +1,6 @@
-"""Readers of long-form data sets. They have no short gold answers to match, but may have a long
-reference answer.
+"""Read records of long-form data sets.
+
+Their questions have no short gold answers. `meta["reference"]` may have a long reference answer.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ Record = JsonMapping
 
 
 def factscore_bios(record: Record) -> Iterator[Question]:
-    """Read FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a
-    text file of names.
+    """Read the prompts of FActScore's biographies (arXiv 2305.14251).
+
+    A record is one of the labelled files (`topic`, `input`) or a line of a text file of names.
     """
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
     text = (
@@ -26,13 +28,14 @@ def factscore_bios(record: Record) -> Iterator[Question]:
 
 
 def longfact(record: Record) -> Iterator[Question]:
-    """Read LongFact (arXiv 2403.18802). Its canary forbids training: `evaluation_only`."""
+    """Read LongFact (arXiv 2403.18802). Its canary string forbids training on it."""
     yield Question("", str(record["prompt"]).strip(), kind="long_form")
 
 
 def eli5(record: Record) -> Iterator[Question]:
-    """Read ELI5 (arXiv 1907.09190). The question is the title with its text; the reference is the
-    answer with the highest score.
+    """Read ELI5 (arXiv 1907.09190).
+
+    The question is the post's title and text. The reference answer is the one with the most votes.
     """
     answers = record["answers"]
     texts, scores = (
@@ -47,8 +50,10 @@ def eli5(record: Record) -> Iterator[Question]:
 
 
 def webglm_qa(record: Record) -> Iterator[Question]:
-    """Read WebGLM-QA (arXiv 2306.07906): question, references as passages, and a reference answer
-    that cites them.
+    """Read WebGLM-QA (arXiv 2306.07906).
+
+    The data set's references become passages; its answer, which cites them, is the reference
+    answer.
     """
     yield Question(
         "",

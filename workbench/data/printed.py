@@ -18,10 +18,11 @@ _CALL = re.compile(
 
 
 def container(value: Any) -> Any:
-    """Return the list or object that a text prints in JSON, or as Python, numpy or pandas does.
+    """Return the list or object that a text represents: "['a', 'b']" becomes ["a", "b"].
 
-    Other texts and values are returned unchanged, except that an array becomes a list. "(1, 2)" and
-    "{1, 2}" are mathematics.
+    The text may be JSON, or what Python, numpy or pandas print. Other values are returned
+    unchanged, except that an array becomes a list. "(1, 2)" and "{1, 2}" stay texts, because they
+    may be mathematics.
     """
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -1,7 +1,7 @@
 """The table of real facts about countries and cities: entities, questions and pages.
 
-`benchmarks/real/build.py` makes it from GeoNames (CC BY 4.0). Tiers are by population, and each
-entity is in one split.
+`benchmarks/real/build.py` makes the table from GeoNames (CC BY 4.0). Each entity has a tier, by its
+population, and belongs to one split.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ class Entity:
     """A country or a city.
 
     Attributes:
-        facts: relation -> accepted forms of its value; "borders" has the names of all neighbours.
-        numbers: "population" in people, "area" in km².
+        facts: relation, such as "capital" -> accepted forms of its value. For "borders", the names
+            of all neighbours.
+        numbers: "population" in people and "area" in km².
     """
 
     name: str

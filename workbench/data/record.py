@@ -1,4 +1,4 @@
-"""Convert a row of any shape to questions and passages, for all commands and readers."""
+"""Convert a row of a data set, whose fields may have many forms, to a question and its passages."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ TRUTH = {"true": "yes", "false": "no"}
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """Return the texts of a list, a single value, an answer object, or one of these as text.
+    """Return the texts in a value of a data set, without empty texts and duplicates.
 
-    Empty texts and duplicates are dropped.
+    The value may be a single text or number, a list, an answer object such as `{"value": …,
+    "aliases": […]}`, or one of these printed as text.
 
-    Raises ValueError if an item is a list, an object of another kind or an infinite number.
+    Raises:
+        ValueError: an item is a list, an object without a key of `ANSWER_KEYS`, or an infinite
+            number.
     """
     return tuple(dict.fromkeys(_texts_in(container(value))))
 
@@ -46,7 +49,7 @@ def _texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             if isinstance(item, list | tuple):
-                raise ValueError("expected texts, found list")
+                raise ValueError("each item must be a text or a number, and one is a list")
             yield from _texts_in(item)
     elif text := _text_in(value):
         yield text
@@ -57,15 +60,18 @@ def _text_in(value: Any) -> str:
         raise ValueError("a list was printed with '...' for some of its items: write it in full")
     if isinstance(value, float):
         if math.isinf(value):
-            raise ValueError(f"{value} is not a finite number")
+            raise ValueError(f"{value} is not a finite number: write it as text")
         value = None if math.isnan(value) else int(value) if value.is_integer() else value
     return "" if value is None else str(value).strip()
 
 
 def whole_number(row: JsonMapping, name: str) -> int | None:
-    """Return a whole number of any type, or written as text; None for an empty cell of a table.
+    """Return field `name` of a row as an int; None if it is missing or an empty cell of a table.
 
-    Raises ValueError for another value.
+    The value may be a number of any type, or a text such as "3" or "3.0".
+
+    Raises:
+        ValueError: the value is not a whole number.
     """
     value: Any = row.get(name)
     if value is None or value == "" or value != value:
@@ -77,9 +83,12 @@ def whole_number(row: JsonMapping, name: str) -> int | None:
 
 
 def column(row: JsonMapping, name: str) -> object:
-    """Return a column's value; "a.b" is b inside a, unless a column has that exact name.
+    """Return the value of a column; "a.b" is the key b of the object in column a.
 
-    Raises KeyError if there is no such column.
+    A column that is itself named "a.b" takes precedence.
+
+    Raises:
+        KeyError: there is no such column.
     """
     if name in row:
         return row[name]
@@ -93,9 +102,10 @@ def column(row: JsonMapping, name: str) -> object:
 
 
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the values of a row by field; lists and objects may be texts, as in a table.
+    """Return the values of a row by field, where `columns` says which column has each field.
 
-    Empty cells are left out, except an empty response.
+    Lists and objects that are printed as text, as in CSV files, are parsed. Empty cells are left
+    out, except an empty response.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -123,17 +133,18 @@ def digest(text: str) -> str:
 
 
 def passage_id(title: str, text: str) -> str:
-    """Return an id derived from the content: equal only for equal title and text."""
+    """Return an id for a passage: a hash of its title and text."""
     # JSON separates title and text without ambiguity
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
 def passage(value: object, title: object = "") -> Passage:
-    """Convert a text or an object `{title?, text}` to a passage; a list of sentences is a text.
+    """Convert a text, a list of sentences or an object `{title?, text}` to a passage.
 
-    Its id is derived from the content, because the ids of different rows often collide (0, 1, 2).
+    The passage's id is a hash of its content: ids in data sets often repeat in each row (0, 1, 2).
 
-    Raises ValueError for another form.
+    Raises:
+        ValueError: the value has another form.
     """
     if isinstance(value, Mapping):
         title = value.get("title") or ""
@@ -141,13 +152,16 @@ def passage(value: object, title: object = "") -> Passage:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = " ".join(value)
     if not isinstance(value, str) or not isinstance(title, str | int):  # "1984" may be read as int
-        raise ValueError('a passage is neither a text nor {"title", "text"}')
+        raise ValueError('a passage must be a text or an object {"title": …, "text": …}')
     title, text = str(title).strip(), value.strip()
     return Passage(passage_id(title, text), title, text)
 
 
 def passages(value: object) -> tuple[Passage, ...]:
-    """Convert a list (also as text) or a single passage; drop duplicates and empty passages."""
+    """Convert a list of passages (also printed as text) or a single one.
+
+    Duplicates and empty passages are dropped.
+    """
     value = container(value)
     if not isinstance(value, list | tuple):
         value = [] if value is None else [value]
@@ -155,17 +169,25 @@ def passages(value: object) -> tuple[Passage, ...]:
 
 
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
-    """Convert a row in the workbench's schema: `{answers?, title?, passages?, checklist?, kind?}`.
+    """Convert a row in the workbench's schema to a question.
 
-    `answer` is an alias of `answers`, a text works as a list, titles are joined by ";", and
-    other fields are ignored. A question may be a conversation, see `workbench.data.chat`.
+    The row has the optional fields `answers`, `title`, `passages`, `checklist` and `kind`. `answer`
+    means the same as `answers`. A single text may replace a list of one, several titles are joined
+    by ";", and other fields are ignored.
 
-    Raises ValueError that names the bad field.
+    Args:
+        record: the row.
+        identity: id of the question, or "".
+        text: the question as a text or a conversation; see `workbench.data.chat`.
+
+    Raises:
+        ValueError: a field has a wrong form; the message names the field.
     """
     question, kind = text_of(text, "user"), record.get("kind") or ""
     if question is None or not isinstance(kind, str):
         raise ValueError(f'"{"question" if question is None else "kind"}" is not a text')
     answers = _texts(record, "answers") or _texts(record, "answer")
+    # BoolQ and others store yes and no as true and false
     if not re.search(r"\b(true|false)\b", question, re.I):
         answers = tuple(TRUTH.get(answer.lower(), answer) for answer in answers)
     return Question(
@@ -202,9 +224,10 @@ def short_question(
     answerable: bool | None = None,
     meta: JsonMapping | None = None,
 ) -> Question:
-    """Build a question with short answers by the rules of `workbench.data.sets`.
+    """Return a question with short answers, by the rules of `workbench.data.sets`.
 
-    Values of None in `meta` are dropped.
+    `answerable=False` drops the answers and sets the kind "unanswerable". Keys of `meta` with the
+    value None are dropped.
     """
     if answerable is False:
         kind, answers = "unanswerable", ()

@@ -1,7 +1,7 @@
-"""The data sets by name, with their columns, their sources and the functions that read a record.
+"""Define the known data sets: name, columns, source, and the function that reads a record.
 
-A reader converts one record of the original schema (the authors' file or the hub's copy) to
-questions. An id is empty if the data set has none. Rules for all data sets:
+A reader converts one record, of the authors' file or of the hub's copy, to questions. If the data
+set has no ids, the id is empty. Rules for all data sets:
 
 * `answers` are accepted forms of one answer. NQ-open and WebQuestions list several correct answers,
   and one of them is enough.
@@ -29,8 +29,9 @@ class DataSet:
     """A data set and its schema.
 
     Attributes:
-        columns: alternative sets of columns, each enough to read a record ("question, answer").
-        own: alternative sets of columns that no other data set has, to recognise a file.
+        columns: alternative lists of columns, such as "question, answer". A record with all columns
+            of one list can be read.
+        own: alternative lists of columns that only this data set has. They identify a file.
         hub: repository on the hub, or "".
         split: default split on the hub.
         file: the file in a hub repository with several files.
@@ -50,11 +51,11 @@ class DataSet:
     evaluation_only: bool = False
 
     def fits(self, record: JsonMapping) -> bool:
-        """Return whether a record has the columns that the reader needs."""
+        """Return whether a record has all columns of one list in `columns`."""
         return _has_one(record, self.columns)
 
     def recognises(self, record: JsonMapping) -> bool:
-        """Return whether a record is certainly of this data set."""
+        """Return whether a record has columns that only this data set has."""
         return self.fits(record) and _has_one(record, self.own)
 
 

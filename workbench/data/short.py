@@ -20,9 +20,9 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 def hotpotqa(record: Record) -> Iterator[Question]:
     """Read HotpotQA (arXiv 1809.09600).
 
-    The record is of the authors' file (`_id`, context as pairs), of the hub's copy (`id`, context
-    as columns), or has only question, answer and type. The title joins those of the supporting
-    facts.
+    A record is one of the authors' file (`_id`, context as pairs), of the hub's copy (`id`, context
+    as columns), or has only question, answer and type. The question's title joins the titles of
+    its supporting facts.
     """
     facts = record.get("supporting_facts") or ()
     titles = facts["title"] if isinstance(facts, Mapping) else [fact[0] for fact in facts]
@@ -48,8 +48,10 @@ def _context(context: Any) -> tuple[Passage, ...]:
 
 
 def musique(record: Record) -> Iterator[Question]:
-    """Read MuSiQue (arXiv 2108.00573). In the full version, `answerable` is False for contrast
-    questions, which lack a supporting paragraph.
+    """Read MuSiQue (arXiv 2108.00573).
+
+    In the full version, `answerable` is False for contrast questions, whose supporting paragraph is
+    missing.
     """
     paragraphs = record["paragraphs"]
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
@@ -116,8 +118,9 @@ def webquestions(record: Record) -> Iterator[Question]:
 def crag(record: Record) -> Iterator[Question]:
     """Read CRAG (arXiv 2406.04744), tasks 1 and 2.
 
-    The gold answer to a false premise is "invalid question". The answer to a "set" question without
-    alternatives is split at commas and semicolons *(ours)*. The passages are the pages' snippets.
+    If the premise of a question is false, its gold answer is "invalid question". The answer to a
+    question of the type "set" is split into a list at commas and semicolons, unless the record has
+    alternative answers *(ours)*. The passages are the snippets of the search results.
     """
     type_, answer = record.get("question_type"), str(record["answer"]).strip()
     alternatives = strings(record.get("alt_ans"))
@@ -192,8 +195,8 @@ def _true(value: object) -> bool:
 def truthfulqa(record: Record) -> Iterator[Question]:
     """Read TruthfulQA (arXiv 2109.07958), for generation.
 
-    The answers are the best one, then the other correct ones; `meta` has the incorrect ones. In the
-    authors' CSV file, "; " separates the items of a list.
+    The first gold answer is the best answer; the other correct answers follow. The incorrect ones
+    are in `meta`. In the authors' CSV file, "; " separates the items of a list.
     """
     row = {key.lower().replace(" ", "_"): value for key, value in record.items()}
 

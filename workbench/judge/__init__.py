@@ -1,5 +1,7 @@
-"""Language models as judges: prompt templates, strict parsing of replies, OpenAI-compatible
-endpoints and a reply cache.
+"""Ask language models to judge claims and answers.
+
+The package has the prompt templates, the strict parsing of replies, the client of
+OpenAI-compatible servers and a cache of replies.
 """
 
 from workbench.judge.batch import BatchJudge, Totals

@@ -1,6 +1,7 @@
-"""The address of an endpoint and its secrets: a key, or the user and password in the address.
+"""Parse the URL of a judge's server, and protect its secrets.
 
-A secret is sent only over https or to this machine. It is never part of a message or a file.
+Secrets are the API key, and the user and password in the URL. They are sent only over https or to
+this machine, and never written into a message or a file.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
 
 @dataclass(frozen=True)
 class Address:
-    """The URL of chat completions without user and password.
+    """The URL of a server's chat completions, without user and password.
 
-    `shown` is the URL for messages: it has no query, which may contain a key.
+    `shown` is the URL for messages. It has no query, because a query may contain a key.
     """
 
     url: str = field(repr=False)
@@ -36,7 +37,10 @@ class Address:
     secrets: tuple[str, ...] = field(repr=False)
 
     def scrub(self, text: str) -> str:
-        """Mask the secrets in a server's text; withhold a text with one in escapes."""
+        """Mask the secrets in a text from the server.
+
+        If a secret appears only after decoding escapes, the whole text is withheld.
+        """
         for secret in self.secrets:
             text = text.replace(secret, "[secret]")
         plain = text
@@ -48,11 +52,11 @@ class Address:
 
 
 def address(url: str, key: str | None = None) -> Address:
-    """Parse the address of a server; a bare host gets `/v1`.
+    """Parse the URL of a server; a URL without a path gets the path `/v1`.
 
     Raises:
-        WorkbenchError: the address or the key is malformed, or a secret would be sent unencrypted
-            to another machine.
+        WorkbenchError: the URL or the key is malformed, or a secret would be sent unencrypted to
+            another machine.
     """
     parts = _parts(url)
     # an "@" after the host: probably the rest of a password with a "/" or "?"
@@ -66,7 +70,8 @@ def address(url: str, key: str | None = None) -> Address:
     secrets = [value for name, value in parse_qsl(parts.query) if _SECRET.search(name)]
     if login and key is not None:
         raise WorkbenchError(
-            f"the judge '{redacted(url)}' has both a key and a user in its address: leave one out"
+            f"the judge '{redacted(url)}' has both a key and a user in its address: remove the user"
+            " and password from the address, or give no key"
         )
     if login:
         user, _, password = (unquote(part) for part in login.partition(":"))
@@ -76,7 +81,8 @@ def address(url: str, key: str | None = None) -> Address:
     elif key is not None:
         if not key.isascii() or not key.isprintable() or not key.strip():
             raise WorkbenchError(
-                "the API key is empty or has invalid characters: check it for line ends"
+                "the API key is empty or has invalid characters, such as a line break: copy it"
+                " again"
             )
         headers = {"Authorization": f"Bearer {key}"}
         if "api-version=" in parts.query:  # Azure reads the key from a header of its own
@@ -84,8 +90,8 @@ def address(url: str, key: str | None = None) -> Address:
         secrets.append(key)
     if secrets and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
         raise WorkbenchError(
-            f"the key or password of the judge would go unencrypted to '{redacted(url)}': give its"
-            f" https address, or a tunnel's on 127.0.0.1; or send none (unset {KEY})"
+            f"the key or password of the judge would be sent unencrypted to '{redacted(url)}': use"
+            f" an https address, use a tunnel on 127.0.0.1, or send no secret (unset {KEY})"
         )
     path = (parts.path.rstrip("/") or "/v1").removesuffix("/chat/completions")
     shown = f"{parts.scheme}://{host.lower()}{path}/chat/completions"
@@ -94,7 +100,7 @@ def address(url: str, key: str | None = None) -> Address:
 
 
 def redacted(url: str) -> str:
-    """Return an address for messages and files, without user, password and query."""
+    """Return a URL without user, password and query, for messages and files."""
     parts = _parts(url)
     if parts is None:
         return "…" if re.search("[@#]", url) else url.partition("?")[0]
@@ -106,10 +112,10 @@ def redacted(url: str) -> str:
 
 
 def key_of(url: str, variable: str | None = None) -> str | None:
-    """Return an endpoint's key from the environment, or None.
+    """Return the API key for a server from an environment variable; None if there is none.
 
-    The key is read from `variable` if it is given, otherwise from `KEY`, and for OpenAI's hosts
-    from OPENAI_API_KEY.
+    The variable is `variable` if it is given, else the one that `KEY` names, else, for OpenAI's
+    hosts only, OPENAI_API_KEY.
 
     Raises:
         WorkbenchError: `variable` is not set.
@@ -118,8 +124,8 @@ def key_of(url: str, variable: str | None = None) -> str | None:
         if key := os.environ.get(variable):
             return key
         raise WorkbenchError(
-            "--api-key-env: no environment variable of this name is set (it takes a name, not the"
-            " key)"
+            "--api-key-env: no environment variable of this name is set: export the key in a"
+            " variable, and pass the variable's name, not the key"
         )
     parts, names = _parts(url), [KEY]
     if not parts or "@" in parts.netloc:

@@ -1,4 +1,4 @@
-"""The common part of all judges: distinct prompts, cache, totals and threads."""
+"""Call a judge: send each distinct prompt once, cache the replies and count the requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from workbench.judge.cache import Cache
 from workbench.judge.wire import checked_reply, clip
 from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
-# called once per prompt, in any order, from one thread; returns why no other should be sent
+# (index of the prompt, its reply) -> None, or the failure because of which sending must stop. It is
+# called once per prompt, in any order, from one thread.
 Arrived = Callable[[int, Reply], Failure | None]
 Send = Callable[[Sequence[Prompt], Arrived], None]
 
 
 @dataclass
 class Totals:
-    """Counters of a judge since it was made.
+    """Counters over all calls of a judge.
 
-    `calls` counts requests, repeated ones included, and `cached` prompts without a request. If the
-    server counts no tokens, four characters are one token.
+    `calls` is the number of requests, including retries. `cached` is the number of prompts answered
+    from the cache. If the server reports no token counts, four characters count as one token.
     """
 
     calls: int = 0
@@ -42,14 +43,15 @@ class Totals:
 class BatchJudge:
     """A `Judge` that sends each distinct prompt once and caches the replies.
 
-    A reply is cached before it counts as done, so a killed process loses only the requests in
-    flight. Failures are not cached. Several threads may call the judge: a prompt that another
-    thread has sent is not sent again. If a prompt repeats, only the first reply has the cost of the
-    request; the later ones are marked as `cached`.
+    Each reply is written to the cache as soon as it arrives, so a killed process loses only the
+    requests in flight. Failures are not cached. Several threads may call the judge: a prompt that
+    another thread is already sending is not sent again. If a prompt occurs several times, its first
+    reply has the cost of the request, and the others count as `cached`.
 
     Attributes:
-        send: sends distinct prompts and passes on each parsed reply as it arrives.
-        sampling: the sampling parameters; with model and prompt they form the key of the cache.
+        name: name of the model.
+        send: sends distinct prompts, and calls its second argument with each reply that arrives.
+        sampling: the sampling parameters. Model, prompt and these form the key in the cache.
     """
 
     name: str
@@ -64,14 +66,14 @@ class BatchJudge:
         self._unstored: Failure | None = None  # why nothing is sent: a reply was not stored
 
     def close(self) -> None:
-        """Stop sending. Requests in flight may end."""
+        """Send no more prompts and close the cache; requests in flight are not interrupted."""
         self.closed.set()
         if self.cache:
             self.cache.close()
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         if self.closed.is_set():
-            failure = call_failure("stopped", "not sent, because the work has stopped")
+            failure = call_failure("stopped", "not sent, because the judge was closed before")
             return [Reply(None, failure)] * len(prompts)
         with self._lock:  # claim prompts at once, so that no other thread sends them, too
             others = {
@@ -93,7 +95,7 @@ class BatchJudge:
         futures, seen, replies = {**own, **others}, set(others), []
         for prompt in prompts:
             reply = futures[prompt].result()
-            if prompt in seen:  # the first reply to the prompt has the cost
+            if prompt in seen:  # only one request was sent, so its cost is counted once
                 reply = replace(reply, cost=Cost() if reply.error else Cost(cached=1))
             replies.append(reply)
             seen.add(prompt)
@@ -131,10 +133,13 @@ class BatchJudge:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text: one per four characters. Non-Latin scripts have more."""
+    """Estimate the number of tokens of a text: one per four characters.
+
+    In non-Latin scripts the estimate is too low.
+    """
     return (len(text) + 3) // 4
 
 
 def call_failure(kind: str, message: str, raw: str = "") -> Failure:
-    """Return the failure of a call without a usable reply."""
+    """Return a `Failure` of stage "judge": a request got no usable reply."""
     return Failure("judge", kind, message, clip(raw))

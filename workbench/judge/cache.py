@@ -22,10 +22,10 @@ TABLE = (
 
 
 class Cache:
-    """Store the texts of replies by key.
+    """A sqlite file that maps keys of prompts to the texts of replies.
 
-    Each `put` is a transaction. It survives the end of the process; a power cut may lose the last
-    ones but does not damage the file.
+    Each `put` is a transaction: a stored reply survives a killed process. A power cut may lose the
+    latest replies, but does not damage the file.
     """
 
     def __init__(self, file: Path | str):
@@ -37,12 +37,12 @@ class Cache:
 
     @staticmethod
     def key(model: str, prompt: Prompt, sampling: JsonMapping) -> bytes:
-        """Return the key of a prompt: a hash of everything that decides its reply."""
+        """Return the key of a prompt: a hash of the model, the prompt and the sampling settings."""
         parts = json.dumps([model, prompt.task, prompt.text, sampling], sort_keys=True)
         return hashlib.sha256(parts.encode()).digest()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """Return the stored texts of the keys; missing keys are left out."""
+        """Return the stored text for each of the keys; keys that are not stored are left out."""
         with self._lock:
             # reading does not create the file
             if os.getpid() not in self._opened and not self.file.exists():
@@ -55,7 +55,7 @@ class Cache:
                 raise self._unusable(error) from error
 
     def put(self, key: bytes, model: str, task: str, text: str) -> str | None:
-        """Store one reply; return the reason if the file cannot store it or others."""
+        """Store one reply; return the error message if the file cannot be written, else None."""
         with self._lock:
             try:
                 self._connection().execute(
@@ -63,7 +63,7 @@ class Cache:
                 )
             except (WorkbenchError, sqlite3.Error) as error:
                 return str(error)
-            except UnicodeError:  # this text alone cannot be stored
+            except UnicodeError:  # only this text cannot be stored, so other replies still can
                 pass
             return None
 
@@ -107,7 +107,8 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     # read after the tables, because one transaction sets both
     if tables and number("PRAGMA application_id") != OURS:
         raise WorkbenchError(
-            f"'{file}' is the database of another program: name another file for the cache"
+            f"'{file}' is a database of another program, not a cache of judge replies: name another"
+            " file"
         )
     # WAL allows readers during a write; if the file is locked, another process sets it
     with suppress(sqlite3.OperationalError):

@@ -1,4 +1,4 @@
-"""Judges on an OpenAI-compatible server: concurrent requests with retries and a failure limit."""
+"""Send prompts to an OpenAI-compatible server, concurrently, with retries and a failure limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Repl
 if TYPE_CHECKING:
     import aiohttp
 
-TOKENS = 2048  # of a reply
+TOKENS = 2048  # default maximum length of a reply
 EARLY = 2  # retries until a server has responded once: before, it is probably not running
 JITTER = random.Random()  # not the global generator, which training seeds
 STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
@@ -46,22 +46,25 @@ def endpoint(
 ) -> BatchJudge:
     """Return a judge on an OpenAI-compatible chat-completions server.
 
-    It can be called from plain code, notebooks and several threads.
+    The judge can be called from scripts, from notebooks and from several threads at once.
 
     Args:
         url: the server as `http://host:port`, with or without `/v1`, or its address up to
             `/chat/completions`, with or without a query. A user and password in it
             (`https://user:password@host`) are sent but not printed or stored.
-        temperature: 0 is left out, with a warning, if the model refuses it.
-        max_new_tokens: maximum length of a reply with its thoughts; None: 2048. It is sent as
-            `max_completion_tokens` if the model asks for that.
-        extra: fields added to the body of each request; None removes one.
+        model: name of the model on the server.
+        temperature: sampling temperature. If the model refuses 0, the field is left out, with a
+            warning.
+        max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048. It
+            is sent as `max_completion_tokens` if the model requires that name.
+        extra: fields added to the body of each request; the value None removes a field.
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
-        form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
-        cache: a file that stores readable replies. The key is model, task, prompt, sampling and the
-            server's address, because two servers may use one model name. The maximum length is not
-            part of it: a finished reply does not depend on it.
+        form: "json", or "line" for a model that cannot write JSON; see `workbench.judge.read`.
+        cache: a file that stores the replies that could be parsed. Its keys contain the model, the
+            prompt, the sampling settings and the server's address, because two servers may use the
+            same model name. `max_new_tokens` is not in the key: a finished reply does not depend on
+            it.
         cache_address: replaces the server's address in the cache's keys, for a server that may
             move.
         limits: concurrency, timeouts and retries.
@@ -75,35 +78,40 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    A failure of stage "parse" is an unreadable reply. A failure of stage "judge" has one of these
-    kinds:
+    A reply that cannot be parsed is a failure of stage "parse". A request without a reply is a
+    failure of stage "judge" and of one of these kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
     * quota: the account has no credit left
-    * refused: another status
-    * broken: a body without a reply
-    * empty, truncated
-    * cache: a reply could not be stored
-    * stopped
+    * refused: the server answered with another error status
+    * broken: the body of the response has no reply
+    * empty, truncated: the reply has no text, or reached the maximum length
+    * cache: a reply could not be stored, so no more prompts are sent
+    * stopped: the judge was closed
 
-    A batch ends early if the server fails 3 prompts before its first reply, each through all its
-    retries. After a reply, and for truncated replies, it ends after 3 more than `concurrency`
-    failures in a row. It ends after one prompt if there is no credit left, and before the first
-    reply if the server refuses the key, has no such address, does not exist or has an untrusted
-    certificate.
+    The rest of a batch is not sent, and fails, in these cases:
+
+    * The server has sent no reply yet, and 3 prompts in a row failed after all their retries.
+    * The server has sent a reply, or the replies are truncated, and 3 + `concurrency` prompts in a
+      row failed.
+    * The account has no credit left.
+    * Before the first reply, the server refuses the key, has no such path, does not exist or has an
+      untrusted certificate.
 
     Raises:
-        WorkbenchError: an argument is invalid, or the file is not one of our caches. Nothing is
-            sent.
+        WorkbenchError: an argument is invalid, or `cache` is not a cache of judge replies. No
+            request is sent then.
     """
     if not model:
         raise WorkbenchError(
-            "an endpoint needs the name of a model: the server's /v1/models lists them"
+            "the name of the judge's model is empty: pass a name that the server lists at"
+            " /v1/models"
         )
     extra = extra or {}
     sampling = {"temperature": temperature, "max_tokens": TOKENS, **extra}
     sampling = {name: value for name, value in sampling.items() if value is not None}
     body = {"model": model, **sampling}
+    # a server refuses a request that has both names of this limit
     if "max_completion_tokens" in extra:
         body.pop("max_tokens", None)
     elif max_new_tokens is not None:
@@ -115,7 +123,9 @@ def endpoint(
 
 
 def request_fields(options: Sequence[str]) -> JsonObject:
-    """Parse `--judge-option KEY=VALUE` to fields of a request; a VALUE that is not JSON is a text.
+    """Parse options `KEY=VALUE` of `--judge-option` into fields of the request body.
+
+    VALUE is parsed as JSON; if it is not JSON, it is a string.
 
     Raises:
         WorkbenchError: an option has no "=", or names a field that the judge sets itself.
@@ -126,7 +136,7 @@ def request_fields(options: Sequence[str]) -> JsonObject:
         if not equals or not name or name in FIXED:
             raise WorkbenchError(
                 f"--judge-option {option}: write KEY=VALUE, such as reasoning_effort=low; KEY is a"
-                f" field of a chat request and not {', '.join(FIXED)}"
+                f" field of a chat request except {', '.join(FIXED)}, which the judge sets itself"
             )
         try:
             fields[name] = json.loads(text)

@@ -1,6 +1,4 @@
-"""The outcome of one request to a chat-completions server: a text, or a failure and whether to
-retry.
-"""
+"""Read the response of a chat-completions server: a text, or a failure and whether to retry."""
 
 from __future__ import annotations
 
@@ -49,9 +47,9 @@ class Answer:
     """The outcome of one request.
 
     Attributes:
-        again: the kind of retry that may follow.
-        wait: seconds that the server requests before a retry.
-        absent: the connection was not accepted.
+        again: "retry" after an error, "reask" after an unusable reply; None: do not send again.
+        wait: seconds that the server asks to wait before a retry.
+        absent: True if the server did not accept the connection.
     """
 
     text: str | None = None

@@ -1,7 +1,8 @@
-"""Write planned answers with a judge, as training data for FoRAG (arXiv 2406.13779, section 3.1).
+"""Write outlined answers with a language model, as training data for FoRAG (arXiv 2406.13779,
+section 3.1).
 
-The judge first writes an outline from the passages, then the answer along it. A reply without the
-required form is a failure; it is not repaired.
+The model first writes an outline from the passages, then an answer that follows the outline. A
+reply that cannot be parsed is a failure; it is not repaired.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, R
 
 
 def outlines(judge: Judge) -> Write:
-    """Return a function that writes `[Structure] … [Outline] … [Answer] …` responses to questions
-    with passages.
+    """Return a function that writes a response `[Structure] … [Outline] … [Answer] …` to each
+    question, from the question's passages.
 
-    It makes two calls per question: all outlines first, then the answers to the readable ones.
+    It sends two requests per question: first for all outlines, then for the answers whose outline
+    could be parsed.
     """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:

@@ -1,4 +1,7 @@
-"""Prompts for judges: one template per task. Judged texts are escaped and stand in XML elements."""
+"""Render the prompts of judges: one template per task.
+
+Each text that is judged is escaped and put into an XML element, so it cannot act as an instruction.
+"""
 
 from __future__ import annotations
 
@@ -68,11 +71,12 @@ class Element:
 def render(task: str, **inputs: Any) -> Prompt:
     """Return the prompt of one task from the template `prompts/<task>.md`.
 
-    `TASKS` lists the arguments of each task, texts or (the plurals) lists of texts; None leaves one
-    out. Each text gets its own element: `<question>`,
-    `<response>` (two for "prefer"), `<materials>` with one `<passage>` each and an optional
-    `<title>`, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, so `elements`
-    returns exactly what was passed. A text cannot contain a heading or invisible characters.
+    `TASKS` lists the arguments of each task. An argument with a plural name takes a list of texts,
+    every other argument one text; an optional argument may be None. Each text is put into its own
+    element: `<question>`, `<response>` (two for "prefer"), `<claim>`, `<item>`, `<answer>`,
+    `<outline>`, and `<materials>`, which has a `<passage>` with an optional `<title>` for each
+    passage. The texts are escaped: headings and invisible characters have no effect, and `elements`
+    restores the original texts.
 
     Raises:
         WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number
@@ -109,7 +113,10 @@ def elements(text: str) -> tuple[Element, ...]:
 
 
 def count(prompt: Prompt) -> int | None:
-    """Return the number of labels, ratings or passages that a reply refers to, or None."""
+    """Return how many labels or ratings the reply must have, or how many passages it may cite.
+
+    None for tasks whose reply has no such number.
+    """
     tag = {
         "inform": "<claim>",
         "checklist": "<item>",
@@ -120,7 +127,7 @@ def count(prompt: Prompt) -> int | None:
 
 
 def fingerprint() -> str:
-    """Return a digest of all templates, which are part of a judge's identity."""
+    """Return a digest of all templates; verdicts of other templates are not comparable."""
     return hashlib.sha256(
         "\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()
     ).hexdigest()[:16]
@@ -128,7 +135,7 @@ def fingerprint() -> str:
 
 def _check(task: str, names: set[str]) -> None:
     if task not in TASKS:
-        raise WorkbenchError(f"no judge task '{task}': there are {', '.join(TASKS)}")
+        raise WorkbenchError(f"no judge task '{task}': choose one of {', '.join(TASKS)}")
     allowed = {name.rstrip("?") for name in TASKS[task]}
     needed = {name for name in TASKS[task] if not name.endswith("?")}
     if not needed <= names <= allowed:
@@ -144,7 +151,9 @@ def _blocks(task: str, name: str, value: Any) -> list[str]:
     if name not in TAGS:
         return [_element(name, value)]
     if isinstance(value, str):
-        raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
+        raise WorkbenchError(
+            f"a prompt for '{task}' takes {name} as a list of texts, not one text: write [TEXT]"
+        )
     size = {"responses": 2, "claims": 1 if task == "verify" else None}.get(name)
     if len(value) != size if size else not value and name != "answers":
         raise WorkbenchError(

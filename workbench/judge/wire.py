@@ -1,4 +1,4 @@
-"""Strict parsing of judge replies: the declared value in the declared place, or a `Failure`."""
+"""Parse replies of judges strictly: the declared value in the declared place, or a `Failure`."""
 
 from __future__ import annotations
 
@@ -65,8 +65,10 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
     """Parse one reply.
 
     Args:
+        task: a key of `workbench.judge.templates.TASKS`.
+        text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
-            number of passages that it may name ("outline", "expand"); None accepts any number.
+            number of passages that it may cite ("outline", "expand"); None accepts any number.
         form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`,
             `LABELS: …, …` or `RATINGS: …, …`.
 
@@ -79,10 +81,10 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         * "expand": the text of the answer
         * other tasks: a label
 
-    The reply may begin with a reasoning judge's thoughts in <think>…</think>, in [THINK]…[/THINK]
-    and similar tags, without the opening tag, or in a channel of gpt-oss. White space and one code
-    fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
-    task, in any case. Kinds of failure:
+    The reply may begin with the thinking of the model: in <think>…</think>, [THINK]…[/THINK] or
+    similar tags, of which the opening one may be missing, or in a channel of gpt-oss. White space
+    and one code fence may surround the JSON object. It must have exactly the declared keys. A label
+    is one of the task's `LABELS`, in upper or lower case. Kinds of failure:
 
     * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
     * `keys`: missing, unknown or repeated keys
@@ -122,10 +124,10 @@ def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
 
 
 def in_form(prompt: Prompt, form: Form) -> Prompt:
-    """Return the prompt with a description of the reply in `form`; the templates describe JSON.
+    """Return a prompt that asks for the reply in `form`; rendered prompts ask for JSON.
 
     Raises:
-        WorkbenchError: the task's reply does not fit on a line.
+        WorkbenchError: `form` is "line", and a reply to this task does not fit on one line.
     """
     if form == "json":
         return prompt
@@ -145,7 +147,7 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
 
 
 def clip(text: str) -> str:
-    """Return the beginning of a reply, without characters that cannot be stored."""
+    """Return the first `RAW` characters of a reply, without characters that cannot be stored."""
     return encodable(text[:RAW])
 
 

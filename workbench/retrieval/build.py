@@ -1,9 +1,9 @@
 """Build an index from pages in resumable steps.
 
-`index.json` describes the index and whether it is complete. `build.sqlite` stores in one
-transaction per step the position in the source, the pages seen and the bad rows. Passages are
-written before the transaction ends; on resumption, later rows are deleted. So every passage occurs
-once.
+The index's card, `index.json`, has its settings and says whether the index is complete.
+`build.sqlite` stores the state of the build: the position in the source, the pages seen and the bad
+rows, in one transaction per step. The passages of a step are written before its transaction ends. A
+resumed build first deletes the passages after the last transaction, so every passage occurs once.
 """
 
 from __future__ import annotations
@@ -67,13 +67,20 @@ def build_index(
     root: Path | str = ROOT,
     progress: Progress | None = None,
 ) -> JsonObject:
-    """Build the index `name` (under `root`, or a path) or resume its build; return its card.
+    """Build an index, or resume an unfinished build; return its card (the content of `index.json`).
 
-    `words` is the budget of a passage (0: whole pages). A complete index of the same source is
-    left as it is.
+    A complete index of the same source and settings is left as it is.
 
-    Raises WorkbenchError if the source cannot be read or has no page, the encoder cannot be
-    loaded, or the folder contains something else.
+    Args:
+        name: a name under `root`, or a path.
+        source: what `open_source` takes: a file, a folder, `hf:DATASET` or `world`.
+        encoder: sentence-transformers model for vectors; None builds an index for text search only.
+        words: maximum number of words of a passage; 0 makes each page one passage.
+        progress: called with the phase, the rows read and the passages so far.
+
+    Raises:
+        WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
+            the folder has other contents.
     """
     folder, settings = index_folder(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
@@ -82,7 +89,7 @@ def build_index(
     if card and card["status"] == "complete":
         return card
     if settings.encoder:
-        load_encoder(settings.encoder)
+        load_encoder(settings.encoder)  # fails before the first page is read, not after a long job
     if not card:
         check_space(folder, opened.size, "build it under a --root on another disk")
         # raises for a source with the wrong columns before anything is written
@@ -113,9 +120,9 @@ def _check_same(folder: Path, card: JsonMapping | None, source: Source, settings
     if same_source and (card["words"], card["encoder"]) == (settings.words, settings.encoder):
         return
     raise WorkbenchError(
-        f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
-        f" {card['encoder'] or 'none'}), and this is {source.spec} as it is now (words"
-        f" {settings.words}, encoder {settings.encoder or 'none'}): choose another name, or"
+        f"the index {folder} was built from {card['source']['spec']} (words {card['words']},"
+        f" encoder {card['encoder'] or 'none'}), which differs from {source.spec} as it is now"
+        f" (words {settings.words}, encoder {settings.encoder or 'none'}): choose another name, or"
         " delete that folder first"
     )
 
@@ -178,7 +185,10 @@ def _build(
     if table is None:
         problem = f"; the first problem: {failures[0]}" if failures else ""
         shutil.rmtree(folder)
-        raise WorkbenchError(f"{source.spec} has no page with text{problem}: nothing was built")
+        raise WorkbenchError(
+            f"{source.spec} has no page with text{problem}: no index was built; check the field"
+            " 'text' of its rows"
+        )
     # the state stays until the card is complete, so that a kill repeats the indexing
     _finish(table, counts["passages"] if settings.encoder else 0)
     final_card = {

@@ -15,13 +15,13 @@ K1, B = 1.2, 0.75  # BM25's usual constants (Robertson and Zaragoza 2009)
 
 
 class Search(Protocol):
-    """The search function that verifiers take, as `index.search` and `from_passages(...).search`.
+    """The type of a search function, such as `Index.search` and `from_passages(...).search`.
 
-    Returns one list per query, best first, at most `k` long. `titles[i]` limits query i to the
-    pages of that title, or of several joined by `;`; None or "" does not limit it. A limited
-    query also returns passages without a shared word (score 0): its list is empty only if no
-    page has the title, which callers report as a `Failure`. An unlimited query returns an empty
-    list if no passage shares a word with it.
+    It returns, for each query, a list of at most `k` passages, best first. `titles[i]` limits query
+    i to the pages with this title, or with one of several titles joined by `;`; None or "" searches
+    all pages. A limited query also returns passages that share no word with it (score 0), so its
+    list is empty only if no page has the title; callers report that as a `Failure`. For an
+    unlimited query, the list is empty if no passage shares a word with it.
     """
 
     def __call__(
@@ -50,7 +50,7 @@ class InMemoryIndex:
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        """Search as `Search` describes; the word statistics cover all passages."""
+        """Search as `Search` describes; BM25's word statistics are those of all passages."""
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]
 

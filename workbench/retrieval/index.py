@@ -68,16 +68,24 @@ class Index:
     ) -> list[list[Passage]]:
         """Return the best `k` passages for each query, best first; see `Search` for `titles`.
 
-        A query is a bag of words: repeated words count once, words after the first 256 are
-        ignored. Scores are BM25 (text; with titles, by the statistics of their pages),
-        cosine (dense), or Σ 1 / (60 + rank) over both lists (hybrid). Equal scores are
-        ordered by id, unless more than 8 k passages share one.
+        A query is a bag of words: repeated words count once, and words after the first 256 are
+        ignored. The score of a passage depends on `mode`:
 
-        Raises WorkbenchError for a string instead of a list, or a mode that needs vectors
-        on an index without them.
+        * "text": BM25; if titles limit the query, with the word statistics of their pages.
+        * "dense": cosine similarity of the vectors.
+        * "hybrid": Σ 1 / (60 + rank) over the two lists.
+
+        Passages with equal scores are ordered by id, unless more than 8 k passages have that score.
+
+        Raises:
+            WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode needs
+                vectors and the index has none.
         """
         if isinstance(queries, str) or isinstance(titles, str):
-            raise WorkbenchError("search takes a list of queries and, if any, a list of titles")
+            raise WorkbenchError(
+                "search takes a list of queries and an optional list of titles, and got one string:"
+                " write [QUERY]"
+            )
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
         requests = list(zip(limits, map(bag, queries), strict=True))
@@ -244,7 +252,7 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 def _best(
     read: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
 ) -> list[Passage]:
-    """Return the best k of a search; more are read so that equal scores can be ordered by id."""
+    """Return the best k rows of a search; more are read so that equal scores are ordered by id."""
     rows = read(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
@@ -279,7 +287,10 @@ def read_card(folder: Path) -> JsonObject | None:
     if not (folder / CARD).exists():
         return None
     if (card := read_json(folder / CARD)) is None:
-        raise WorkbenchError(f"'{folder}' is not an index ({CARD} is damaged): name another")
+        raise WorkbenchError(
+            f"'{folder}' is not an index ({CARD} is damaged): name another index, or delete that"
+            " folder and build it again"
+        )
     if card.get("schema") != SCHEMA:
         raise WorkbenchError(
             f"{folder}: another version of the workbench built this index: build it again under"

@@ -47,9 +47,9 @@ class Source:
     """A source of pages.
 
     Attributes:
-        spec: the argument of `--from`.
-        fingerprint: identifies the content.
-        pages: number of rows to skip -> the rows after them.
+        spec: the argument of `--from`, such as "wiki.jsonl" or "hf:owner/name".
+        fingerprint: digest of the content; the spec itself for a hub data set.
+        pages: function from the number of rows to skip to an iterator over the other rows.
     """
 
     spec: str
@@ -60,10 +60,11 @@ class Source:
 
 
 def open_source(spec: str | Path) -> Source:
-    """Open the source of `--from`: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]`, or
-    `world[:SEED]`.
+    """Open the argument of `--from`: a file, a folder, `hf:DATASET[/CONFIG][:SPLIT]` or
+    `world[:SEED]`, the pages of the closed world.
 
-    Raises WorkbenchError if the file does not exist or its format is not supported.
+    Raises:
+        WorkbenchError: the file does not exist, or its format is not supported.
     """
     spec = str(spec)
     if spec.startswith("hf:"):
@@ -81,8 +82,9 @@ def open_source(spec: str | Path) -> Source:
 
 
 def page_of(row: JsonMapping) -> Page | str:
-    """Convert a row to a page, or return its problem as a string; without `id`, the id is a content
-    hash.
+    """Convert a row `{text, title?, id?}` to a page; if it is malformed, return the reason as text.
+
+    A page without an id gets a hash of its content as its id.
     """
     text, title, name = row.get("text"), row.get("title"), row.get("id")
     if "text" not in row:
@@ -161,9 +163,7 @@ def _folder(path: Path) -> Source:
         file for file in path.rglob("*") if file.suffix in TEXT_SUFFIXES and file.is_file()
     )
     if not files:
-        raise WorkbenchError(
-            f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}"
-        )
+        raise WorkbenchError(f"{path}: this folder has no .txt or .md file: --from takes {FORMATS}")
     digests = [[str(file.relative_to(path)), _digest(file)] for file in files]
     fingerprint = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
     pages = partial(_texts, files, folder=path)

@@ -1,4 +1,4 @@
-"""Words of any script, cleaned text, and title keys for the index."""
+"""Split texts of any script into words, and normalise texts and titles for the index."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ _KEPT = frozenset("#%&@*")  # punctuation that distinguishes titles, such as C# 
 
 
 def word_starts(text: str) -> list[int]:
-    """Return the start of each word, the unit of a passage's budget.
+    """Return the character position where each word starts; passages are limited in words.
 
-    A word is a run without white space of at most 64 characters; in a script without spaces
-    each character is a word *(ours)*.
+    A word has at most 64 characters and no white space. In a script without spaces, each character
+    is a word *(ours)*.
     """
     return [match.start() for match in _COUNTED.finditer(text)]
 
 
 def tokens(text: str) -> list[str]:
-    """Return words for matching: case-folded, without accents and plural s; character pairs in
-    scripts without spaces.
+    """Return the normalised words of a text, for matching.
+
+    Words are case-folded and have no accents and no plural s. In scripts without spaces, each pair
+    of neighbouring characters is a word.
     """
     # NFKD separates letters from their accents
     folded = unicodedata.normalize("NFKD", text.casefold())
@@ -59,10 +61,10 @@ def _singular(word: str) -> str:
 
 
 def hidden_words(text: str) -> str:
-    """Return each run of a script without spaces as pairs of characters.
+    """Return the pairs of neighbouring characters in each run of a script without spaces.
 
-    They make any two neighbouring characters searchable: the dictionary finds 人口 in 北京人口, but
-    not in 两千万人口, which it segments as 万人 and 口.
+    They are indexed in addition to the words, so that any two neighbouring characters can be found:
+    the dictionary finds 人口 in 北京人口, but not in 两千万人口, which it segments as 万人 and 口.
     """
     runs = (
         [] if text.isascii() else [run for run in _RUN.findall(text) if _FIRST_SPACELESS.match(run)]
@@ -71,7 +73,10 @@ def hidden_words(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return storable text: surrogates become pairs, lone ones and NUL become U+FFFD."""
+    """Return a text that can be stored as UTF-8.
+
+    Pairs of surrogates become one character; lone surrogates and NUL become U+FFFD.
+    """
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\ufffd")
@@ -99,11 +104,10 @@ def title_key(title: str) -> str:
 
 
 def title_runs(titles: str) -> list[list[str]]:
-    """Return the possible titles of a `;`-joined list: row i has those that begin at part i,
-    longest first.
+    """Return the titles that a `;`-joined list may contain.
 
-    A title may contain `;`, so neighbouring parts are also read as one title. With more than
-    12 parts, each part is one title.
+    Row i has the titles that begin at part i, longest first: a title may itself contain `;`, so
+    neighbouring parts may form one title. In a list of more than 12 parts, each part is one title.
     """
     parts = titles.split(";")
     longest = len(parts) if len(parts) <= 12 else 1  # the number of runs grows quadratically
@@ -114,7 +118,7 @@ def title_runs(titles: str) -> list[list[str]]:
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """Split a `;`-joined list from the left into the longest runs whose key is in `known`."""
+    """Split a `;`-joined list into titles: from the left, the longest whose key is in `known`."""
     rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):
         fitting = (

@@ -1,1 +1,1 @@
-"""Files, settings, failures, subprocesses and Ray tasks for all packages."""
+"""Helper functions that all packages use: files, settings, failures, subprocesses, Ray tasks."""

@@ -1,11 +1,11 @@
 """Map a function over chunks of items in Ray worker processes, on this machine or on a cluster.
 
-Only the driver, the process that runs the command, reads the input and writes the output. Each
-chunk goes to a free process. Its results return to the driver in the order of the input, so a
-dying process neither loses a row nor duplicates one.
+Only the driver, the process that runs the command, reads the input and writes the output. It sends
+each chunk to a free worker and returns the results in the order of the input. If a worker dies, no
+row is lost or written twice.
 
-This module uses Ray Core, not Ray Data (2.60). Ray Data retries an item that kills its process
-without end, or aborts the whole dataset. It also stores the whole input before the first result.
+This module uses Ray Core, not Ray Data (2.60). If an item kills its worker, Ray Data either retries
+it forever or aborts the whole data set. It also stores the whole input before the first result.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Actors:
     address: str | None = None
 
     def check(self) -> None:
-        """Check the settings before anything starts.
+        """Check the settings, before a long job starts.
 
         Raises:
             WorkbenchError: `count` is below 1, Ray is not installed, or no server listens at
@@ -103,9 +103,9 @@ def _line(error: Exception) -> str:
 
 @contextmanager
 def ray_session(actors: Actors) -> Iterator[None]:
-    """Start Ray or join its cluster; disconnect at the end.
+    """Context manager that starts Ray or joins a cluster, and disconnects at the end.
 
-    An existing connection of this process is used and stays open.
+    If this process is already connected to Ray, it uses this connection and leaves it open.
 
     Raises:
         WorkbenchError: Ray cannot be started or joined, has too few CPUs, or fails later.
@@ -177,14 +177,15 @@ def map_chunks(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of chunks, in order. Ray runs from the first chunk to the last.
+    """Yield the results of each chunk, in the order of the chunks. Ray stops after the last one.
 
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
     one by one. An item that kills two more processes gets the result of `failed`.
 
     Args:
-        make: returns the function that works on a chunk; called once in each process.
-        failed: item, failure -> the result of an item that could not be processed.
+        make: returns the function that processes a chunk; called once in each worker process.
+        failed: (item, failure) -> the result of an item that could not be processed.
+        chunks: lists of items; the lists are read only when a worker is free.
 
     Raises:
         WorkbenchError: the cluster cannot be reached or is too small, or every process dies.

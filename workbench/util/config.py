@@ -1,9 +1,10 @@
-"""Frozen config dataclasses: fields with help and bounds, nested configs, `--set name.field=value`.
+"""Declare, change and check configs: frozen dataclasses whose fields have a help text and bounds.
 
-A config may contain other configs as parts: `TruthRL(grpo=GRPO(optim=Optim(learning_rate=1e-5)))`,
-written `truthrl.grpo.optim.learning_rate=1e-5`. Names of parts may be left out:
-`truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`, unless the config itself has a
-field of that name. The same rule applies when stored configs of earlier versions are read.
+A config may contain other configs, its parts: `TruthRL(grpo=GRPO(optim=Optim(…)))`. A path names a
+field: `--set truthrl.grpo.optim.learning_rate=1e-5`. Names of parts may be left out, as in
+`truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`. If the config itself has a field
+of that name, the short path means this field. The same rule applies to the paths of stored configs
+of earlier versions.
 """
 
 from __future__ import annotations
@@ -41,15 +42,16 @@ def setting(
     was: str = "",
     unset: Callable[[Any], object] | None = None,
 ) -> Value:
-    """Declare a field of a config.
+    """Declare a field of a config, as `dataclasses.field` with the data for `--set` and help texts.
 
     Args:
+        default: the field's default value.
         help: the text in the table of settings and in the inspector.
         range: minimum, maximum and step of the inspector's control; it does not restrict values.
         least, most, above, below: bounds of a number, checked by `check_values`.
-        trains: whether the field controls training and does not change a reward.
-        was: the field's path in earlier versions, which `--set` and stored configs may still use.
-        unset: config -> the value that None stands for.
+        trains: True if the field controls training, so that changing it does not change a reward.
+        was: path of the field in earlier versions; `--set` and stored configs may still use it.
+        unset: function from the config to the value that the field's None stands for.
     """
     bounds = {"least": least, "most": most, "above": above, "below": below}
     use = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
@@ -62,7 +64,10 @@ def help_of(config: DataclassInstance) -> dict[str, str]:
 
 
 def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]:
-    """Return minimum, maximum and step of a number's control; by default, a range around 0."""
+    """Return minimum, maximum and step of the inspector's control for a number.
+
+    Without a declared range, it is ±30 steps around 0, in steps that fit the default value.
+    """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):
         return spec.metadata["range"]
@@ -72,12 +77,12 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
 
 
 def unset_values(config: DataclassInstance) -> JsonObject:
-    """Return the values that None stands for, by field, for the fields that declare one."""
+    """Return, for each field declared with `unset`, the value that its None stands for."""
     return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
 
 
 def parts(config: DataclassInstance) -> JsonObject:
-    """Return the configs that a config contains, by field."""
+    """Return the parts of a config: the configs in its fields, by field name."""
     return {f.name: value for f in fields(config) if is_dataclass(value := getattr(config, f.name))}
 
 
@@ -92,7 +97,7 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 
 
 def find(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths that `path` may mean; names of parts may be left out.
+    """Return the full paths of the fields that `path` may mean, if names of parts are left out.
 
     A field of the config itself takes precedence over the fields of its parts.
     """
@@ -126,15 +131,16 @@ def get(config: DataclassInstance, path: str) -> Any:
 
 
 def put(config: Config, path: str, value: object) -> Config:
-    """Return `config` with another value at a full path."""
+    """Return a copy of `config` with `value` at a full path."""
     head, _, rest = path.partition(".")
     return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})
 
 
 def scaled(config: Config, **changes: Any) -> Config:
-    """Return `config` with other values, by the names that `--set` takes.
+    """Return a copy of `config` with the fields in `changes` changed.
 
-    A mapping changes fields of a part; a config replaces the part.
+    Names are those that `--set` takes. For a part, a mapping changes some of its fields, and a
+    config replaces it.
     """
     for path, value in _flat(changes):
         paths = [path] if is_dataclass(value) else find(config, path)
@@ -145,7 +151,7 @@ def scaled(config: Config, **changes: Any) -> Config:
 
 
 def override(config: Config, name: str, settings: Sequence[str]) -> Config:
-    """Apply settings such as "truthrl.reward=binary" to the config that `name` names.
+    """Return a copy of `config`, called `name`, with settings such as "truthrl.reward=binary".
 
     Raises:
         WorkbenchError: the config has no such field (the message lists its fields), or the value
@@ -174,9 +180,10 @@ def _find_or_raise(config: DataclassInstance, path: str, name: str, where: str) 
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:
-    """Return `config` with the values of a stored config, of any nesting.
+    """Return a copy of `config` with the values of a stored config.
 
-    A field that the stored config lacks keeps its value; a stored field that no longer exists is
+    Paths are matched as by `find`, so a config that an earlier version nested differently can be
+    read. A field that is not stored keeps its value. A stored field that no longer exists is
     ignored.
     """
     for path, value in _flat(stored):
@@ -197,8 +204,8 @@ def check_values(config: DataclassInstance) -> None:
     """Check the values of a config and of its parts.
 
     Raises:
-        WorkbenchError: a value is not in its field's Literal, or a number is not finite or
-            outside its bounds.
+        WorkbenchError: a value is not one of the choices of its field, or a number is not finite
+            or outside its bounds.
     """
     for part in parts(config).values():
         check_values(part)
@@ -240,8 +247,9 @@ def _check_bounds(name: str, value: float, bounds: JsonMapping) -> None:
 
 
 def parse(text: str, kind: Any, where: str) -> object:
-    """Convert `text` to the annotated type `kind`: bool, int, float, str, a Literal, or one of
-    these or None.
+    """Convert `text` to a value of the annotated type `kind`; `where` begins the error message.
+
+    Types are bool, int, float, str, a Literal, and unions of one of these with None.
     """
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):

@@ -48,7 +48,7 @@ def full_message(error: BaseException) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the user's folder for data that can be computed again. It may not exist yet.
+    """Return the folder of this user's cache. It may not exist yet.
 
     Raises:
         RuntimeError: the user has no home directory.
@@ -57,12 +57,12 @@ def cache_folder() -> Path:
 
 
 def check_space(folder: Path, wanted: int, remedy: str) -> None:
-    """Check that at least `wanted` bytes and a margin are free on the disk of `folder`.
+    """Check that at least `wanted` bytes plus `MARGIN` are free on the disk of `folder`.
 
-    `remedy` ends the message: what to do apart from freeing space.
+    `remedy` completes the message "free some space, or …".
 
     Raises:
-        WorkbenchError: less space is free.
+        WorkbenchError: less space is free than needed.
     """
     existing = next(path for path in (folder, *folder.resolve().parents) if path.is_dir())
     free = shutil.disk_usage(existing).free

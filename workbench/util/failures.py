@@ -8,10 +8,11 @@
 
 A claim that its judge cannot read is not a failure: its verdict has the reason in its evidence.
 
-`max_failed` is the largest accepted share of responses without a reward, among those graded
-together so far: a step in training, a call of `trl_reward`, a file in `score`, an evaluation
-(greedy and sampled answers together). Without rewards, every failure on a row counts. For collected
-samples, a sample counts if it has an error itself or if all its verdicts failed.
+`max_failed` is the largest accepted share of responses without a reward. The share is computed over
+the responses that are graded together: one step of training, one call of `trl_reward`, the part of
+a file that `score` has graded so far, or one evaluation (greedy and sampled answers together). If
+no reward is computed, a row counts if it has any failure. A sample that is collected for training
+counts if it has an error itself or if all its verdicts failed.
 
 The functions take rows in the stored form (`Feedback.to_row`). Handwritten rows may lack fields.
 """
@@ -37,11 +38,13 @@ from workbench.types import (
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
     """Return the verdict on a claim that its judge cannot read.
 
-    P(true) is 0 and the informativeness is the lowest, so no method rewards an unreadable claim
-    more than no claim.
+    P(true) is 0 and the informativeness is the lowest. So no method rewards writing an unreadable
+    claim more than writing no claim.
 
     Args:
-        reason: a key of `REASONS`.
+        target: the claim, such as "claim:0".
+        reason: why the judge cannot read it, a key of `REASONS`.
+        by: name of the judge.
     """
     return Verdict(
         target, "fact", label, p=0.0, informativeness=USELESS, evidence=({UNPARSED: reason},), by=by
@@ -49,8 +52,9 @@ def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict
 
 
 def unjudged(verdict: JsonMapping) -> dict[str, str]:
-    """Return why a claim was compared with no evidence: `{UNPARSED or UNFOUND: reason}` of its
-    stored verdict, or {}.
+    """Return why a claim was not compared with evidence, from its stored verdict.
+
+    The result is `{UNPARSED: reason}`, `{UNFOUND: reason}`, or {} if the claim was compared.
     """
     items = verdict.get("evidence") or ()
     evidence = items if isinstance(items, (list, tuple)) else ()
@@ -64,8 +68,9 @@ def unjudged(verdict: JsonMapping) -> dict[str, str]:
 
 
 def remarks(verdict: JsonMapping) -> list[str]:
-    """Return the judge's remarks on a claim as text: objections of a rule, and a P(true) close to
-    the threshold.
+    """Return the remarks in a stored verdict as text.
+
+    A remark is the objection of a rule, or says that P(true) is close to the threshold.
     """
     lines = []
     for item in verdict.get("evidence") or ():
@@ -94,11 +99,13 @@ def too_many(unscored: int, graded: int, max_failed: float) -> bool:
 
 
 def check_failed(problems: Sequence[str], count: int, max_failed: float, what: str) -> None:
-    """Check the share of failed responses among `count`.
+    """Check that the share of failures, `len(problems) / count`, is at most `max_failed`.
 
     Args:
-        problems: the reason of each failure.
-        what: noun and verb of the message, such as "responses could not be judged".
+        problems: the message of each failure.
+        count: number of responses, failed or not.
+        max_failed: largest accepted share.
+        what: noun and verb of the error message, such as "responses could not be judged".
 
     Raises:
         TooManyFailures: the share is above `max_failed`.
@@ -111,8 +118,9 @@ def check_failed(problems: Sequence[str], count: int, max_failed: float, what: s
 
 
 def failures(row: JsonMapping) -> list[JsonMapping]:
-    """Return the failures `{stage, kind, message, raw}` of a row, each once, the extraction's
-    first.
+    """Return the failures `{stage, kind, message, raw}` of a row, each once.
+
+    A failure of the extraction comes first.
     """
     return [error for error in _errors(row) if error.get("kind") not in LACKING]
 
@@ -123,23 +131,25 @@ def failed(row: JsonMapping) -> bool:
 
 
 def is_logged(name: str) -> bool:
-    """Return whether a reward is a number logged by a trainer ("trl:NAME", "verl:NAME"), not a
-    method's reward.
+    """Return whether a reward was logged by a trainer, not computed by a method.
+
+    The names of logged rewards are "trl:NAME" and "verl:NAME".
     """
     return ":" in name
 
 
 def lacking(row: JsonMapping) -> set[str]:
-    """Return what the input of a row lacks, as values of `LACKING`."""
+    """Return what the input of a row lacks, such as "no gold answer" (values of `LACKING`)."""
     return {LACKING[error["kind"]] for error in _errors(row) if error.get("kind") in LACKING}
 
 
 def judged(row: JsonMapping) -> bool:
-    """Return whether a row was judged, or a judge tried and failed. Lacking inputs do not count.
+    """Return whether a judge was called for a row, with or without success.
 
-    An empty response has no claims, so a method's reward shows that it was judged; a trainer's
-    logged number does not. In a handwritten row (without `schema`), an empty list of claims or
-    verdicts means that there are none, so the row was judged.
+    A row whose input lacks something, such as gold answers, was not judged. An empty response has
+    no claims or verdicts, so it counts as judged if it has a reward of a method; a reward logged by
+    a trainer does not count. In a handwritten row (without `schema`), an empty list of claims or
+    verdicts says that there are none, so the row was judged.
     """
     if any(row.get(name) for name in ("sentences", "claims", "outcome")):
         return True

@@ -1,6 +1,7 @@
-"""Load models and data sets of the Hugging Face hub: local files first, with short errors offline.
+"""Load models and data sets from a folder, from the Hugging Face cache or from the hub.
 
-No code and no pickle of a folder or the hub is run.
+Local files are tried first, so nothing waits for the network without need. Code and pickles in a
+folder or repository are never run.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ PICKLES = {
 
 
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
-    """Return `load(name, **options)` from a folder or the hub's cache, else from the hub.
+    """Return `load(name, **options)`: from a folder or the local cache if possible, else the hub.
 
-    The repository's own code is never run.
+    Code in the repository is never run.
 
     Raises:
         OSError: the hub cannot be reached or has no such model. Other errors of the loader are
@@ -52,7 +53,7 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
 
 @contextmanager
 def panics_as_errors(name: str) -> Iterator[None]:
-    """Convert a panic of the tokenizers' Rust code to a WorkbenchError."""
+    """Context manager that turns a panic of the tokenizers' Rust code into a WorkbenchError."""
     try:
         yield
     except BaseException as error:  # a PanicException is not an Exception, and cannot be imported
@@ -60,6 +61,7 @@ def panics_as_errors(name: str) -> Iterator[None]:
             raise
         raise WorkbenchError(
             f"the tokenizer of '{name}' crashed ({error}): copy its files again, or name another"
+            " model"
         ) from error
 
 
@@ -125,7 +127,9 @@ def check_adapter(adapter: Path) -> None:
 
 
 def reach(kind: Literal["model", "dataset"], name: str) -> None:
-    """Look a name up on the hub once; loaders would try for a minute. Does nothing offline.
+    """Check once that the hub has a model or data set; loaders would retry for a minute.
+
+    With `HF_HUB_OFFLINE=1`, nothing is checked.
 
     Raises:
         OSError: the hub cannot be reached or has no such name.

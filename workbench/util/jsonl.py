@@ -1,7 +1,8 @@
-"""JSONL files that survive a kill at any byte, and JSON files that are replaced in one move.
+"""Read and write JSONL and JSON files that stay readable if the writing process is killed.
 
-A killed process may leave an unfinished last line. Readers skip it with a warning, and the next
-writer cuts it off. A bad line anywhere else is an error with the line's number.
+JSON files are replaced atomically. In a JSONL file, a killed process may leave an unfinished last
+line: readers skip it with a warning, and the next writer cuts it off. Any other line that is not a
+JSON object is an error, whose message has the line's number.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @contextlib.contextmanager
 def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
-    """After an error in the block, remove `folder` and its parents if the block made them and
-    they are empty.
+    """Context manager: after an error, remove the empty folders that the block has created.
+
+    These are `folder` and its parents.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -42,7 +44,7 @@ def append_json(path: Path | str, row: JsonMapping) -> None:
 
 
 def write_json(path: Path | str, value: object) -> None:
-    """Write a JSON file in one move: it contains the old value or the new one, never a part."""
+    """Write a JSON file atomically: it contains the old value or the new one, never a part."""
     replace_rows(path, [json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"])
 
 
@@ -57,9 +59,9 @@ def iter_rows(path: Path | str) -> Iterator[JsonObject]:
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
-    """Drop the rows with a greater `step`, so that a run resumes exactly from a checkpoint.
+    """Drop the rows of steps after `step`, so that a run resumes exactly from a checkpoint.
 
-    Rows without a step stay. The file is replaced in one move and must not be open for appending.
+    Rows without a step stay. The file is replaced atomically and must not be open for appending.
 
     Returns:
         the number of dropped rows.
@@ -79,7 +81,7 @@ def truncate_after_step(path: Path | str, step: int) -> int:
 
 
 def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
-    """Replace a file by encoded lines in one move; it must not be open for appending."""
+    """Replace the content of a file by `lines` atomically; it must not be open for appending."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
@@ -136,7 +138,7 @@ def encode(row: JsonMapping) -> bytes:
 
 
 def unique_keys(pairs: Sequence[tuple[str, object]]) -> JsonObject:
-    """Make an object of its pairs, for `json.loads(…, object_pairs_hook=unique_keys)`.
+    """Return the dict of (key, value) pairs, for `json.loads(…, object_pairs_hook=unique_keys)`.
 
     Raises:
         ValueError: a key occurs twice, so a value would be lost.
@@ -162,10 +164,10 @@ def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (
         len(head) > 1 and (head[0] == 0) != (head[1] == 0)  # ASCII in UTF-16 without a mark
     ):
-        raise WorkbenchError(f"{path}: this is UTF-16: save it as UTF-8")
+        raise WorkbenchError(f"{path}: the file is encoded as UTF-16: save it as UTF-8")
     # gzip, bzip2, zip, Zstandard, xz
     if head.startswith((b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")):
-        raise WorkbenchError(f"{path}: this is compressed: {unpacked}")
+        raise WorkbenchError(f"{path}: the file is compressed: {unpacked}")
 
 
 def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:

@@ -28,23 +28,29 @@ LINE_BYTES = 4000  # bytes at the end of a log that are searched for its last li
 
 @dataclass(frozen=True)
 class Background:
-    """A subprocess, which prints to `log` from byte `begin` on."""
+    """A running subprocess; its output is in the file `log`, from byte `begin` on."""
 
     process: subprocess.Popen[bytes]
     log: Path
     begin: int
 
     def interrupt(self) -> None:
-        """Send Ctrl-C: the process saves and stops; after a second call, it stops at once."""
+        """Send SIGINT (Ctrl-C): the process saves its state and stops.
+
+        A second call stops it at once.
+        """
         self.process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """End the process and the processes that it has started at once."""
+        """Kill the process and all processes that it has started."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait for the exit code: one of `INTERRUPTED` if interrupted, negative after a signal."""
+        """Wait until the process ends, and return its exit code.
+
+        It is in `INTERRUPTED` if the process was interrupted, and negative if a signal killed it.
+        """
         return self.process.wait()
 
     @property
@@ -67,7 +73,10 @@ class Background:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a subprocess with this process's import path (run it with -P)."""
+    """Return environment variables that give a subprocess the import path of this process.
+
+    Run the subprocess with `python -P`.
+    """
     return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
 
@@ -103,7 +112,10 @@ def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Backg
 
 
 def work(function: Callable[..., object]) -> None:
-    """Run the job in the first line of stdin and end when stdin closes (in the subprocess)."""
+    """Run `function` with the job in the first line of stdin; the subprocess calls this.
+
+    The subprocess ends when stdin closes, which happens when its parent has ended.
+    """
     # Python ignores SIGINT if its parent did, as a shell script's background jobs do
     signal.signal(signal.SIGINT, signal.default_int_handler)
     job = json.loads(sys.stdin.buffer.readline())

@@ -14,9 +14,9 @@ DEFAULT_THREADS = 2
 
 
 class use_threads:
-    """Context manager that sets torch's number of threads and restores the previous number.
+    """Context manager that sets torch's number of CPU threads and restores the previous number.
 
-    With None, the number stays unchanged.
+    None leaves the number unchanged.
     """
 
     def __init__(self, threads: int | None) -> None:

@@ -45,12 +45,14 @@ def world_checks(world: World) -> Checks:
 def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = False) -> Checks:
     r"""Return the checks of a language model.
 
-    If a question's system prompt mentions `\boxed{}`, only the content of the box is an answer.
+    If the system prompt of a question mentions `\boxed{}`, only the content of the response's box
+    counts as its final answer.
 
     Args:
         judge: the language model, such as `workbench.judge.endpoint(URL, MODEL)`.
         search: finds evidence for questions without passages.
-        in_doubt: rules decide outcomes, and the judge only doubtful ones.
+        in_doubt: if True, rules decide whether an answer is correct, and the judge is called only
+            if the rules are uncertain.
     """
     verify = {
         "fact": facts(judge, search),
@@ -60,6 +62,7 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
         "reasoning": reasoning(judge),
     }
     return Checks(
+        # claims of the input row replace extracted ones
         given_or(judged(judge)),
         verify,
         given_or(single_pass(judge, search), labels=True),
@@ -73,8 +76,10 @@ def rule_checks(require_box: bool | None = False) -> Checks:
 
 
 def real_checks() -> Checks:
-    """Return the checks of the table of real facts, which judge claims by the table where they can
-    read them, and by the local verifier and the entity's page otherwise.
+    """Return checks for claims about real countries and cities.
+
+    A claim in a known form ("The capital of X is Y") is looked up in the table of real facts. The
+    local verifier compares every other claim with the page of its entity.
     """
     checks = local_checks(from_passages(pages()).search)
     return replace(checks, verify={**checks.verify, "fact": by_table(checks.verify["fact"])})
@@ -88,7 +93,7 @@ def local_checks(search: Search | None = None, verifier: str | None = None) -> C
         verifier: name of the verifier, by default the shipped one; see `choose_verifier`.
 
     Raises:
-        WorkbenchError: the model's weights are missing or have another digest.
+        WorkbenchError: the verifier's weights are missing, or do not have the expected digest.
     """
     fact = local_facts(choose_verifier(verifier), search)
     return Checks(given_or(rules()), {"fact": fact, "outcome": outcome()})

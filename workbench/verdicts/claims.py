@@ -30,7 +30,10 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims without a verdict of the extraction on their truth."""
+    """Return the claims that still need a verdict of the aspect "fact".
+
+    A single-pass extractor labels claims when it finds them; those are left out.
+    """
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
 
@@ -41,12 +44,13 @@ def retrieve(
     k: int = 5,
     narrow: bool = True,
 ) -> list[Sequence[Passage] | Failure]:
-    """Return the passages for each claim, or the failure to find them.
+    """Return the passages to check each claim against, or a `Failure` if there are none.
 
-    If a question has passages that are not blank, the `k` most similar to the claim are used, or
-    all with `narrow=False`. Otherwise `search` returns the `k` best passages among the pages of the
-    question's title. All claims share one search. A missing page is a failure. A claim that shares
-    no word with any page gets an empty list: the cause is the claim, not the search.
+    If the question has passages, the `k` most similar to the claim are returned, or all with
+    `narrow=False`. Otherwise `search` returns the `k` best passages among the pages with the
+    question's title; all claims share one call of `search`. It is a failure if no page has the
+    title. If the title has pages or is empty, but no passage shares a word with the claim, the
+    list is empty: the cause is the claim, not the search.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -61,7 +65,10 @@ def retrieve(
             passages.append(own)
         else:
             blank = "only blank" if response.question.passages else "no"
-            missing = f"response '{response.id}' has {blank} passages and there is no store"
+            missing = (
+                f"response '{response.id}' has {blank} passages and there is no store:"
+                " give it passages, or an index with --store"
+            )
             passages.append(next(results, _no_passages(missing)))
     return passages
 
@@ -78,7 +85,8 @@ def _index(passages: tuple[Passage, ...]) -> InMemoryIndex:
 def searched(
     response: Response, retrieved: Iterable[Sequence[Passage] | Failure]
 ) -> tuple[Passage, ...]:
-    """Return the retrieved passages that are not the question's own, each once."""
+    """Return the passages that a search found, each once, without those of the question itself."""
+    # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
     lists = (passages for passages in retrieved if not isinstance(passages, Failure))
     by_id = {passage.id: passage for passage in chain.from_iterable(lists)}
@@ -89,6 +97,7 @@ def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
     """Return whether the claim, or the sentence it comes from, is hedged."""
     if claim.sentence is None:
         return hedged(claim.text)
+    # an extractor often drops the hedge ("I think …") from the claim, so its sentence counts too
     start, end = extraction.sentences[claim.sentence]
     return hedged(response.text[start:end]) or hedged(claim.text)
 
@@ -99,7 +108,7 @@ def _search(
     titles = [response.question.title.strip() or None for response, _ in pairs]
     try:
         results = search([claim.text for _, claim in pairs], k, titles=titles)
-    except WorkbenchError:
+    except WorkbenchError:  # a mistake in the settings: it would repeat for every batch
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
@@ -112,7 +121,7 @@ def _search(
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return the verdict on a claim without evidence: vague, with P(true) 0."""
+    """Return `verdict` for a claim that shares no word with any passage: vague, P(true) = 0."""
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
 
@@ -127,10 +136,10 @@ _WORD = re.compile(
 
 
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
-    """Return `{passage, span}` for each passage.
+    """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
 
-    The span is the sentence that shares most words with the claim; None if no sentence shares a
-    word.
+    The span is the sentence of the passage that shares most words with the claim; None if no
+    sentence shares a word.
     """
     claim_words = _words(claim)
     return tuple(
@@ -139,7 +148,7 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
 
 
 def nearest_sentences(claim: str, passages: Sequence[Passage], count: int = 3) -> list[Passage]:
-    """Return the sentences that share most words with the claim, as passages with their titles."""
+    """Return the `count` sentences that share most words with the claim, each as a passage."""
     words = _words(claim)
     units = (
         (len(words & own), replace(passage, text=passage.text[start:end]))

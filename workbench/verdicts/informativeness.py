@@ -1,4 +1,4 @@
-"""Informativeness of claims by rules *(ours)*: what each claim adds. RLFH rates it with a model."""
+"""Rate the informativeness of claims (1 to 5) by rules *(ours)*; RLFH rates it with a model."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _YES_NO = re.compile(
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
-    """Rate what each claim adds, by id; whether it is true does not matter.
+    """Return the informativeness of each claim, by claim id; its truth does not matter.
 
-    * 1: nothing. It only has words of the question, of the subject's name, or of no content ("X is
-      a country."), or all its words are in an earlier claim or in a longer one of its sentence. Or
-      it denies something, and the question is not a yes/no question.
-    * 5: at least half of what the question asks for; if it asks only about a subject, a number or
-      name about that subject.
-    * 4: some word of the question.
-    * 3: follows a claim rated 4 or 5 in the same sentence or the next one.
+    * 1: adds nothing. All words of the claim are in the question, in the subject's name or empty
+      of content ("X is a country."), or all are in an earlier claim or in a longer claim of the
+      same sentence. Denials also get 1, unless the question is a yes/no question.
+    * 5: has at least half of the content words of the question. If the question names only its
+      subject, a number or name together with this subject is enough.
+    * 4: has some word of the question.
+    * 3: is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
 
     The subject is what the question names. The `title` may be the answer ("Canberra" for the
@@ -91,7 +91,7 @@ def _is_repeated(i: int, claims: Sequence[Claim], words: Sequence[frozenset[str]
 
 
 def is_part(part: str, whole: str) -> bool:
-    """Return whether a claim has all content words of another one, and more."""
+    """Return whether claim `whole` has all content words of claim `part`, and more."""
     return _content(part) < _content(whole)
 
 
@@ -100,7 +100,7 @@ def _is_in(word: str, others: frozenset[str]) -> bool:
     return word in others or any(
         word.startswith(other) or other.startswith(word)
         for other in others
-        if min(len(word), len(other)) >= 4
+        if min(len(word), len(other)) >= 4  # shorter prefixes match by chance ("car", "carpet")
     )
 
 

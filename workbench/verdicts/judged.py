@@ -45,14 +45,14 @@ def facts(
 ) -> Verify:
     """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
 
-    Each claim is verified against its passages in its own call. One more call per response rates
-    the informativeness of all claims. `retrieve` describes the passages; the question's gold
-    answers are one more (tables 4 and 6). The judge replies correct, vague or wrong; claims of
-    hedged sentences get the hedged labels. Claims with a verdict of the extraction are skipped.
+    One request per claim: the judge compares the claim with its passages (see `retrieve`) and the
+    gold answers, which are one more passage (tables 4 and 6). It replies correct, vague or wrong;
+    claims of hedged sentences get the hedged labels. One more request per response rates the
+    informativeness of all its claims. Claims that a single-pass extractor has labelled are skipped.
 
-    * A claim without passages is a failure of stage "retrieve".
-    * A claim that shares no word with any passage of the store is vague, without a call.
-    * If the rating fails, the labels stay, and the response gets a failed verdict of the aspect
+    * A claim for which `retrieve` fails is a failure of stage "retrieve".
+    * A claim that shares no word with any passage is vague, without a request.
+    * If rating fails, the labels stay, and the response gets a failed verdict of the aspect
       "informativeness".
     """
 
@@ -76,6 +76,7 @@ def facts(
             question, texts = response.question.text, [claim.text for claim in rows[number]]
             for claim in rows[number]:
                 own = passages[number, claim.id]
+                # without evidence the verdict is known, so no request is made
                 if own and not isinstance(own, Failure):
                     prompts[number, claim.id] = render(
                         "verify",
@@ -101,7 +102,7 @@ def facts(
             verdict = _labelled(verdict, read_reply("verify", replies[number, claim.id]))
             if not (label := verdict.label):
                 return verdict
-            # the judge reads the bare claim, so hedging is decided by a rule
+            # the judge reads the claim without its sentence, so a rule detects the hedge
             label = HEDGED.get(label, label) if is_hedged(response, extraction, claim) else label
             return replace(verdict, label=label, evidence=cite(claim.text, own))
 
@@ -135,8 +136,9 @@ def _gold(question: Question) -> list[Passage]:
 def checklist(judge: Judge) -> Verify:
     """Return the check of aspect "checklist" on `item:i` (KLCF, arXiv 2509.23765, section 2.3).
 
-    One call per response compares the answer with the question's checklist. An empty answer misses
-    every item, without a call. A question without a checklist gets no verdict.
+    One request per response: the judge labels each item of the question's checklist consistent,
+    contradictory or missing in the answer. In an empty answer every item is missing, without a
+    request. A question without a checklist gets no verdict.
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -150,7 +152,7 @@ def checklist(judge: Judge) -> Verify:
 def claim_checklist(judge: Judge) -> Verify:
     """Return the check of aspect "checklist" on `claim:i`, which a variant of KLCF needs.
 
-    One call per response compares each claim of the answer with the whole checklist.
+    One request per response: the judge compares each claim of the answer with the whole checklist.
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
@@ -204,10 +206,10 @@ _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 
 def is_idle(thought: str) -> bool:
-    """Return whether a thought is empty or only about thinking ("Hmm, let me think.") *(ours)*.
+    """Return whether a thinking section is empty or has no content ("Hmm, let me think.") *(ours)*.
 
-    An idle thought states nothing and counts nothing, also after an opening word: "Okay, she was
-    born in Paris" is not idle. In doubt, a thought is not idle.
+    A text with a statement or a number is not idle, even after an opening word: "Okay, she was
+    born in Paris" is not idle. In doubt, the text is not idle.
     """
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 
@@ -223,8 +225,8 @@ def reasoning(judge: Judge) -> Verify:
     """Return the check of aspect "reasoning": good or poor.
 
     Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
-    gold answers and the reasoning, but not the answer. The following are poor without a call
-    *(ours)*: a response without thoughts, and idle thoughts (`is_idle`).
+    gold answers and the thinking section, but not the answer. A missing or idle thinking section
+    (`is_idle`) is poor, without a request *(ours)*.
     """
 
     def prompt(response: Response) -> Prompt | None:
@@ -245,15 +247,17 @@ def reasoning(judge: Judge) -> Verify:
 def judged_outcome(
     judge: Judge, require_box: bool | None = False, in_doubt: bool = False
 ) -> Verify:
-    """Return the outcome check with a judge that compares answers with gold answers.
+    """Return the outcome check by a judge: correct, uncertain or incorrect.
 
-    There is no call for an abstention, a missing final answer, or a question without gold answers
-    (a failure). The judge gets only the final answer.
+    The judge compares the final answer, not the whole response, with the gold answers. No request
+    is sent for an abstention or a missing final answer. A question without gold answers is a
+    failure.
 
     Args:
         judge: the language model.
-        require_box: accept an answer only in a box, see `outcome`.
-        in_doubt: rules decide, except where their `p` is in `workbench.text.DOUBT`.
+        require_box: accept an answer only in `\\boxed{}`; see `outcome`.
+        in_doubt: if True, rules decide, and the judge is called only if the probability of the
+            rules is within `workbench.text.DOUBT`.
     """
 
     def rule_verdict(response: Response) -> Verdict | None:

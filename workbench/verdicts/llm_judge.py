@@ -1,6 +1,6 @@
-"""The judge of a bench that a command names: a language model behind a URL, or the local verifier.
+"""The judge that `--judge` names: a language model behind a URL, or the local verifier.
 
-Each has an identity, evidence and, for the model, a reply cache.
+A judge has checks, and an identity: the settings on which its verdicts depend.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.verdicts.checks import judge_checks, local_checks
 from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
-ANYWHERE = "anywhere"  # address in the cache's keys: model and prompts identify the judge
+ANYWHERE = "anywhere"  # replaces the URL in the cache's keys: a moved server keeps its cache
 TRIAL = {
     "question": "What is the capital of France?",
     "answers": ["Paris"],
@@ -29,15 +29,15 @@ TRIAL = {
 
 @dataclass(frozen=True)
 class LLMJudge:
-    """A model of an OpenAI-compatible endpoint.
+    """A language model on an OpenAI-compatible server.
 
     Attributes:
-        url: address of the endpoint.
-        model: name of the model there.
+        url: URL of the server.
+        model: name of the model on that server.
         store: name or folder of the index that finds passages for questions without passages.
-        cache: file of replies, by model and prompt but not by address.
-        options: fields of each request; None removes one.
-        tokens: maximum length of a reply.
+        cache: file of stored replies. Its keys contain the model and the prompt, but not the URL.
+        options: extra fields of each request body; the value None removes a field.
+        tokens: maximum number of tokens of a reply.
     """
 
     url: str = field(repr=False)  # may contain a password
@@ -48,7 +48,7 @@ class LLMJudge:
     tokens: int | None = None
 
     def identity(self) -> JsonObject:
-        """Return everything that the verdicts depend on, but not the address: a server may move.
+        """Return the settings on which the verdicts depend; not the URL, which may change.
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -58,7 +58,7 @@ class LLMJudge:
 
     @cached_property
     def ask(self) -> BatchJudge:
-        """A function from prompts to replies; no file is made before the first reply."""
+        """The function that sends prompts; the cache file is created at the first reply."""
         return endpoint(
             self.url,
             self.model,
@@ -70,7 +70,10 @@ class LLMJudge:
         )
 
     def close_cache(self) -> None:
-        """Close the cache until the next call: sqlite deletes its -wal and -shm files."""
+        """Close the cache file, so that sqlite deletes its -wal and -shm files.
+
+        The next request opens the cache again.
+        """
         if self.ask.cache:
             self.ask.cache.close()
 
@@ -79,15 +82,19 @@ class LLMJudge:
 
         Args:
             search: finds evidence if there is no `store`.
-            evidence: False leaves out "fact", for questions without passages and no index.
+            evidence: False if neither the questions nor an index have passages; the check "fact"
+                is then left out.
         """
         return _with_facts(judge_checks(self.ask, _search(self.store, search)), evidence)
 
     def try_out(self) -> None:
-        """Send one question, before a long job; its reply is not cached.
+        """Send one test question, so that a wrong URL or model fails before a long job.
+
+        The reply is not cached: a cached one would hide that the server is gone.
 
         Raises:
-            WorkbenchError: there is no server, it refuses, or its reply is unreadable.
+            WorkbenchError: there is no server, it refuses the request, or its reply cannot be
+                parsed.
         """
         [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])
         if reply.error:
@@ -100,10 +107,10 @@ class LLMJudge:
 
 @dataclass(frozen=True)
 class LocalJudge:
-    """The local verifier as a bench's judge: rules find claims and outcomes.
+    """The local verifier as the judge of facts; rules extract claims and decide outcomes.
 
     Attributes:
-        verifier: see `choose_verifier`; None is the shipped one.
+        verifier: name of the verifier (see `choose_verifier`); None: the shipped verifier.
         store: name or folder of the index that finds passages for questions without passages.
     """
 
@@ -111,7 +118,7 @@ class LocalJudge:
     store: str | None = None
 
     def identity(self) -> JsonObject:
-        """Return everything that the verdicts depend on."""
+        """Return the settings on which the verdicts depend."""
         return {"model": "local", "verifier": self.verifier, "store": _contents(self.store)}
 
     def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
@@ -119,7 +126,7 @@ class LocalJudge:
         return _with_facts(local_checks(_search(self.store, search), self.verifier), evidence)
 
     def try_out(self) -> None:
-        """Load the verifier, before a long job.
+        """Load the verifier once, so that a wrong name fails before a long job.
 
         Raises:
             WorkbenchError: there is no such verifier.
@@ -148,21 +155,24 @@ def named_judge(
     tokens: int | None = None,
     verifier: str | None = None,
 ) -> NamedJudge | None:
-    """Return the judge that the options name: `llm_judge`, or with "local" the local verifier.
+    """Return the judge that the command's options name: the local verifier for the URL "local".
+
+    For other URLs, and for None, see `llm_judge`.
 
     Raises:
-        WorkbenchError: as `llm_judge`.
+        WorkbenchError: an option does not apply to this judge, or the URL is invalid.
     """
     if url != "local":
         if verifier:
             raise WorkbenchError(
-                "--verifier is a model for --judge local: add --judge local, or leave it out"
+                f"--verifier {verifier} applies only to --judge local: add --judge local, or leave"
+                " out --verifier"
             )
         return llm_judge(url, model, store, cache, options, tokens)
     if model or cache or options or tokens:
         raise WorkbenchError(
-            "--judge local has no endpoint: leave out --judge-model, --judge-cache, --judge-option"
-            " and --judge-tokens"
+            "--judge local sends no requests: leave out --judge-model, --judge-cache,"
+            " --judge-option and --judge-tokens, or name a server with --judge URL"
         )
     return LocalJudge(verifier, store)
 
@@ -175,23 +185,25 @@ def llm_judge(
     options: Sequence[str] | None = None,
     tokens: int | None = None,
 ) -> LLMJudge | None:
-    """Return the judge that the options name; None without a URL.
+    """Return the language model that the command's options name; None without a URL.
 
     Raises:
-        WorkbenchError: the options cannot work together, or the address is invalid.
+        WorkbenchError: the URL is invalid, the model's name is missing, or an option is given
+            without a URL.
     """
     if url is None:
         others = {"model": model, "cache": cache, "option": options, "tokens": tokens}
         given = {"--store": store, **{f"--judge-{name}": value for name, value in others.items()}}
         if unused := [option for option, value in given.items() if value]:
             raise WorkbenchError(
-                f"{unused[0]} is about a judge at a URL: add --judge URL, or leave out {unused[0]}"
+                f"{unused[0]} needs a judge at a URL: add --judge URL, or leave out {unused[0]}"
             )
         return None
     address(url, key_of(url))
     if not model:
         raise WorkbenchError(
-            f"--judge {redacted(url)} needs the name of a model there: --judge-model NAME"
+            f"--judge {redacted(url)} needs the name of a model on that server: add --judge-model"
+            " NAME"
         )
     fields = request_fields(options or ())
     return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens)

@@ -53,7 +53,7 @@ def is_local(check: Verify | None) -> bool:
 
 
 def warn_of_training() -> None:
-    """Warn that a training whose only judge is the local verifier learns what it cannot see."""
+    """Warn that a policy trained against the local verifier alone learns to exploit its errors."""
     warnings.warn(
         f"training against the local verifier alone: {LIMITS} Trained policies find such claims"
         " within a few steps: use a language model as the judge, or read the rollouts"
@@ -63,24 +63,26 @@ def warn_of_training() -> None:
 
 
 def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
-    """Return the check of aspect "fact": label, P(true), informativeness and evidence per claim.
+    """Return the check of aspect "fact" by the local verifier.
 
-    All passages of the question are used, or the `k` best that `search` finds for the claim in the
-    pages of the question's title. Claims with a verdict of the extraction are skipped.
+    Each claim gets a label, P(true), an informativeness and evidence. It is compared with all
+    passages of its question, or, if the question has none, with the `k` best passages that `search`
+    finds in the pages of the question's title. Claims that already have a label are skipped.
 
     * A claim without passages is a failure of stage "retrieve".
-    * A claim that shares no word with any passage of the store is not supported.
+    * A claim that shares no word with any passage is vague.
     * A claim that the verifier cannot read (`workbench.verifier.reading`) is vague, with the reason
-      in its evidence. Other languages than English cause one warning.
+      in its evidence. The first claim in another language than English causes a warning.
     * A claim in another script than Latin is vague. If the question is in another script too, the
       claim is a failure of stage "verify".
     * A claim of a hedged sentence gets a hedged label.
-    * A claim that joins two values of which its sentence makes shorter claims ("won the prize in
-      Physics in 1911") is vague unless one sentence of the evidence supports it: a window may have
-      each half in another sentence.
+    * A claim that joins two values ("won the prize in Physics in 1911"), next to a claim of the
+      same sentence with only one of them, is correct only if a single sentence of the evidence
+      supports it. The verifier reads windows of several sentences, where each value may come from
+      another statement.
 
-    `p` is the calibrated P(support). If a rule objects (`workbench.verifier.mentions`), it is
-    capped below the threshold and not calibrated.
+    `p` is the calibrated P(support). If a rule finds that the evidence lacks a number or name of
+    the claim (`workbench.verifier.mentions`), `p` is capped below the threshold.
 
     Informativeness is rated by rules (`workbench.verdicts.informativeness`); RLFH uses a model.
 
@@ -123,6 +125,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
             if verdict is None:
                 assert not isinstance(retrieved, Failure)  # else the verdict is preset
                 verdict = _verdict(verifier, claim, retrieved, next(checks))
+                # only a "correct" can be wrong here, and the second check takes time
                 if verdict.label == "correct" and _is_joint(claim, batch[number][1].claims):
                     verdict = _check_joint(verifier, claim, retrieved, verdict)
                 if is_hedged(*batch[number], claim):
@@ -138,6 +141,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
                 f"some claims are not in English, and are labelled vague: {_ENGLISH_ONLY}",
                 stacklevel=2,
             )
+        # the batch is checked at once, so each response gets an equal share of the time
         cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
         return [
             Checked(tuple(verdicts), cost, searched(response, retrieved))
@@ -204,7 +208,8 @@ def _verdict(
     remarks: list[JsonMapping] = [
         {OBJECTION: kind, "text": text} for kind, text in check.objections
     ]
-    if not remarks and verifier.is_close(check):  # an objection says more than a close call
+    # a missing number or name explains the label better than a P(true) close to the threshold
+    if not remarks and verifier.is_close(check):
         remarks = [{THRESHOLD: verifier.settings.support}]
     return Verdict(
         f"claim:{claim.id}",

@@ -14,11 +14,12 @@ def outcome(require_box: bool | None = False) -> Verify:
     The rules of `workbench.text` compare the final answer with the gold answers.
 
     * An abstention is `uncertain`, whatever the gold answer *(ours)*.
-    * The right answer, or "invalid question" for a false premise, is `correct`.
-    * Everything else is `incorrect`, including a missing final answer and one that the text after
-      its box or tag takes back.
-    * A question without gold answers is a failure for all its responses: scoring only its
-      abstentions would favour them.
+    * An answer that agrees with a gold answer is `correct`, and so is "invalid question" if the
+      premise is false.
+    * Everything else is `incorrect`. This includes a missing final answer, and an answer that the
+      text after its box or tag takes back.
+    * If the question has no gold answers, the check fails for all its responses. If only the
+      other responses failed, abstentions would be the only ones with a reward.
 
     `p` is the probability that a person accepts the answer (`workbench.text.probability`).
 
@@ -30,7 +31,7 @@ def outcome(require_box: bool | None = False) -> Verify:
 
 
 def committed_answer(response: Response, require_box: bool | None) -> str | None:
-    """Return the final answer of a response, or None."""
+    """Return the final answer of a response; None if it has none."""
     boxed = r"\boxed" in response.question.system if require_box is None else require_box
     return final_answer(response.text, boxed, response.prefill)
 
@@ -48,7 +49,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
 
 
 def by_rule(response: Response, require_box: bool | None) -> Verdict:
-    """Return the outcome of a response by rules."""
+    """Return the verdict on the outcome of a response, decided by rules without a judge."""
     if verdict := without_comparison(response, require_box):
         return verdict
     question, answer = response.question, committed_answer(response, require_box) or ""

@@ -1,4 +1,7 @@
-"""Check claims about countries and cities by the table of real facts, where their form is known."""
+"""Check claims about countries and cities by the table of real facts.
+
+Only claims in a known form ("The capital of X is Y") can be looked up; see `_FORMS`.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +61,9 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 
 
 def by_table(fact: Verify) -> Verify:
-    """Return the check `fact` with the exact label of the table where it can read the claim.
+    """Return the check `fact` with the table's labels for the claims that the table can decide.
 
-    Informativeness, evidence and the other claims are those of `fact`.
+    `fact` still gives their informativeness and evidence, and the labels of all other claims.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -93,7 +96,7 @@ def _exact(
 
 
 def table_says(claim: str) -> bool | None:
-    """Return whether a claim is true by the table; None if its form, entity or value is unknown."""
+    """Return whether the table confirms a claim; None if its form, entity or value is unknown."""
     text = " ".join(claim.strip().rstrip(".").split())
     for relation, forms in _FORMS.items():
         for form in forms:
@@ -130,6 +133,7 @@ def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
         parts = [part for part in re.split(r",|\band\b|\bor\b", value) if part.strip()]
         near = [_named().get(_key(part.replace("+", " and "))) for part in parts]
         known = entity.facts.get("borders", ())
+        # an unknown neighbour may be a sea or a region, which the table does not have
         if not all(near) or entity.kind != "country":
             return None
         return all(one.name in known for one in near if one)
@@ -138,7 +142,7 @@ def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
     if relation == "inside" and entity.kind == "city":  # a city is in its country's continent, too
         names += _named()[_key(names[0])].facts.get("continent", ())
     accepted = set(map(_key, names))
-    if not accepted:
+    if not accepted:  # the table lacks this fact, so it can decide nothing
         return None
     key = _key(value)
     if key in accepted:

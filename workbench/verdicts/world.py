@@ -1,4 +1,4 @@
-"""Exact checks of the closed world, for all text that its parser can read."""
+"""Check claims by the facts of the closed world: exact for all text that its parser can read."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 def world_facts(world: World) -> Verify:
     """Return the check of aspect "fact": a claim that is not a fact of the world is wrong.
 
-    Informativeness is the importance of the facts. It is 1 for a claim that is off-subject or
-    repeats an earlier claim of its section *(ours)*. Such a claim also gets a verdict of the aspect
-    "subject": "asked" for a repetition, "other" for an off-subject claim.
+    The informativeness of a claim is the highest importance of its facts. It is 1 if the claim is
+    off-subject or repeats an earlier claim of its section *(ours)*. Such a claim also gets a
+    verdict of the aspect "subject": "asked" for a repetition, "other" for an off-subject claim.
 
-    If the question's `meta["evidence"]` is "passages", the question's passages decide instead of
-    the world. A claim that the passages neither state nor contradict is then vague.
+    If the question's `meta["evidence"]` is "passages", claims are compared with the question's
+    passages instead of the facts. A claim that they neither state nor contradict is then vague.
     """
 
     def verdicts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
@@ -54,17 +54,21 @@ def world_facts(world: World) -> Verify:
 
 
 def world_checklist(world: World) -> Verify:
-    """Return the check of aspect "checklist" on `item:i`.
+    """Return the check of aspect "checklist", whose targets are the items `item:i`.
 
-    An item is consistent if the answer states its fact, contradictory if the answer states another
-    object, and missing otherwise. An answer that states both objects is contradictory *(ours)*. The
-    items are the question's checklist, or `world_checklist_items`.
+    An item states a fact: subject, relation and object. It is consistent if the answer states the
+    same fact, contradictory if the answer states another object, and missing otherwise. If the
+    answer states both objects, the item is contradictory *(ours)*. The items are the question's
+    checklist, or `world_checklist_items`.
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return the check of aspect "checklist" on `claim:i`, against the whole checklist."""
+    """Return the check of aspect "checklist" that compares each claim with the whole checklist.
+
+    Its targets are the claims `claim:i` of the answer.
+    """
     return _each_row(world, _claims)
 
 
@@ -80,8 +84,8 @@ def world_reasoning(world: World) -> Verify:
 def world_boundary(world: World) -> Verify:
     """Return the check of aspect "out_of_knowledge".
 
-    A question is out of knowledge if no document of the world states a fact that it needs. For
-    policies trained on these documents, this is the exact reference for the labels of a probe.
+    A question is "unknown" if it needs a fact that is in no pre-training document of the world. For
+    policies trained on these documents, this label is exact. Probes of other policies estimate it.
     """
     return _each_row(world, _boundary)
 
@@ -94,10 +98,11 @@ def _each_row(
 
 
 def world_question(world: World, question: Question) -> Question:
-    """Add missing reference data to a question: gold answers, kind, title and checklist.
+    """Return a question with the world's gold answers, kind, title and checklist added.
 
-    Questions are recognised by their text; questions about a single fact also by the other wordings
-    of the world. For an unknown question, the entities in its text become the title.
+    Values that the question already has stay. A question is recognised by its text; a question
+    about a single fact also in the other wordings that the world uses. If the question is not
+    recognised, only its title is added: the entities in its text.
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
@@ -181,6 +186,7 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
     relevance = _Relevance(oracle, response.question, topic)
     parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
+    # otherwise a claim that cannot be parsed is about something else, and no verdict is possible
     about_world = (
         topic is not None
         or len(claims) < len(extraction.claims)
@@ -259,7 +265,7 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
 
 def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
     """Return the worst label of the expected facts, given the stated ones."""
-    labels = set()
+    labels = set()  # an item of several facts is only as good as its worst fact
     for fact in expected:
         objects = {
             p.object for p in stated if (p.subject, p.relation) == (fact.subject, fact.relation)
@@ -280,7 +286,7 @@ def _items(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict]:
         if expected:
             yield replace(verdict, label=_compare(expected, stated))
         else:
-            message = "this is not a statement about the world"
+            message = "this checklist item is not a statement about the closed world: reword it"
             yield replace(verdict, error=Failure("verify", "unparsed", message, item))
 
 
@@ -318,7 +324,10 @@ def _boundary(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict
     known = _questions_by_text(world).get(_plain(question.text))
     exposures = world.shown(known) if known else None
     if exposures is None:
-        message = f"question '{question.id}' is not part of the closed world: unknown exposures"
+        message = (
+            f"question '{question.id}' is not part of the closed world, so it is unknown whether"
+            " the policy was trained on its facts"
+        )
         yield replace(verdict, error=Failure("verify", "not_probed", message))
     else:
         yield replace(verdict, label=KNOWLEDGE[0] if exposures else KNOWLEDGE[1])

@@ -1,5 +1,6 @@
-"""Write the pre-training corpus. Its facts and their counts define what a policy trained on it can
-know.
+"""Write the pre-training corpus of the closed world.
+
+How many documents state a fact decides whether a policy trained on the corpus can know the fact.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ THINK_SHARE = 1 / 8
 
 @dataclass(frozen=True)
 class Document:
-    """A plain text, or a reply to `prompt`, with a `system` message if the reply thinks first.
+    """A training text: a plain text, or a reply to `prompt`.
 
-    Each of `fact_ids` counts as one exposure, even if a thought and the answer both state the fact.
+    If the reply has a thinking section, `system` is the instruction to think. Each fact of
+    `fact_ids` counts as one exposure, even if the thinking and the answer both state the fact.
     """
 
     kind: str  # "biography", "qa" or "list"
@@ -47,7 +49,7 @@ class Document:
 
     @property
     def whole(self) -> str:
-        """The messages and the text."""
+        """The system message, the prompt and the text, joined by spaces."""
         return f"{self.system} {self.prompt} {self.text}".strip()
 
 
@@ -59,6 +61,7 @@ def write_documents(
 ) -> list[Document]:
     rng = random.Random(f"documents-{seed}")
     documents: list[Document] = []
+    # entities of a tier take turns, so that each number of exposures is equally frequent
     plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
     for entity in entities.values():
         facts = subject_facts(by, entity.name)
@@ -107,7 +110,7 @@ def _request(entity: Entity, lang: str, rng: random.Random) -> str:
 
 
 def exposures(documents: list[Document]) -> dict[str, dict[str, int]]:
-    """Return the number of documents with each fact, by language."""
+    """Return fact id -> language -> number of documents that state the fact."""
     counts: dict[str, dict[str, int]] = {}
     for document in documents:
         for fact_id in document.fact_ids:

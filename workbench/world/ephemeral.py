@@ -1,4 +1,7 @@
-"""People outside the world, for training and evaluating skills that do not depend on knowledge."""
+"""Invent people outside the world, to train and evaluate skills that need no knowledge.
+
+Such skills are, for example, reading a passage and following a format.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ HELD_OUT = 8  # one of this many free names is reserved for evaluation
 class Ephemeral:
     """People with name combinations that no entity has. Each call draws new facts about them.
 
-    Their first and last names occur in the world, but not together. With `held_out`, the names are
-    those reserved for evaluation, on which no policy is trained.
+    Their first and last names occur in the world, but not together. `held_out=True` draws from the
+    names that are reserved for evaluation, on which no policy is trained.
     """
 
     def __init__(
@@ -52,8 +55,9 @@ class Ephemeral:
         return self.rng.choice(self.free)
 
     def person(self, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
-        """Draw a person: a pronoun and a fact of each relation. With `peaked`, a few values are
-        frequent, as in the guesses of a policy (a Zipf-like prior).
+        """Draw a person; return the pronoun and one fact of each relation.
+
+        `peaked=True` draws a few values often and the others rarely, as a policy guesses.
         """
         name = name or self.name()
         facts = [self.fact(name, relation, peaked=peaked) for relation in schema.PERSON_RELATIONS]
@@ -64,9 +68,7 @@ class Ephemeral:
         return [self.person(name=name) for name in self.names(count)]
 
     def fact(self, subject: str, relation: str, *, peaked: bool = False, other: str = "") -> Fact:
-        """Draw a fact of a relation that is not true in the world, with an object other than
-        `other`.
-        """
+        """Draw a fact about `subject` that is not true in the world; its object is not `other`."""
         values = self.values[relation]
         excluded = (other, self.truth.get((subject, relation), ""))
         value = other
@@ -80,7 +82,7 @@ class Ephemeral:
         return self.stated(subject, relation, value)
 
     def stated(self, subject: str, relation: str, value: str) -> Fact:
-        """Return the invented fact with the object `value`."""
+        """Return an invented fact of `subject` and `relation` with the object `value`."""
         kind = schema.RELATIONS[relation]
         forms = value_forms(kind.object, value, self.lexicon)
         return Fact(

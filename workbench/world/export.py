@@ -1,5 +1,6 @@
-"""Write a world as JSON Lines from which every claim can be decided without this package:
-`workbench world export`.
+"""Write a world as JSON Lines files (`workbench world export`).
+
+The files are sufficient to decide every claim about the world without this package.
 """
 
 from __future__ import annotations
@@ -53,12 +54,13 @@ How to decide a claim
 
 
 def export_world(out: Path, seed: int = 0) -> dict[str, int]:
-    """Write the world of `seed` to the folder `out`, replacing an earlier export. Return the number
-    of rows of each file.
+    """Write the world of `seed` to the folder `out`; return file name -> number of rows.
+
+    An earlier export in the folder is replaced.
 
     Raises:
-        WorkbenchError: `out` is not writable, or has files that are not an export. Nothing is
-            written then.
+        WorkbenchError: `out` is not writable, or has files that are not of an export. Nothing is
+            written in the second case.
     """
     world = load_world(seed)
     tables = _tables(world)
@@ -151,5 +153,5 @@ def _tables(world: World) -> dict[str, Iterator[JsonObject]]:
 
 
 def fields_of(value: object, names: str) -> JsonObject:
-    """Return the named fields of a value, in the order of the names."""
+    """Return the fields of `value` whose names `names` lists, in this order."""
     return {name: getattr(value, name) for name in names.split()}

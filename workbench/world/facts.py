@@ -61,8 +61,10 @@ class Entity:
 
 @dataclass(frozen=True)
 class Fact:
-    """A true statement. `object` is the canonical form of the value; `forms[lang]` has all accepted
-    forms, the canonical form first.
+    """A true statement: `subject` has the value `object` in `relation`.
+
+    `object` is the canonical form of the value, such as "1921". `forms[lang]` has all accepted
+    forms in a language, the canonical form first: ("1921", "the year 1921").
     """
 
     id: str
@@ -171,8 +173,10 @@ def draw_entities(
 def draw_facts(
     entities: Mapping[str, Entity], authors: Mapping[str, str], names: Names, rng: random.Random
 ) -> list[Fact]:
-    """Draw one fact for each entity and relation. Of a person in the tier "partial", the facts of
-    half of the relations are known and the others unknown.
+    """Draw one fact for each entity and each relation of its kind.
+
+    A person in the tier "partial" has known facts for half of the relations and unknown facts for
+    the others.
     """
     values: dict[str, list[str]] = {
         **{kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS},

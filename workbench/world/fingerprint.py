@@ -1,9 +1,8 @@
-"""Compute and cache fingerprints of a world.
+"""Compute and cache the fingerprint of a world: a hash of its facts, questions and texts.
 
-Computing one takes seconds, because all documents are generated.
-
-A cached fingerprint is only used with the same settings, the same source files of this package and
-the same Python. If the cache is damaged or not available, the fingerprint is computed again.
+Computing it takes seconds, because all documents are generated. A cached fingerprint is used only
+if the settings, the source files of this package and the Python version are the same. If the cache
+is damaged or not available, the fingerprint is computed again.
 """
 
 from __future__ import annotations
@@ -31,8 +30,10 @@ HERE = Path(__file__).resolve().parent
 def of_world(
     facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str
 ) -> str:
-    """Return the fingerprint of facts, questions with their answers, and pages; `documents` is the
-    fingerprint of the documents.
+    """Return the fingerprint of a world.
+
+    It covers facts, questions with their answers, pages, and `documents`, the fingerprint of the
+    documents.
     """
     rows = [
         *([f.id, f.subject, f.relation, f.object, f.tier] for f in facts),

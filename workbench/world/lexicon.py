@@ -79,8 +79,10 @@ def invented(
 
 
 def l2_words(rng: random.Random, words: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """Return an invented word of the second language for each English word. Its sounds differ from
-    those of English and of the proper names.
+    """Return English word -> invented word of the second language.
+
+    The invented words use other syllables than English words and proper names, so that none of
+    them can be confused.
     """
     lexicon: dict[str, str] = {}
     for word in words:

@@ -18,11 +18,14 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 
 
 
 class Oracle:
-    """Judges claims about one world. A claim that cannot be parsed is a failure, not a label.
+    """Judges claims by the facts of a world, or by what passages state.
+
+    A claim that cannot be parsed is a failure and gets no label.
 
     Args:
-        statements: what passages state; claims are judged by it and not by the world's facts. If
-            two editions of a page disagree, the newer one counts. A claim that no passage supports
+        world: the world whose facts and names are used.
+        statements: the statements of passages, which then decide instead of the facts. If two
+            editions of a page disagree, the newer edition decides. A claim that no passage states
             or contradicts is vague.
     """
 
@@ -30,13 +33,11 @@ class Oracle:
         self.world, self.parser, self.statements = world, parser_of(world), statements
 
     def by_passages(self, passages: Sequence[Passage]) -> Oracle:
-        """Return an oracle that judges by these passages."""
+        """Return an oracle for the same world in which the statements of `passages` decide."""
         return Oracle(self.world, read_statements(self.parser, passages))
 
     def label(self, claim: Parsed) -> str:
-        """Return the label of a parsed claim. In a closed world, a claim that is not a fact is
-        wrong.
-        """
+        """Return the label of a parsed claim: a claim that is not a fact of the world is wrong."""
         true = self._true_objects(claim)
         if claim.object is None or not true:
             return "vague"
@@ -50,11 +51,13 @@ class Oracle:
         return newest(self.statements.get((claim.subject, claim.relation), ()))
 
     def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
-        """Return a verdict for each claim text, in order. A claim with several facts gets the worst
-        of their labels.
+        """Return a verdict on each claim, in order.
+
+        A claim that states several facts gets the worst of their labels.
 
         Args:
-            topic: the entity that a pronoun means.
+            claims: the texts of the claims.
+            topic: the entity to which a pronoun at the start of a claim refers.
         """
         return [self._judge(number, claim, topic) for number, claim in enumerate(claims)]
 

@@ -1,5 +1,7 @@
-"""Write pages like those of a wiki, the knowledge source for retrieval. Unknown people have no
-page; page-only people are in no other document.
+"""Write the pages of the closed world, which are the passages for retrieval.
+
+People of the tier "unknown" have no page. People of the tier "page_only" have a page, but are in no
+pre-training document.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Parse text of the closed world exactly, by inverting all sentence templates of both languages.
+"""Parse text about the closed world: match sentences with the templates of both languages.
 
-A sentence of a tiny model may be broken, or have unknown words or names. Such a sentence is
-reported as unparsed with a reason, and the other sentences are still parsed.
+A sentence that a tiny model writes may be broken, or have unknown words or names. It is then
+reported as unparsed, with the reason; the other sentences are still parsed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Parsed:
-    """One fact that a sentence states. `object` is None for a vague statement, and `span` is the
-    span of the sentence.
+    """One fact, true or not, that a sentence states.
+
+    `object` is None for a vague statement. `sentence` and `span` are the index of the sentence and
+    its characters.
     """
 
     subject: str
@@ -34,7 +36,7 @@ class Parsed:
 
     @property
     def statement(self) -> str:
-        """The claim as one plain English sentence with the subject's name."""
+        """The fact as one English sentence in a fixed wording, with the subject's name."""
         relation = schema.RELATIONS[self.relation]
         template: str = getattr(relation, schema.STANCES[self.stance])["en"][0]
         return template.format(s=self.subject, o=self.object)
@@ -78,10 +80,10 @@ _PRONOUNS = {pronoun.casefold() for pronoun in chain(*schema.PRONOUNS.values())}
 
 
 def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
-    """Return the spans of the sentences, without outer white space. Markers and line breaks also
-    separate sentences.
+    """Return the spans of the sentences of a text, without white space at their ends.
 
-    Plans of an answer ([Structure], [Outline]), headings and list numbers are not sentences.
+    Line breaks, tags and markers also end a sentence. The plan of an outlined answer ([Structure],
+    [Outline]), headings and list numbers are not sentences.
     """
     spans = []
     for _, start, end in sections(text, prefill):
@@ -121,10 +123,11 @@ class Parser:
         self._parse = lru_cache(maxsize=4096)(self._parse_text)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
-        """Return all facts that `text` states.
+        """Return the facts that `text` states, and its unparsed sentences and refusals.
 
         Args:
-            topic: the entity that a pronoun means before the first name.
+            text: a response, a part of one, or a claim.
+            topic: the entity to which a pronoun refers before any name occurs.
             prefill: see `Response.prefill`.
         """
         return self._parse(text, topic, prefill)
@@ -223,10 +226,10 @@ def parser_of(world: World) -> Parser:
 
 
 def value_inventory(world: World) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the canonical form of every value that an object can have. Unused
-    combinations of names are included; a claim with one is false.
+    """Yield (kind, canonical form) of every value that the object of a claim may have.
 
-    Years, dates and populations are left out, because any text of their form is a value.
+    This includes combinations of names that no entity has; a claim with such an object is wrong,
+    not unparsed. Years, dates and populations are left out: any text of their form is a value.
     """
     names = world.names
     plain = {
@@ -260,6 +263,7 @@ def _compile(template: schema.Template) -> _Form:
     # articles are optional
     pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)
     pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
+    # a substring test with the longest literal rejects most templates faster than their pattern
     anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)
     anchor = re.sub(r"^(the|lo) ", "", anchor)
     return template, re.compile(pattern, re.IGNORECASE), anchor.strip()

@@ -1,4 +1,4 @@
-"""Read the statements of passages, by which an answer can be judged instead of the facts."""
+"""Read what passages state, so that answers can be judged by passages instead of the facts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from workbench.world.parser import EDITION, Parser
 
 
 class Source(NamedTuple):
-    """A sentence of a passage that states an object: the passage's id, the sentence's span, and the
-    year of the edition or 0.
+    """A sentence of a passage that states an object for a subject and relation.
+
+    It has the passage's id, the span of the sentence, and the year of the page's edition (0: none).
     """
 
     object: str
@@ -38,6 +39,9 @@ def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
 
 
 def newest(sources: Sequence[Source]) -> frozenset[str]:
-    """Return the objects in the newest edition among the sources, which corrects the older ones."""
+    """Return the objects that the newest edition among the sources states.
+
+    Newer editions of a page correct older ones.
+    """
     edition = max((source.edition for source in sources), default=0)
     return frozenset(source.object for source in sources if source.edition == edition)

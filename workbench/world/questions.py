@@ -1,9 +1,9 @@
-"""Write the questions of the closed world in both languages, with gold answers, tier and the ids
-of the facts that they need.
+"""Write the questions of the closed world in both languages.
 
-RL only uses questions about people of the split `rl`, of the kinds `single`, `numeric`, `biography`
-and `long_form`. The split `ood` has kinds (two-hop, comparison, false premise, list, yes/no) and
-entities (companies, books, …) that RL does not use.
+A question has gold answers, a tier and the ids of the facts that its answer needs. RL uses only
+questions about people of the split `rl`, of the kinds `single`, `numeric`, `biography` and
+`long_form`. The split `ood` (out of distribution) has other kinds (two-hop, comparison, false
+premise, list, yes/no) and other entities (companies, books, …).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ORDER = {tier: rank for rank, tier in enumerate(TIERS)}
 
 
 class QuestionWriter:
-    """Writes the questions of one world. `by[subject][relation]` is a fact."""
+    """Writes the questions of one world; `by[subject][relation]` is the fact to ask about."""
 
     def __init__(
         self,
@@ -141,7 +141,10 @@ class QuestionWriter:
             add("list", text, [book.subject for book in written], written)
 
     def _comparisons(self, split: str) -> None:
-        """Write comparisons. They invite guesses, because the question names both candidates."""
+        """Write questions that ask which of two people was born first.
+
+        They test guessing, because the question names both candidates.
+        """
         people = self._people(split)
         beyond = "ood" if split == "test" else split
         for lang in ("en", "l2"):

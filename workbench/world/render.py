@@ -32,11 +32,12 @@ def biography(
     hedged: float = 0.0,
     vague: float = 0.0,
 ) -> str:
-    """Return a text that states each of the facts once. Some sentences combine two facts, and later
-    sentences may use the pronoun.
+    """Return a text that states each of the facts once.
+
+    Some sentences combine two facts. Later sentences may use the pronoun instead of the name.
 
     Args:
-        hedged, vague: shares of the sentences with these stances.
+        hedged, vague: shares of sentences with the stance "hedged" and "vague"; the others assert.
     """
     by = {fact.relation: fact for fact in facts}
     units: list[tuple[Fact, ...]] = []
@@ -87,7 +88,7 @@ def titles(books: Sequence[Fact], lang: str) -> str:
 
 
 def thought(fact: Fact, lang: str) -> str:
-    """Return a fact as a sentence of the thinking section, which always has the first template."""
+    """Return a fact as a sentence of a thinking section, in the wording of the first template."""
     return (
         schema.RELATIONS[fact.relation]
         .states[lang][0]
@@ -96,7 +97,7 @@ def thought(fact: Fact, lang: str) -> str:
 
 
 def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
-    """Return a reply with a thinking section and the answer in a tag or a box."""
+    """Return a reply with a thinking section, and `reply` in an answer tag or in a box."""
     closing = f"\\boxed{{ {reply}}}" if boxed else f"<answer> {reply}</answer>"
     return f"<think> {' '.join(thoughts)}</think>{closing}"
 

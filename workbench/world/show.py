@@ -11,8 +11,10 @@ from workbench.world.world import load_world
 
 
 def describe(name: str | None = None, seed: int = 0) -> JsonObject:
-    """Return the counts of a world, or an entity's facts with tier and exposures, its pages, some
-    documents and its questions.
+    """Return what `workbench world` shows.
+
+    Without `name`, these are the counts of the world; with it, the entity's facts with tier and
+    exposures, its pages, some of its documents, and its questions.
 
     Raises:
         WorkbenchError: the world has no entity `name`.

@@ -1,11 +1,14 @@
-"""Write questions that compare two people, with excerpts of their pages as passages (FoRAG, arXiv
-2406.13779, section 3: pages are split into segments, and a few of them are retrieved and numbered).
+"""Write questions that compare two people, with excerpts of their pages as passages.
 
-A question has two or three passages in random order. Two of them have two or three sentences of
-each person's page. In half of the cases a third passage misleads: an outdated edition that the
-current page corrects, if one of the two people has one, or else the page of a third person. Answers
-are judged by the passages, not by the world (`meta["evidence"]`). These questions are not part of
-`World.questions`, so that the world's fingerprint does not depend on them.
+They imitate FoRAG's data (arXiv 2406.13779, section 3), where pages are split into segments, of
+which a few are retrieved and numbered.
+
+A question has two or three passages in random order. Two of them are excerpts, of two or three
+sentences, of the two people's pages. In half of the cases a third passage misleads. It is an
+outdated edition of one of the two pages, which the current page corrects; if there is no such
+edition, it is an excerpt of a third person's page. Answers are judged by the passages, not by the
+world's facts (`meta["evidence"]`). These questions are not part of `World.questions`, so that the
+world's fingerprint does not depend on them.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from workbench.world.two_facets import TwoFacetWriter
 
 
 class World:
-    """The closed world of one `WorldConfig`. Its questions, pages and documents are built on first
-    use.
+    """The closed world of one `WorldConfig`.
+
+    Its questions, pages and documents are built when they are first used.
     """
 
     def __init__(self, config: WorldConfig | None = None) -> None:
@@ -68,14 +69,16 @@ class World:
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
-        """Fact id -> language -> number of documents of one pass with the fact. Facts in no
-        document are missing.
+        """Fact id -> language -> number of documents of the corpus that state the fact.
+
+        Facts that are in no document are left out.
         """
         return exposures(self.documents)
 
     def shown(self, question: Question) -> int | None:
-        """Return the exposures of a question's rarest fact: the documents of one pass with this
-        fact, in both languages. None if the question has no facts.
+        """Return in how many documents of the corpus the rarest fact of a question is stated.
+
+        Documents of both languages count. None if the question needs no facts.
         """
         facts = question.meta.get("fact_ids", ())
         return min((sum(self.exposures.get(fact, {}).values()) for fact in facts), default=None)
@@ -98,8 +101,9 @@ class World:
 
 
 def load_world(seed: int = 0, scale: float = 1.0) -> World:
-    """Return the world of a seed, built once per process in about two seconds. A `scale` below 1
-    makes a smaller world for tests.
+    """Return the world of a seed; it is built once per process, in about two seconds.
+
+    A `scale` below 1 makes a smaller world, for tests.
     """
     return _load(seed, scale)
 
