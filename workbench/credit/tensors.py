@@ -71,7 +71,7 @@ def without(
 ) -> dict[str, torch.Tensor]:
     """Return the batch with all tokens of the rows `rows` masked.
 
-    These tokens count neither in the loss, nor in its number of tokens, nor in the logged KL.
+    These tokens count neither in the loss, nor in its number of tokens, nor in the KL.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0

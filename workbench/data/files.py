@@ -89,7 +89,7 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
     """Return what a file's numbers count ("line", "record" or "row"), and the rows after `skip`.
 
-    From a Parquet file, only the columns in `columns` are read, or all if it has none of them.
+    From a Parquet file, only the columns in `columns` are read; if it has no such column, all are.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":

@@ -185,7 +185,7 @@ def map_chunks(
     Args:
         make: returns the function that processes a chunk; called once in each worker process.
         failed: (item, failure) -> the result of an item that could not be processed.
-        chunks: lists of items; the lists are read only when a worker is free.
+        chunks: lists of items, read a few ahead of the results (`AHEAD` per worker).
 
     Raises:
         WorkbenchError: the cluster cannot be reached or is too small, or every process dies.

@@ -125,7 +125,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
             if verdict is None:
                 assert not isinstance(retrieved, Failure)  # else the verdict is preset
                 verdict = _verdict(verifier, claim, retrieved, next(checks))
-                # only a "correct" can be wrong here, and the second check takes time
+                # the second check takes time, and can only lower a label
                 if verdict.label == "correct" and _is_joint(claim, batch[number][1].claims):
                     verdict = _check_joint(verifier, claim, retrieved, verdict)
                 if is_hedged(*batch[number], claim):

@@ -1,6 +1,6 @@
 """Invent people outside the world, to train and evaluate skills that need no knowledge.
 
-Such skills are, for example, reading a passage and following a format.
+Such skills are, for example, reading passages, reasoning and outlining.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ def invented(
 def l2_words(rng: random.Random, words: Sequence[str], taken: set[str]) -> dict[str, str]:
     """Return English word -> invented word of the second language.
 
-    The invented words use other syllables than English words and proper names, so that none of
-    them can be confused.
+    Invented words have other sounds than English words and proper names.
     """
     lexicon: dict[str, str] = {}
     for word in words:
