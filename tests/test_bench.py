@@ -14,6 +14,7 @@ from tests.helpers.tiny_model import make_policy
 from workbench.data import split_of
 from workbench.methods.bench import Bench, bench
 from workbench.policies.generate import generate
+from workbench.runs.folder import versions
 from workbench.types import Question, WorkbenchError
 from workbench.verdicts.checks import rule_checks
 
@@ -150,3 +151,22 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
         file.write_text(json.dumps({**row, **change}) + "\n")
     first, same, *others = (bench("paper", file).hash for file in files)
     assert first == same and len({first, *others}) == len(changes) + 1
+
+
+def test_a_variable_sets_the_number_format_of_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench.policies.load import load_checkpoint
+
+    folder = str(make_policy(tmp_path / "policy"))
+
+    def formats() -> set[str]:
+        model, _ = load_checkpoint(folder, device="cpu")
+        return {str(weight.dtype).removeprefix("torch.") for weight in model.parameters()}
+
+    assert formats() == {"float32"} and "dtype" not in versions()
+    monkeypatch.setenv("WORKBENCH_DTYPE", "bfloat16")
+    assert formats() == {"bfloat16"} and versions()["dtype"] == "bfloat16"
+    monkeypatch.setenv("WORKBENCH_DTYPE", "float8")
+    with pytest.raises(WorkbenchError, match="'float8': set it to float32 or bfloat16"):
+        formats()

@@ -20,7 +20,7 @@ import tests.helpers.grpo_run as run
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
 from workbench.training.grpo import train_grpo
-from workbench.training.grpo_config import GRPO, check
+from workbench.training.grpo_config import GRPO, batches, check
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.sampling import grouped
 from workbench.training.stage import order
@@ -197,6 +197,13 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         check(scaled(GRPO(), **changes))
+
+
+def test_batches_are_at_most_a_step() -> None:
+    config = scaled(GRPO(), prompts_per_step=2, group_size=4, generation_batch=128, micro_batch=32)
+    check(config)
+    assert batches(config) == (8, 8, 8)
+    assert batches(config, processes=2) == (8, 8, 4)
 
 
 def test_order_visits_every_question_once_a_pass() -> None:

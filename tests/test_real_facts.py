@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.data.real_facts import TIERS, entities, pages, questions
-from workbench.methods.bench import SHORT_ANSWER, bench
+from workbench.methods.bench import NAME_ALONE, YES_OR_NO, bench
 from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 from workbench.verdicts.checks import real_checks
@@ -76,7 +76,10 @@ def test_the_bench_small_needs_no_file() -> None:
     small = bench("small")
     short, long = small.questions("rl"), small.questions("rl", ["long_form"])
     assert {one.kind for one in short} == {"single", "yes_no", "comparison"}
-    assert all(one.system == SHORT_ANSWER and not one.passages for one in short)
+    systems = {"yes_no": YES_OR_NO}
+    assert all(
+        one.system == systems.get(one.kind, NAME_ALONE) and not one.passages for one in short
+    )
     assert long and not any(one.system or one.answers for one in long)
     assert bench("small").hash == small.hash
 

@@ -35,10 +35,10 @@ DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
 START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
-SHORT_ANSWER = (
-    "Answer with a name, a number, yes or no, and nothing else. If you are not sure, answer: I"
-    " don't know."
-)
+# One instruction a kind: with "yes or no" among the allowed forms, a 0.5B model answers "Yes" to
+# every question.
+NAME_ALONE = 'Answer with the name alone. If you are not sure, answer "I don\'t know".'
+YES_OR_NO = 'Answer with yes or no alone. If you are not sure, answer "I don\'t know".'
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
 THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in"
@@ -293,8 +293,9 @@ def _tiny() -> Bench:
 @cache
 def _real() -> Bench:
     """Return the bench of the table of real facts: short questions, and long ones by name."""
+    systems = {"yes_no": YES_OR_NO, **dict.fromkeys(LONG_KINDS, "")}
     prompted = [
-        question if question.kind in LONG_KINDS else replace(question, system=SHORT_ANSWER)
+        replace(question, system=systems.get(question.kind, NAME_ALONE))
         for question in real_questions()
     ]
 

@@ -241,4 +241,7 @@ def versions() -> dict[str, str]:
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             installed[package] = version(package)
+    # it changes results as another version does
+    if dtype := os.environ.get("WORKBENCH_DTYPE"):
+        installed["dtype"] = dtype
     return installed

@@ -165,8 +165,10 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
     The first two count the responses of all processes, the last those of one process.
     """
     responses = config.prompts_per_step * config.group_size
-    generated = responses if config.generation_batch is None else config.generation_batch
-    micro = generated // processes if config.micro_batch is None else config.micro_batch
+    # the defaults suit a full step; a smaller one takes less
+    generated = min(config.generation_batch or responses, responses)
+    own = generated // processes
+    micro = own if config.micro_batch is None else min(config.micro_batch, own)
     return responses, generated, micro
 
 
