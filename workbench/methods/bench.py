@@ -307,7 +307,11 @@ def _real() -> Bench:
             for question in prompted
             if question.meta["split"] == split
             and question.meta["lang"] == lang
-            and (question.kind in kinds if kinds else question.answers)
+            and (
+                not {question.kind, question.meta["relation"]}.isdisjoint(kinds)
+                if kinds
+                else question.answers
+            )
         ]
 
     scale = SCALES["small"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.data.real_facts import TIERS as POPULARITY
 from workbench.metrics import RATES, hacks
 from workbench.types import JsonMapping
 from workbench.world.facts import TIERS
@@ -45,7 +46,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
     from plotly.subplots import make_subplots
 
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
-    tiers = [tier for tier in TIERS if tier in present]
+    tiers = [tier for tier in (*TIERS, *POPULARITY) if tier in present]
     figure = make_subplots(
         1,
         len(tiers) + 1,
