@@ -268,6 +268,7 @@ def truth_arms(found: dict) -> str:
 
 
 METHODS = (
+    "truthrl_real",
     "rlfh",
     "rlfh_sweep",
     "knowrl",
