@@ -165,6 +165,10 @@ class Question:
         return [*system, {"role": "user", "content": f"{materials}{self.dated_text}"}]
 
 
+# fields of `Response` that its row stores by name, a number for each token
+TOKEN_STATS = ("logprobs", "ref_logprobs", "values", "advantages", "ratios")
+
+
 @dataclass(frozen=True)
 class Response:
     """A text that a policy wrote, with its tokens. T is the number of tokens.
@@ -333,6 +337,10 @@ class Checked:
     passages: tuple[Passage, ...] = ()  # search results that the evidence refers to by id
 
 
+# fields of `Feedback` that its row stores by name
+STORED = ("sentences", "claims", "verdicts", "rewards", "error", "cost")
+
+
 @dataclass(frozen=True)
 class Feedback:
     """A response with its claims, verdicts and rewards: the row that is stored and trained on.
@@ -379,18 +387,9 @@ class Feedback:
                 "source": response.source,
                 "ids": list(response.token_ids),
                 "offsets": [list(offset) for offset in response.offsets],
-                "logprobs": list(response.logprobs),
-                "ref_logprobs": list(response.ref_logprobs),
-                "values": list(response.values),
-                "advantages": list(response.advantages),
-                "ratios": list(response.ratios),
+                **{name: list(getattr(response, name)) for name in TOKEN_STATS},
             },
-            "sentences": [list(span) for span in self.sentences],
-            "claims": _plain(self.claims),
-            "verdicts": _plain(self.verdicts),
-            "rewards": _plain(self.rewards),
-            "error": _plain(self.error),
-            "cost": _plain(self.cost),
+            **{name: _plain(getattr(self, name)) for name in STORED},
         }
 
     @staticmethod
@@ -406,11 +405,7 @@ class Feedback:
             step=row["step"],
             token_ids=tuple(tokens["ids"]),
             offsets=_pairs(tokens["offsets"]),
-            logprobs=tuple(tokens.get("logprobs", ())),
-            ref_logprobs=tuple(tokens.get("ref_logprobs", ())),
-            values=tuple(tokens.get("values", ())),
-            advantages=tuple(tokens.get("advantages", ())),
-            ratios=tuple(tokens.get("ratios", ())),
+            **{name: tuple(tokens.get(name, ())) for name in TOKEN_STATS},
             finish=row["finish"],
             source=tokens["source"],
             prefill=row.get("prefill", ""),

@@ -19,7 +19,7 @@ from workbench.methods.method import Method
 from workbench.training.collect import collect_in_stage
 from workbench.training.grpo import grpo_stage
 from workbench.training.offline import offline_stage
-from workbench.training.pairs import mle_filter, unlikely
+from workbench.training.pairs import by_factuality
 from workbench.training.ppo import ppo_stage
 from workbench.training.rows import Card, Example
 from workbench.training.scorer import check_room
@@ -65,14 +65,13 @@ def _cold_start(run: Run) -> Stage:
 
 def _tuning(run: Run) -> Stage:
     """Filtered MLE or unlikelihood, the baselines of section 6.3."""
+    config = run.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
-        samples = run.judged_samples(job)
-        if run.config.trainer == "mle_filter":
-            return mle_filter(samples)
-        return unlikely(samples, weight=run.config.unlearn)
+        unlearn = config.unlearn if config.trainer == "unlikelihood" else 0.0
+        return by_factuality(run.judged_samples(job), unlearn)
 
-    return offline_stage(run.config.tuned, rows, name=run.config.trainer)
+    return offline_stage(config.tuned, rows, name=config.trainer)
 
 
 def _reward_model(run: Run) -> Stage:
