@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     ABSENT,
@@ -29,25 +29,23 @@ from workbench.verdicts.llm_judge import LLMJudge
 
 
 @app.command(
-    epilog=(
-        'Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
-        ' Stanel Dunumin?"'
-    )
+    epilog='Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
+    ' Stanel Dunumin?"',
 )
 @judge_options(store=False)
 def answer(
-    question: Annotated[str, typer.Argument(help="The question.")],
+    question: Annotated[str, Argument(help="The question.")],
     policy: Policy = None,
     store: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Index (`workbench index build`) to search; default: the closed world's pages.",
         ),
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--k",
             "-k",
             min=1,

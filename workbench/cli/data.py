@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     Json,
@@ -38,23 +38,21 @@ data_app = add_group(
 def data_show(
     source: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="NAME|FILE",
-            help=(
-                "A data set's name, a file, or hf:owner/name@config; default: list the known data"
-                " sets."
-            ),
+            help="A data set's name, a file, or hf:owner/name@config; default: list the known data"
+            " sets.",
         ),
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="A split of the data set; for a file rl, validation or test, by a hash of the ids."
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "-n",
             "--limit",
             min=1,
@@ -63,7 +61,7 @@ def data_show(
     ] = None,
     mapping: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--map",
             metavar="FIELD=COLUMN,…",
             help="Column names of the file, such as question=prompt,answers=gold.",
@@ -71,22 +69,22 @@ def data_show(
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="Data set with the same schema as the file."),
+        Option("--as", metavar="NAME", help="Data set with the same schema as the file."),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Index of passages for questions without any, as FoRAG's training needs them.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="JSONL file for the questions with passages."),
+        Option(metavar="FILE", help="JSONL file for the questions with passages."),
     ] = None,
     k: Annotated[
         int,
-        typer.Option("--k", "-k", min=1, max=50, help="Maximum passages per question."),
+        Option("--k", "-k", min=1, max=50, help="Maximum passages per question."),
     ] = 3,
     mode: SearchMode = None,
     as_json: Json = False,

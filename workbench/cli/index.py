@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     ABSENT,
@@ -29,43 +29,36 @@ index_app = add_group(
     "index", "Build and search indexes of passages.", "index build world --from world"
 )
 
-Root = Annotated[Path, typer.Option("--root", "--out", help="Folder of the indexes.")]
+Root = Annotated[Path, Option("--root", "--out", help="Folder of the indexes.")]
 
 
 @index_app.command(
     "build",
-    epilog=(
-        "Example: workbench index build wiki --from hf:wikimedia/wikipedia/20231101.simple:train"
-    ),
+    epilog="Example: workbench index build wiki"
+    " --from hf:wikimedia/wikipedia/20231101.simple:train",
 )
 def index_build(
-    name: Annotated[
-        str, typer.Argument(help="Name or path of the index; an unfinished one is resumed.")
-    ],
+    name: Annotated[str, Argument(help="Name or path of the index; an unfinished one is resumed.")],
     source: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from",
             metavar="FILE|hf:DATASET[/CONFIG][:SPLIT]|world",
-            help=(
-                "JSONL, Parquet, TSV or CSV with a column text and optional columns title and id; a"
-                " .txt or .md file or a folder of them; a hub data set; the closed world's pages."
-            ),
+            help="JSONL, Parquet, TSV or CSV with a column text and optional columns title and id;"
+            " a .txt or .md file or a folder of them; a hub data set; the closed world's pages.",
         ),
     ],
     encoder: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="MODEL|none",
-            help=(
-                "A sentence-transformers model for vectors, such as"
-                " sentence-transformers/gtr-t5-large; all-MiniLM-L6-v2 is included and needs no"
-                " network."
-            ),
+            help="A sentence-transformers model for vectors, such as"
+            " sentence-transformers/gtr-t5-large; all-MiniLM-L6-v2 is included and needs no"
+            " network.",
         ),
     ] = "none",
     words: Annotated[
-        int, typer.Option(min=0, help="Maximum words per passage; 0 keeps pages whole.")
+        int, Option(min=0, help="Maximum words per passage; 0 keeps pages whole.")
     ] = 100,
     root: Root = ROOT,
     as_json: Json = False,
@@ -90,21 +83,19 @@ def index_build(
 def index_search(
     name: Annotated[
         str | None,
-        typer.Argument(help="Name or path of an index; default: list the indexes."),
+        Argument(help="Name or path of an index; default: list the indexes."),
     ] = None,
     query: Annotated[
         str | None,
-        typer.Argument(
-            help=(
-                "A question or a claim, searched as a bag of words; default: show the index's"
-                " sources."
-            )
+        Argument(
+            help="A question or a claim, searched as a bag of words; default: show the index's"
+            " sources.",
         ),
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of passages.")] = 5,
+    k: Annotated[int, Option("--k", "-k", min=1, help="Number of passages.")] = 5,
     mode: Annotated[
         Literal["text", "dense", "hybrid"],
-        typer.Option(help="Search by words, vectors, or both."),
+        Option(help="Search by words, vectors, or both."),
     ] = "text",
     root: Root = ROOT,
     as_json: Json = False,

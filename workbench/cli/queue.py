@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     Json,
@@ -25,24 +25,24 @@ from workbench.types import JsonMapping
 def queue(
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="TOML with a table [[run]] for each run; see docs/formats.md.",
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option(help="Folder of the runs, whose names are hashes of their settings."),
+        Option(help="Folder of the runs, whose names are hashes of their settings."),
     ] = ROOT,
     quick: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--quick",
             help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own."),
         ),
     ] = False,
     status: Annotated[
-        bool, typer.Option("--status", help="Show the status of the runs, and start nothing.")
+        bool, Option("--status", help="Show the status of the runs, and start nothing.")
     ] = False,
     as_json: Json = False,
 ) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Context, Option
 
 from workbench.cli.frame import (
     Json,
@@ -23,9 +23,9 @@ from workbench.world.show import describe
 
 
 def world(
-    context: typer.Context,
+    context: Context,
     entity: Annotated[
-        str | None, typer.Option(help="Name of an entity; default: show counts of the world.")
+        str | None, Option(help="Name of an entity; default: show counts of the world.")
     ] = None,
     seed: WorldSeed = 0,
     as_json: Json = False,
@@ -46,7 +46,7 @@ world_app = add_group(
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")
 def world_export(
     out: Annotated[
-        Path, typer.Option(help="New folder for the files, or the folder of an earlier export.")
+        Path, Option(help="New folder for the files, or the folder of an earlier export.")
     ],
     seed: WorldSeed = 0,
     as_json: Json = False,
@@ -61,10 +61,10 @@ def world_export(
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")
 def world_build(
-    out: Annotated[Path, typer.Option(help="Folder of the model.")],
+    out: Annotated[Path, Option(help="Folder of the model.")],
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
-    size: Annotated[Literal["full", "small"], typer.Option(help="Size of the model.")] = "full",
+    size: Annotated[Literal["full", "small"], Option(help="Size of the model.")] = "full",
     as_json: Json = False,
 ) -> None:
     """Train the tiny policy on the world's documents.
