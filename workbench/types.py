@@ -20,6 +20,9 @@ from typing import Any
 JsonObject = dict[str, Any]
 JsonMapping = Mapping[str, Any]  # a JSON object that is only read
 
+Span = tuple[int, int]  # (start, end) of characters
+Spans = tuple[Span, ...]
+
 SCHEMA = 1  # version of the stored row
 
 # Labels, aspects and kinds of failure are declared only here; other modules import them.
@@ -200,7 +203,7 @@ class Response:
     step: int | None = None
     prompt_ids: tuple[int, ...] = ()
     token_ids: tuple[int, ...] = ()
-    offsets: tuple[tuple[int, int], ...] = ()
+    offsets: Spans = ()
     logprobs: tuple[float, ...] = ()
     ref_logprobs: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
@@ -229,7 +232,7 @@ class Claim:
     text: str
     section: str = "body"
     sentence: int | None = None
-    span: tuple[int, int] | None = None
+    span: Span | None = None
     end: int | None = None
     coverage: float | None = None
 
@@ -321,7 +324,7 @@ class Reply:
 class Claims:
     """The claims that an extractor found in one response."""
 
-    sentences: tuple[tuple[int, int], ...] = ()  # spans; claims refer to them by index
+    sentences: Spans = ()  # spans; claims refer to them by index
     claims: tuple[Claim, ...] = ()
     verdicts: tuple[Verdict, ...] = ()  # of an extractor that also judges (single-pass mode)
     error: Failure | None = None  # a failed extraction, unlike a response without claims
@@ -353,7 +356,7 @@ class Feedback:
     """
 
     response: Response
-    sentences: tuple[tuple[int, int], ...] = ()
+    sentences: Spans = ()
     claims: tuple[Claim, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     rewards: Mapping[str, Reward] = field(default_factory=dict)
@@ -441,7 +444,7 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _pairs(spans: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+def _pairs(spans: Sequence[Sequence[int]]) -> Spans:
     return tuple((span[0], span[1]) for span in spans)
 
 

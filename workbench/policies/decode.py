@@ -20,13 +20,13 @@ from workbench.policies.generate import Sampling
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
     from transformers import DynamicCache, PretrainedConfig, PreTrainedModel
 
     # logits (B, V), a number in [0, 1) for each row -> token ids
-    SampleTokens = Callable[[torch.Tensor, Sequence[float]], list[int]]
+    SampleTokens = Callable[[Tensor, Sequence[float]], list[int]]
     # new ids, length of each row with them, cache -> logits of the last tokens (B, V)
-    Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], torch.Tensor]
+    Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], Tensor]
 
 # starting prompts one by one would cost a forward pass for each
 FREE = 0.25  # share of free rows at which the next prompts start
@@ -119,7 +119,7 @@ class _Decoding:
                 self._step()
         return self.completions
 
-    def _uniforms(self, count: int) -> torch.Tensor:
+    def _uniforms(self, count: int) -> Tensor:
         import torch
 
         return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
@@ -161,7 +161,7 @@ class _Decoding:
             if self.rows:
                 move(self.cache, unfinished, max(row.length for row in self.rows))
 
-    def _add_tokens(self, rows: list[Row], logits_BV: torch.Tensor) -> list[int]:
+    def _add_tokens(self, rows: list[Row], logits_BV: Tensor) -> list[int]:
         """Sample a token for each row, and append it to the row's completion if that is unfinished.
 
         Return the indices of the rows that are still unfinished.
@@ -191,7 +191,7 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
 
     def forward(
         ids: Sequence[Sequence[int]], lengths: Sequence[int], cache: DynamicCache
-    ) -> torch.Tensor:
+    ) -> Tensor:
         new = max(map(len, ids))
         width = cache.get_seq_length() + new
         ids_BN = torch.tensor(
@@ -214,7 +214,7 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
 
 def prefill(
     forward: Forward, config: PretrainedConfig, prompts: Sequence[Prompt]
-) -> tuple[torch.Tensor, DynamicCache]:
+) -> tuple[Tensor, DynamicCache]:
     """Return the logits after each of these distinct prompts, (B, V), and a cache with a row for
     each.
 
@@ -266,7 +266,7 @@ def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
     import torch
     from torch.nn.functional import pad
 
-    def stacked(*parts: torch.Tensor) -> torch.Tensor:
+    def stacked(*parts: Tensor) -> Tensor:
         return torch.cat([pad(part, (0, 0, width - part.shape[2], 0)) for part in parts])
 
     for layer, added in zip(cache.layers, more.layers, strict=True):
@@ -285,13 +285,13 @@ def token_sampler(how: Sampling) -> SampleTokens:
 
     if how.greedy:
         return lambda logits_BV, _: logits_BV.argmax(dim=-1).tolist()
-    processors: list[Callable[[None, torch.Tensor], torch.Tensor]] = []
+    processors: list[Callable[[None, Tensor], Tensor]] = []
     if how.temperature != 1.0:
         processors.append(TemperatureLogitsWarper(float(how.temperature)))
     if how.top_p < 1.0:
         processors.append(TopPLogitsWarper(how.top_p))
 
-    def sample(logits_BV: torch.Tensor, uniforms: Sequence[float]) -> list[int]:
+    def sample(logits_BV: Tensor, uniforms: Sequence[float]) -> list[int]:
         scores_BV = logits_BV.float()
         for process in processors:
             scores_BV = process(None, scores_BV)
@@ -301,7 +301,7 @@ def token_sampler(how: Sampling) -> SampleTokens:
     return sample
 
 
-def inverse_cdf(probabilities_BV: torch.Tensor, uniforms_B1: torch.Tensor) -> list[int]:
+def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
     """Return for each row the first token whose cumulative probability exceeds the row's number.
 
     A token of probability 0 adds nothing to the sum, so it is never sampled. Numbers are below 1

@@ -11,6 +11,7 @@ from workbench.policies.generate import Completion, Sampling, split_batches
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
     from transformers import PreTrainedModel
 
 # default batch size, and that of models with fewer than SMALL parameters
@@ -148,7 +149,7 @@ def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
 
 def padded(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor]:
     """Return rows of ids, padded to the longest one, and their attention mask, (B, T) each."""
     import torch
 

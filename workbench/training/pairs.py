@@ -24,6 +24,7 @@ from workbench.training.rows import Card, Example, Pair, Row
 from workbench.types import REFUTED, Feedback, Question
 
 ABSTENTION = "I don't know"
+Examples = tuple[list[Example], Card]
 ANSWER_SECTIONS = ("answer", "body")  # the sections without the thinking
 
 
@@ -69,7 +70,7 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
-def gold(questions: Sequence[Question]) -> tuple[list[Example], Card]:
+def gold(questions: Sequence[Question]) -> Examples:
     """Return SFT rows with gold answers: the first of a question's answers, or a list's items."""
     rows = [
         Example(question, phrase(question, _gold(question)))
@@ -80,7 +81,7 @@ def gold(questions: Sequence[Question]) -> tuple[list[Example], Card]:
     return rows, Card("gold", len(questions), 0, _counted({"gold": len(rows)}), dropped)
 
 
-def r_tuning(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
+def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
     """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant: the gold answer of each
     question, or an abstention if the question is out of the policy's knowledge.
     """
@@ -97,7 +98,7 @@ def r_tuning(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
     return _made("r_tuning", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
-def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Card]:
+def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
     """Return rows for rejection sampling in TruthRL's variant: one correct sample for each
     question, or an abstention if it is out of the policy's knowledge. The paper takes 64 samples at
     temperature 0.6 and top-p 0.9.
@@ -168,9 +169,7 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
     return _made("best_worst", feedbacks, unfit, pick)
 
 
-def by_factuality(
-    feedbacks: Sequence[Feedback], unlearn: float = 0.0
-) -> tuple[list[Example], Card]:
+def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
     """Return rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3): filtered MLE on
     responses in which every sentence is factual; with `unlearn`, unlikelihood training, in which
     the other responses have the weight −`unlearn`.
@@ -190,7 +189,7 @@ def by_factuality(
     return _made(rule, feedbacks, lambda sample: _unscored(sample, reduced), pick)
 
 
-def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
+def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
     """Return rows for KnowRL's cold start: responses of the form
     `<think>…</think><answer>…</answer>` with a correct answer or an abstention, and no wrong claim.
     """
@@ -205,7 +204,7 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Car
     return _in_form("cold_start_knowrl", feedbacks, unfit)
 
 
-def cold_start(feedbacks: Sequence[Feedback], rule: str) -> tuple[list[Example], Card]:
+def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
     """Return rows for a cold start of FoRAG: the responses in the form of `COLD_STARTS[rule]`."""
     form = COLD_STARTS[rule]
     return _in_form(
@@ -213,9 +212,7 @@ def cold_start(feedbacks: Sequence[Feedback], rule: str) -> tuple[list[Example],
     )
 
 
-def _in_form(
-    rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str]
-) -> tuple[list[Example], Card]:
+def _in_form(rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str]) -> Examples:
     def unfit(sample: Feedback) -> str:
         return "failed" if sample.error else _unlearnable(sample) or form(sample)
 

@@ -113,6 +113,10 @@ class MetricsLog:
         if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
+    def write_step(self, step: int, row: JsonMapping) -> None:
+        """Append a step's row with its number and its seconds."""
+        self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
+
     def complete_checkpoint(self, checkpoint: Path) -> None:
         """Mark a checkpoint as complete, and remove old ones."""
         if not self.main:

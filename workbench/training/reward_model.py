@@ -26,7 +26,7 @@ from workbench.types import WorkbenchError
 from workbench.util.config import check_values, setting
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,8 @@ def train_reward_model(
         for step in state.steps_left(metrics):
             rate = state.set_rates(step)
             step_rows = [used[number] for number in numbers[(step - 1) * batch : step * batch]]
-            metrics.write(
-                {
-                    "step": step,
-                    **update(state, scorer, step_rows, config),
-                    "learning_rate": rate,
-                    "seconds": round(metrics.lap_seconds(), 3),
-                }
-            )
+            row = update(state, scorer, step_rows, config)
+            metrics.write_step(step, {**row, "learning_rate": rate})
     if metrics.stopped:
         return "interrupted"
     card = {
@@ -158,7 +152,7 @@ def update(
     }
 
 
-def losses(logits_S: torch.Tensor, targets: Sequence[float], loss: str) -> tuple[torch.Tensor, int]:
+def losses(logits_S: Tensor, targets: Sequence[float], loss: str) -> tuple[Tensor, int]:
     """Return the sum of the segments' losses, and the number of values on the same side of 0.5 as
     their targets. S is the number of segments.
     """
