@@ -15,7 +15,7 @@ from tests.helpers.tiny_model import make_policy
 from workbench.methods.forag import METHOD, FoRAG
 from workbench.methods.forag.checks import baseline, factuality, reference_values
 from workbench.methods.forag.reward import aggregate
-from workbench.methods.forag.segments import count_cuts, judged_rows, segments
+from workbench.methods.forag.segments import judged_rows, segments
 from workbench.methods.held_out import calibration, held_out, split_held_out
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
@@ -83,11 +83,6 @@ def test_rows_have_the_segments_that_training_pays() -> None:
         [made], _ = judged_rows([feedback], evaluation, min, [read])  # type: ignore[arg-type]
         assert list(made.segments) == [Segment(*span) for span in spans]
     failed = replace(feedback, error=Failure("parse", "empty", "x"))
-    assert count_cuts([feedback, failed], [read, read], "subclaim") == {
-        "both": 2,
-        "paid_alone": 1,
-        "judged_alone": 1,
-    }
     nothing = replace(feedback, claims=(), verdicts=())
     rows, card = judged_rows([nothing, failed], "subclaim", min, [read, read])
     assert not rows and card.dropped_samples == {"failed": 1, "no claims": 1}

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 from workbench.data import SPLITS, load
 from workbench.data.real_facts import pages
@@ -61,6 +60,11 @@ class Scale:
     policy: str
     longest: int
     prompt: int
+
+    @property
+    def checkpoints(self) -> dict[str, str]:
+        # Qwen names a base model like its instruct model
+        return {"sft": self.policy, "base": self.policy.removesuffix("-Instruct")}
 
 
 SCALES = {
@@ -164,12 +168,12 @@ class Bench:
         if system is None:
             return self
 
-        def questions(*args: Any, **kwargs: Any) -> list[Question]:
-            return [
+        return replace(
+            self,
+            questions=lambda *args, **kwargs: [
                 replace(question, system=system) for question in self.questions(*args, **kwargs)
-            ]
-
-        return replace(self, questions=questions)
+            ],
+        )
 
     def longest(self, questions: Iterable[Question]) -> int:
         """Return the most tokens of an answer to these questions in an evaluation."""
@@ -191,15 +195,14 @@ class Bench:
     def base(self, policy: str) -> str | None:
         """Return the base model of a run's adapter; None for other policies."""
         path = Path(self.path(policy))
+        # The initial policy of the last stage may come from an earlier stage.
+        if started := (read_json(path / START_FILE) or {}).get("start"):
+            return str(path / started)
         # A run stores its initial policy by name, which stays right if the checkout is moved.
-
         run = read_json(path / "config.json") or {}
-        base = (
+        return (
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
-        # The initial policy of the last stage may come from an earlier stage.
-        started = (read_json(path / START_FILE) or {}).get("start")
-        return str(path / started) if started else base
 
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
         """Load a policy by name for generation; the adapter of a run is put on its base model."""
@@ -250,13 +253,13 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
     """
+    if name not in NAMES:
+        raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
     if name == "tiny":
-        return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
-    if name == "small" and questions is None:
-        return _real() if checks is None else replace(_real(), judge=lambda: checks)
-    if name in NAMES:
-        return _hub(name, SCALES[name], questions, checks)
-    raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
+        found = _tiny()
+    else:
+        found = _real() if name == "small" and questions is None else _hub(name, questions)
+    return found if checks is None else replace(found, judge=lambda: checks)
 
 
 @cache
@@ -310,7 +313,6 @@ def _real() -> Bench:
             and (question.kind in kinds if kinds else question.answers)
         ]
 
-    scale = SCALES["small"]
     return Bench(
         name="small",
         policy=DEFAULT_POLICY,
@@ -320,7 +322,7 @@ def _real() -> Bench:
         hash=questions_hash(prompted),
         judge=real_checks,
         search=lambda: from_passages(pages()).search,
-        checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
+        checkpoints=SCALES["small"].checkpoints,
     )
 
 
@@ -329,7 +331,7 @@ def _two_facets_hash() -> str:
     return questions_hash(load_world().two_facets)
 
 
-def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | None) -> Bench:
+def _hub(name: str, source: str | Path | None) -> Bench:
     if source is None:
         raise WorkbenchError(
             f"bench '{name}' has no questions of its own: give --questions NAME|FILE, a data"
@@ -355,11 +357,10 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
         name=name,
         policy=DEFAULT_POLICY,
         questions=questions,
-        max_new_tokens=scale.longest,
+        max_new_tokens=SCALES[name].longest,
         hash=questions_hash(loaded),
-        judge=lambda: checks or rule_checks(require_box=None),
-        # Qwen names a base model like its instruct model
-        checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
+        judge=lambda: rule_checks(require_box=None),
+        checkpoints=SCALES[name].checkpoints,
     )
 
 

@@ -13,7 +13,7 @@ from workbench.methods.forag.cold_start import cold_start_rows
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import aggregate
 from workbench.methods.forag.run import BY_RULES, Run, prepare
-from workbench.methods.forag.segments import count_cuts, judged_rows
+from workbench.methods.forag.segments import judged_rows
 from workbench.methods.held_out import train_with_held_out
 from workbench.methods.method import Method
 from workbench.training.collect import collect_in_stage
@@ -82,8 +82,7 @@ def _reward_model(run: Run) -> Stage:
         samples = run.judged_samples(job)
         reads = BY_RULES([sample.response for sample in samples]) if run.model_alone else None
         rows, card = judged_rows(samples, evaluation, aggregate(config), reads)
-        cuts = {"cut": count_cuts(samples, reads, evaluation)} if reads else {}
-        write_json(job.out / "card.json", card.to_row() | cuts)
+        write_json(job.out / "card.json", card.to_row())
         settings = replace(config.reward_model, loss=config.model_loss)
         return train_with_held_out(
             settings, rows, config.held_out, job.start, job.out, seed=job.seed
