@@ -87,27 +87,25 @@ def decode(
     Each completion has its own random numbers, from torch's CPU generator. So the samples do not
     depend on the other prompts of the batch, except for rounding.
     """
-    return _Decoding(model, pad, prompts, stop_ids, how).run(size)
+    return _Decoding(forward_function(model, pad), model.config, prompts, stop_ids, how).run(size)
 
 
+@dataclass
 class _Decoding:
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        pad: int,
-        prompts: Sequence[Prompt],
-        stop_ids: Sequence[int],
-        how: Sampling,
-    ) -> None:
-        self.forward, self.config = forward_function(model, pad), model.config
-        self.sample, self.how = token_sampler(how), how
-        self.prompts, self.stops = prompts, frozenset(stop_ids)
-        self.completions: list[list[int]] = [[] for _ in prompts]
+    forward: Forward
+    config: PretrainedConfig
+    prompts: Sequence[Prompt]
+    stop_ids: Sequence[int]
+    how: Sampling
+
+    def __post_init__(self) -> None:
+        self.sample, rows = token_sampler(self.how), list(self.how.rows)
+        self.completions: list[list[int]] = [[] for _ in self.prompts]
         # row n of the cache has the keys and values of `rows[n]`, (rows, heads, columns, size)
         self.rows: list[Row] = []
         self.cache: DynamicCache = None
         # the numbers that a batch of all processes would use for these prompts
-        self.shared_BT = self._uniforms(max(how.rows) + 1)[list(how.rows)] if how.rows else None
+        self.shared_BT = self._uniforms(max(rows) + 1)[rows] if rows else None
 
     def run(self, size: int) -> list[list[int]]:
         waiting = deque(range(len(self.prompts)))
@@ -175,7 +173,7 @@ class _Decoding:
 
     def _finished(self, row: Row) -> bool:
         ids = self.completions[row.number]
-        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stops)
+        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stop_ids)
 
 
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:

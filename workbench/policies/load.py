@@ -121,7 +121,8 @@ def _checked(
     weights.verify(adapter or Path(name))  # before loading: a damaged file may still load
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
-        model = weights.with_adapter(model, adapter)
+        # merged: a forward pass then needs no products with the adapter
+        model = weights.over(model, adapter).merge_and_unload()
         weights.check_finite(str(name), model)
     return model, tokenizer
 

@@ -149,15 +149,6 @@ def adapter_config(adapter: Path) -> JsonObject:
     return config
 
 
-def with_adapter(model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
-    """Merge a LoRA adapter into `model`; a forward pass then needs no products with the adapter.
-
-    Raises:
-        WorkbenchError: see `over`.
-    """
-    return over(model, adapter).merge_and_unload()
-
-
 def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel:
     """Merge a LoRA adapter into `model` in float32, and convert the weights to `dtype`.
 
