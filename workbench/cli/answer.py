@@ -30,7 +30,7 @@ from workbench.verdicts.llm_judge import LLMJudge
 
 @app.command(
     epilog='Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
-    ' Stanel Dunumin?"',
+    ' Stanel Dunumin?"'
 )
 @judge_options(store=False)
 def answer(

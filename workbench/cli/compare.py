@@ -36,8 +36,7 @@ def compare_command(
         ),
     ],
     against: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Baseline: a row's name or a run."),
+        str | None, Option(metavar="NAME", help="Baseline: a row's name or a run.")
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,

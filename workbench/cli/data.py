@@ -53,10 +53,7 @@ def data_show(
     limit: Annotated[
         int | None,
         Option(
-            "-n",
-            "--limit",
-            min=1,
-            help="Questions to show (default: 3) or write (default: all).",
+            "-n", "--limit", min=1, help="Questions to show (default: 3) or write (default: all)."
         ),
     ] = None,
     mapping: Annotated[
@@ -79,12 +76,10 @@ def data_show(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="JSONL file for the questions with passages."),
+        Path | None, Option(metavar="FILE", help="JSONL file for the questions with passages.")
     ] = None,
     k: Annotated[
-        int,
-        Option("--k", "-k", min=1, max=50, help="Maximum passages per question."),
+        int, Option("--k", "-k", min=1, max=50, help="Maximum passages per question.")
     ] = 3,
     mode: SearchMode = None,
     as_json: Json = False,

@@ -53,9 +53,7 @@ class Commands(TyperGroup):
 
 
 app = Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 
 
@@ -80,7 +78,7 @@ Engine = Annotated[
     Literal["hf", "vllm"],
     Option(
         help="Generation by transformers (hf), or by vLLM, which must be installed and needs a GPU."
-        " Greedy answers agree up to rounding; sampled answers differ.",
+        " Greedy answers agree up to rounding; sampled answers differ."
     ),
 ]
 SearchMode = Annotated[
@@ -106,8 +104,7 @@ Threads = Annotated[int, Option(min=1, help="CPU threads.")]
 ActorThreads = Annotated[
     int | None,
     Option(
-        min=1,
-        help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor.",
+        min=1, help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor."
     ),
 ]
 Actors = Annotated[
@@ -120,8 +117,7 @@ Actors = Annotated[
     ),
 ]
 Address = Annotated[
-    str | None,
-    Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1."),
+    str | None, Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1.")
 ]
 Bench = Annotated[
     str,
@@ -142,8 +138,7 @@ Overrides = Annotated[
     Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
 ]
 DryRun = Annotated[
-    bool,
-    Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing."),
+    bool, Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing.")
 ]
 
 

@@ -82,20 +82,18 @@ def index_build(
 )
 def index_search(
     name: Annotated[
-        str | None,
-        Argument(help="Name or path of an index; default: list the indexes."),
+        str | None, Argument(help="Name or path of an index; default: list the indexes.")
     ] = None,
     query: Annotated[
         str | None,
         Argument(
             help="A question or a claim, searched as a bag of words; default: show the index's"
-            " sources.",
+            " sources."
         ),
     ] = None,
     k: Annotated[int, Option("--k", "-k", min=1, help="Number of passages.")] = 5,
     mode: Annotated[
-        Literal["text", "dense", "hybrid"],
-        Option(help="Search by words, vectors, or both."),
+        Literal["text", "dense", "hybrid"], Option(help="Search by words, vectors, or both.")
     ] = "text",
     root: Root = ROOT,
     as_json: Json = False,

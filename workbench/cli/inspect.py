@@ -17,8 +17,7 @@ from workbench.types import WorkbenchError
 def inspect(
     run: Annotated[Path | None, Option(help="Run folder or feedback file to open first.")] = None,
     runs: Annotated[
-        Path | None,
-        Option(help="Folder of all runs; default: runs/, or the folder above --run."),
+        Path | None, Option(help="Folder of all runs; default: runs/, or the folder above --run.")
     ] = None,
     port: Annotated[
         int, Option(min=0, max=65535, help="Port on this machine; 0: any free port.")

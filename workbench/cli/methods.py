@@ -18,8 +18,7 @@ def methods(
         str | None, Argument(metavar="[METHOD]", help="Show the settings of this method.")
     ] = None,
     bench: Annotated[
-        str | None,
-        Option(help="Bench whose defaults are shown; default: the paper's."),
+        str | None, Option(help="Bench whose defaults are shown; default: the paper's.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -60,8 +60,7 @@ def metrics(
         Argument(help="JSONL of feedback rows, or a run's folder: its evaluation after training."),
     ],
     other: Annotated[
-        Path | None,
-        Argument(help="A second file or run; differences are FEEDBACK − OTHER."),
+        Path | None, Argument(help="A second file or run; differences are FEEDBACK − OTHER.")
     ] = None,
     judge: LLMJudge | None = None,
     dry_run: DryRun = False,
@@ -76,7 +75,7 @@ def metrics(
         Path | None,
         Option(
             help="Folder for figures as HTML: RLFH's figures 4 to 9 (OTHER before training,"
-            " FEEDBACK after), and with --hacks the reward hacks by step.",
+            " FEEDBACK after), and with --hacks the reward hacks by step."
         ),
     ] = None,
     hacks: Annotated[

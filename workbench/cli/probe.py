@@ -58,7 +58,7 @@ def probe(
         Path | None,
         Option(
             help="Folder of the probe; an unfinished one is resumed. Default: a folder in"
-            " runs/probe, named by the settings.",
+            " runs/probe, named by the settings."
         ),
     ] = None,
     threads: ActorThreads = None,

@@ -7,14 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from workbench.cli.frame import (
-    Json,
-    app,
-    print_mapping,
-    show,
-    stdout_kept_clean,
-    text,
-)
+from workbench.cli.frame import Json, app, print_mapping, show, stdout_kept_clean, text
 from workbench.experiments.queue import ROOT, queue_runs, status_of, train_queue
 from workbench.experiments.queue.runs import QUICK_STEPS
 from workbench.experiments.queue.training import duration
@@ -26,19 +19,16 @@ def queue(
     file: Annotated[
         Path,
         Argument(
-            metavar="FILE",
-            help="TOML with a table [[run]] for each run; see docs/formats.md.",
+            metavar="FILE", help="TOML with a table [[run]] for each run; see docs/formats.md."
         ),
     ],
     out: Annotated[
-        Path,
-        Option(help="Folder of the runs, whose names are hashes of their settings."),
+        Path, Option(help="Folder of the runs, whose names are hashes of their settings.")
     ] = ROOT,
     quick: Annotated[
         bool,
         Option(
-            "--quick",
-            help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own."),
+            "--quick", help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own.")
         ),
     ] = False,
     status: Annotated[

@@ -104,9 +104,7 @@ Columns = Annotated[
 MaxFailed = Annotated[
     float,
     Option(
-        min=0,
-        max=1,
-        help="Stop when a larger share of the rows failed or could not be scored.",
+        min=0, max=1, help="Stop when a larger share of the rows failed or could not be scored."
     ),
 ]
 
@@ -127,8 +125,7 @@ def score(
     in_doubt: Annotated[
         bool,
         Option(
-            "--judge-in-doubt",
-            help="Rules decide clear outcomes; the endpoint judges the others.",
+            "--judge-in-doubt", help="Rules decide clear outcomes; the endpoint judges the others."
         ),
     ] = False,
     verifier: VerifierName = None,

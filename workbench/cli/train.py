@@ -104,8 +104,7 @@ def evaluate(
     split: Annotated[Literal["validation", "test", "ood"], Option(help="Questions to ask.")],
     bench: Bench = "tiny",
     samples: Annotated[
-        int,
-        Option(min=0, help="Sampled answers per question, besides the greedy one."),
+        int, Option(min=0, help="Sampled answers per question, besides the greedy one.")
     ] = 4,
     seed: Seed = 0,
     limit: Limit = None,

@@ -31,7 +31,7 @@ Data = Annotated[
     Path,
     Option(
         help="JSONL (or .gz) of {premise, claim, label, source}; the label is support, contradict"
-        " or neutral.",
+        " or neutral."
     ),
 ]
 
@@ -44,8 +44,7 @@ Data = Annotated[
 def verifier_train(
     data: Data,
     out: Annotated[
-        Path,
-        Option(help="Folder of the verifier and its card; an unfinished one is resumed."),
+        Path, Option(help="Folder of the verifier and its card; an unfinished one is resumed.")
     ],
     dev: Annotated[
         Path | None,
@@ -75,19 +74,17 @@ def verifier_train(
 )
 def verifier_calibrate(
     name: Annotated[
-        str,
-        Argument(help="Folder or hub name of a sequence classifier: NLI, or supported or not."),
+        str, Argument(help="Folder or hub name of a sequence classifier: NLI, or supported or not.")
     ],
     data: Data,
     out: Annotated[
-        Path,
-        Option(help="Folder for temperature, thresholds and card, to be named by --verifier."),
+        Path, Option(help="Folder for temperature, thresholds and card, to be named by --verifier.")
     ],
     classes: Annotated[
         str,
         Option(
             help="The model's classes in order if its config does not name them, such as"
-            " unsupported,supported.",
+            " unsupported,supported."
         ),
     ] = "",
     threads: Threads = DEFAULT_THREADS,
@@ -110,7 +107,7 @@ def verifier_evaluate(
         str | None,
         Option(
             help="A folder of `workbench verifier`, or a sequence classifier's folder or hub name;"
-            " default: the packaged verifier.",
+            " default: the packaged verifier."
         ),
     ] = None,
     threads: Threads = DEFAULT_THREADS,

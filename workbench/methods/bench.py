@@ -139,9 +139,7 @@ class Bench:
         evidence = judge.store is not None or self.search is not None or any(passages)
         search = self.search
         return replace(
-            self,
-            named_judge=judge,
-            judge=lambda: judge.checks(search and search(), evidence),
+            self, named_judge=judge, judge=lambda: judge.checks(search and search(), evidence)
         )
 
     def with_cache_dir(self, folder: Path) -> Bench:

@@ -175,11 +175,7 @@ def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
 
 
 def _complete_in_subprocess(
-    folder: str,
-    base: str | None,
-    prompts: list[list[int]],
-    stop_ids: Sequence[int],
-    how: Sampling,
+    folder: str, base: str | None, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
     """Complete prompts in a subprocess, which loads the policy for this call."""
     import torch

@@ -287,9 +287,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         if (batch := self.trajectory_batch) is not None:
             old_BT = batch.get("old_per_token_logps")
             batch["old_per_token_logps"] = whole_responses(
-                outputs[0],
-                self.logprobs_BT if old_BT is None else old_BT,
-                batch["completion_mask"],
+                outputs[0], self.logprobs_BT if old_BT is None else old_BT, batch["completion_mask"]
             )
         return outputs
 

@@ -270,11 +270,7 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
             self._signature_columns = ["input_ids", "labels", "weight"]
 
         def compute_loss(
-            self,
-            model: PreTrainedModel,
-            inputs: dict[str, Tensor],
-            *args: object,
-            **kwargs: object,
+            self, model: PreTrainedModel, inputs: dict[str, Tensor], *args: object, **kwargs: object
         ) -> Tensor:
             self.weights_B = inputs.pop("weight")  # not an argument of the model
             return super().compute_loss(model, inputs, *args, **kwargs)
@@ -305,10 +301,7 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
 
 
 def weighted_loss(
-    logits_BTV: Tensor,
-    labels_BT: Tensor,
-    weights_B: Tensor,
-    tokens: int | Tensor,
+    logits_BTV: Tensor, labels_BT: Tensor, weights_B: Tensor, tokens: int | Tensor
 ) -> Tensor:
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 

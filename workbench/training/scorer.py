@@ -232,11 +232,7 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
             " name the policy that it was trained from"
         )
     trainee = load_trainee(
-        policy,
-        lora_r=card["lora_r"],
-        lora_alpha=card["lora_alpha"],
-        seed=0,
-        unsloth=False,
+        policy, lora_r=card["lora_r"], lora_alpha=card["lora_alpha"], seed=0, unsloth=False
     )
     actor = Actor(trainee)
     with loading(str(folder), "name a reward model and the policy that it was trained from"):

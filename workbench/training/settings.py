@@ -19,8 +19,7 @@ class LoRA:
     lora_r: int = setting(16, "rank of the adapter", least=1)
     lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
     gradient_checkpointing: bool = setting(
-        True,
-        "recompute activations in the backward pass: less memory, one more forward pass",
+        True, "recompute activations in the backward pass: less memory, one more forward pass"
     )
     load_in_4bit: bool = setting(
         False,
@@ -34,8 +33,7 @@ class Optim:
 
     learning_rate: float = setting(1e-6, "peak learning rate of the adapter, by AdamW", above=0)
     schedule: Literal["constant", "linear", "cosine"] = setting(
-        "cosine",
-        "schedule after the warm-up; the cosine of PPO and reward models ends at a tenth",
+        "cosine", "schedule after the warm-up; the cosine of PPO and reward models ends at a tenth"
     )
     warmup: float = setting(
         0.03, "share of the steps in which the learning rate rises", least=0, most=1

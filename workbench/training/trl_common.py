@@ -141,11 +141,7 @@ def report_callback(
                 log(state, logs)
 
         def on_step_end(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: TrainerControl,
-            **_: object,
+            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
         ) -> None:
             if (
                 step_ends(state)

@@ -57,11 +57,7 @@ def loss_inputs(batch: Batch) -> dict[str, Tensor]:
     Unsloth recomputes the completion mask from the ids. The only mask that it reads from the batch
     is `tool_mask`, so our completion mask is passed there.
     """
-    return {
-        **batch,
-        "advantages": left_aligned(batch),
-        "tool_mask": batch["completion_mask"],
-    }
+    return {**batch, "advantages": left_aligned(batch), "tool_mask": batch["completion_mask"]}
 
 
 def left_aligned(batch: Batch) -> Tensor:
