@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from workbench.methods.bench import bench
-from workbench.methods.forag import METHOD, FoRAG
-from workbench.methods.forag.config import Evaluation
+from workbench.methods.forag.config import Evaluation, FoRAG
+from workbench.methods.forag.method import METHOD
 from workbench.types import TWO_FACETS, Checked, Response, Reward, Verdict
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
