@@ -187,7 +187,13 @@ class Bench:
         if policy not in self.checkpoints:
             return policy
         path = self.checkpoints[policy]
-        check_world(policy, path, self.hash)
+        folder = Path(path).parent
+        built = (read_json(folder / "card.json") or {}).get("world_hash")
+        if built not in (None, self.hash):
+            raise WorkbenchError(
+                f"the policy '{policy}' in '{folder}' was built on the world {built}, not"
+                f" {self.hash}: delete that folder and run `workbench world build --out {folder}`"
+            )
         return path
 
     def base(self, policy: str) -> str | None:
@@ -208,17 +214,6 @@ class Bench:
         check_policy(policy, path)
         loaded = load_policy(path, base=self.base(policy), engine=engine)
         return replace(loaded, name=policy)
-
-
-def check_world(name: str, path: str, world_hash: str) -> None:
-    """Raise a WorkbenchError if a policy was built on another closed world than the bench's."""
-    folder = Path(path).parent
-    built = (read_json(folder / "card.json") or {}).get("world_hash")
-    if built is not None and built != world_hash:
-        raise WorkbenchError(
-            f"the policy '{name}' in '{folder}' was built on the world {built}, not {world_hash}:"
-            f" delete that folder and run `workbench world build --out {folder}`"
-        )
 
 
 def check_policy(name: str, path: str) -> None:
@@ -284,7 +279,9 @@ def _tiny() -> Bench:
         max_new_tokens=48,  # room to think; training asks only for short answers
         long_new_tokens=LONGEST,
         shown=world.shown,
-        questions_hash=lambda kinds: _two_facets_hash() if TWO_FACETS in kinds else None,
+        questions_hash=lambda kinds: (
+            questions_hash(world.two_facets) if TWO_FACETS in kinds else None
+        ),
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
@@ -322,11 +319,6 @@ def _real() -> Bench:
         search=lambda: from_passages(pages()).search,
         checkpoints=SCALES["small"].checkpoints,
     )
-
-
-@cache
-def _two_facets_hash() -> str:
-    return questions_hash(load_world().two_facets)
 
 
 def _hub(name: str, source: str | Path | None) -> Bench:

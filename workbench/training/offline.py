@@ -35,8 +35,7 @@ from workbench.training.settings import (
     Passes,
     Saving,
     check_one_process,
-    check_passes,
-    check_report_to,
+    check_trainer,
 )
 from workbench.training.stage import Job, Stage, Status, order
 from workbench.training.trl_common import (
@@ -46,7 +45,7 @@ from workbench.training.trl_common import (
     trainer_arguments,
 )
 from workbench.types import JsonMapping, JsonObject
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 from workbench.util.jsonl import write_json
 
 if TYPE_CHECKING:
@@ -104,13 +103,6 @@ class DPO:
     saving: Saving = Saving(save_every=50)
 
 
-def check(config: SFT | DPO) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
-    check_passes(config.passes)
-    check_report_to(config.saving)
-
-
 def offline_stage(
     config: SFT | DPO,
     make: Callable[[Job], tuple[Sequence[Row], Card]],
@@ -130,7 +122,7 @@ def offline_stage(
     Raises:
         WorkbenchError: invalid settings.
     """
-    check(config)
+    check_trainer(config)
 
     def run(job: Job) -> Status:
         rows, card = make(job)
@@ -171,7 +163,7 @@ def train_offline(
         WorkbenchError: invalid settings or rows, only rows that are too long, several processes,
             unknown policy, or a folder of a training on other rows.
     """
-    check(config)
+    check_trainer(config)
     check_rows(rows)
     # several processes would each train on all rows and write the same files
     check_one_process(type(config).__name__)

@@ -40,11 +40,11 @@ from workbench.training.settings import (
     Sampling,
     Saving,
     check_one_process,
-    check_report_to,
+    check_trainer,
 )
 from workbench.training.stage import Inputs, Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, WorkbenchError
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -85,8 +85,7 @@ class PPO:
 
 def check(config: PPO) -> None:
     """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
-    check_report_to(config.saving, trl=False)
+    check_trainer(config, trl=False)
     responses, update, micro = sizes(config)
     if micro < 1 or update < 1 or responses % update or update % micro:
         raise WorkbenchError(

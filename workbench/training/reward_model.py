@@ -20,10 +20,10 @@ from workbench.training.offline import steps_of
 from workbench.training.recorder import MetricsLog, finite
 from workbench.training.rows import keep_data, within
 from workbench.training.scorer import EncodedRow, Judged, Scorer, save_reward_model
-from workbench.training.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
+from workbench.training.settings import LoRA, Optim, Passes, Saving, check_trainer
 from workbench.training.stage import Status, order
 from workbench.types import WorkbenchError
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,13 +51,6 @@ class RewardModel:
     optim: Optim = Optim(learning_rate=1e-4)
     lora: LoRA = LoRA()
     saving: Saving = Saving(save_every=50)
-
-
-def check(config: RewardModel) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
-    check_passes(config.passes)
-    check_report_to(config.saving, trl=False)
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
@@ -94,7 +87,7 @@ def train_reward_model(
         WorkbenchError: invalid settings or rows, unknown policy, or a folder of a training on
             other rows.
     """
-    check(config)
+    check_trainer(config, trl=False)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)

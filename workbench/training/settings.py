@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from workbench.policies.generate import Sampling as Decoding
 from workbench.types import WorkbenchError
-from workbench.util.config import setting
+from workbench.util.config import check_values, setting
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,30 @@ class Samples:
     sampling: Sampling = Sampling()
 
 
-def check_passes(passes: Passes) -> None:
-    """Raise a WorkbenchError for settings that exclude each other."""
-    if passes.steps is not None and passes.epochs is not None:
+def check_trainer(config: Any, trl: bool = True) -> None:
+    """Raise a WorkbenchError that names the field of an invalid setting of a trainer.
+
+    Args:
+        trl: whether the trainer is TRL's; the others support no tracker.
+    """
+    check_values(config)
+    passes, tracker = getattr(config, "passes", None), config.saving.report_to
+    if passes and None not in (passes.steps, passes.epochs):
         raise WorkbenchError(
             f"steps is {passes.steps} and epochs is {passes.epochs}: set one of them to none"
         )
     # a step accumulates whole micro-batches
-    if passes.micro_batch is not None and passes.batch % passes.micro_batch:
+    if passes and passes.micro_batch is not None and passes.batch % passes.micro_batch:
         raise WorkbenchError(
             f"micro_batch is {passes.micro_batch}: it must divide batch, {passes.batch}"
+        )
+    if tracker != "none" and not trl:
+        raise WorkbenchError(
+            f"report_to is {tracker}, but PPO and reward models support no tracker: set it to none"
+        )
+    if tracker != "none" and importlib.util.find_spec(tracker) is None:
+        raise WorkbenchError(
+            f"report_to is {tracker}, which is not installed: `pip install {tracker}`"
         )
 
 
@@ -134,22 +148,4 @@ def check_one_process(trainer: str) -> None:
         raise WorkbenchError(
             f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
             " it without torchrun or accelerate launch"
-        )
-
-
-def check_report_to(saving: Saving, trl: bool = True) -> None:
-    """Raise a WorkbenchError for a tracker that is not installed.
-
-    Args:
-        trl: whether the trainer is TRL's; the others support no tracker.
-    """
-    if (tracker := saving.report_to) == "none":
-        return
-    if not trl:
-        raise WorkbenchError(
-            f"report_to is {tracker}, but PPO and reward models support no tracker: set it to none"
-        )
-    if importlib.util.find_spec(tracker) is None:
-        raise WorkbenchError(
-            f"report_to is {tracker}, which is not installed: `pip install {tracker}`"
         )

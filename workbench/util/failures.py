@@ -87,6 +87,11 @@ def is_remark(item: JsonMapping) -> bool:
     return OBJECTION in item or THRESHOLD in item
 
 
+def error_line(error: BaseException) -> str:
+    """Return an exception's message on one line of at most 300 characters, or its type's name."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
 class TooManyFailures(WorkbenchError):
     """The share of responses that could not be graded is above `max_failed`."""
 

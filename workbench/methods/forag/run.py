@@ -13,9 +13,9 @@ from workbench.methods.forag.config import FoRAG
 from workbench.methods.method import Method, training_questions
 from workbench.pipeline import assemble
 from workbench.runs.store import iter_feedback
-from workbench.training import reward_model
 from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.scorer import MODEL, load_reward_model
+from workbench.training.settings import check_trainer
 from workbench.training.stage import Job
 from workbench.types import TWO_FACETS, Checks, Feedback, Grade, Question, WorkbenchError
 
@@ -104,7 +104,7 @@ def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
             "forag.reward_model.loss is log, which needs targets of 0 or 1, but forag.aggregate is"
             " mean, which gives shares: leave the loss out, or set forag.aggregate=min"
         )
-    reward_model.check(config.reward_model)
+    check_trainer(config.reward_model, trl=False)
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
