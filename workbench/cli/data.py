@@ -15,7 +15,6 @@ from workbench.cli.frame import (
     SearchMode,
     add_group,
     parse_columns,
-    print_mapping,
     print_table,
     show,
     stdout_kept_clean,
@@ -101,7 +100,7 @@ def data_show(
             }
             for known in SETS.values()
         ]
-        show({"data_sets": rows}, as_json, print_mapping)
+        show({"data_sets": rows}, as_json)
         return
     with stdout_kept_clean():
         columns = None if mapping is None else parse_columns(mapping, FIELDS)
@@ -112,7 +111,7 @@ def data_show(
             # written questions may be trained on, so evaluation-only data sets are refused
             questions = load(source, split, limit, columns, schema=schema, training=True)
             result = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
-    show(result, as_json, _print if store is None else print_mapping)
+    show(result, as_json, _print if store is None else None)
 
 
 def _describe(questions: Sequence[Question], count: int) -> JsonObject:

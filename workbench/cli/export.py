@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from workbench.cli.frame import Json, app, print_mapping, show, stdout_kept_clean
+from workbench.cli.frame import Json, app, show, stdout_kept_clean
 from workbench.experiments.claims_table import export_claims
 from workbench.experiments.export import Dtype
 from workbench.experiments.export import export as export_policy
@@ -62,7 +62,7 @@ def export(
     if claims is not None:
         with stdout_kept_clean():
             table = export_claims(policy, claims)
-        return show(table, as_json, print_mapping)
+        return show(table, as_json)
     assert merged is not None
     if push is None and not private:
         raise WorkbenchError("--public needs --push: name the repository with --push OWNER/NAME")

@@ -257,14 +257,16 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
             yield from _mappings(item)
 
 
-def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None]) -> int:
-    """Print a result as JSON or by `pretty`; return its exit code."""
+def show(
+    result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None] | None = None
+) -> int:
+    """Print a result as JSON or by `pretty`, by default as tables; return its exit code."""
     if as_json:
         # NaN is not JSON, so it raises instead of reaching another program's parser
         text = json.dumps(result, ensure_ascii=False, allow_nan=False)
         print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
     else:
-        pretty(result)
+        (pretty or print_mapping)(result)
     return exit_code(result)
 
 

@@ -16,7 +16,6 @@ from workbench.cli.frame import (
     Json,
     add_group,
     complain,
-    print_mapping,
     print_table,
     show,
     stdout_kept_clean,
@@ -74,7 +73,7 @@ def index_build(
             f"{card['failed']} rows of {card['source']['spec']} have no page; the first is"
             f" {card['failures'][0]}"
         )
-    return show({"name": name, **card}, as_json, print_mapping)
+    return show({"name": name, **card}, as_json)
 
 
 @index_app.command(
@@ -108,7 +107,7 @@ def index_search(
             }
             for card in list_indexes(root)
         ]
-        return show({"indexes": rows}, as_json, print_mapping)
+        return show({"indexes": rows}, as_json)
     with stdout_kept_clean():
         index = open_index(name, root)
         if query is not None:
@@ -116,7 +115,7 @@ def index_search(
     if query is None:
         size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
         card = {"name": name, "folder": str(index.folder), **index.card}
-        show({**card, "megabytes": round(size / 1e6, 1)}, as_json, print_mapping)
+        show({**card, "megabytes": round(size / 1e6, 1)}, as_json)
         return 0
     result = {
         "name": name,

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from workbench.cli.frame import (
-    ABSENT,
     Address,
     DryRun,
     Json,
@@ -230,7 +229,7 @@ def import_logged(
         complain(f"{without} of {summary['rows']} rows have no gold answer in gts")
     if left_out := summary["not_rewards"]:
         complain(f"columns left out, because their names are not of rewards: {', '.join(left_out)}")
-    show(summary, as_json, print_mapping)
+    show(summary, as_json)
     return 3 if summary["malformed"] else 0
 
 
@@ -290,15 +289,8 @@ def _print_agreement(report: JsonMapping) -> None:
     print(f"{report['rows']} responses compared; left out: {text(excluded)}")
     for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
-            rows = [
-                (label, *map(_number, scores.values())) for label, scores in cell["labels"].items()
-            ]
-            title = (
-                f"{name}: n {cell['n']}, accuracy {_number(cell['accuracy'])}, kappa"
-                f" {_number(cell['kappa'])}"
-            )
-            print_table(title, ("label", "A", "B", "precision", "recall", "F1"), rows)
-
-
-def _number(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+            labels = cell["labels"].items()
+            rows = [(label, *map(text, scores.values())) for label, scores in labels]
+            title = ", ".join(f"{key} {text(cell[key])}" for key in ("n", "accuracy", "kappa"))
+            columns = ("label", "A", "B", "precision", "recall", "F1")
+            print_table(f"{name}: {title}", columns, rows)

@@ -12,7 +12,6 @@ from workbench.cli.frame import (
     Threads,
     WorldSeed,
     add_group,
-    print_mapping,
     show,
     stdout_kept_clean,
 )
@@ -32,7 +31,7 @@ def world(
 ) -> None:
     """Show the closed world in numbers, or all facts about one entity."""
     if context.invoked_subcommand is None:
-        show(describe(entity, seed), as_json, print_mapping)
+        show(describe(entity, seed), as_json)
 
 
 world_app = add_group(
@@ -56,7 +55,7 @@ def world_export(
         counts = export_world(out, seed)
     if not as_json:
         print(f"written to {out}: rows by file")
-    show(counts, as_json, print_mapping)
+    show(counts, as_json)
 
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")

@@ -116,11 +116,11 @@ def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tenso
     return logprobs_BT.float() - log_ratio_B[:, None]
 
 
-def kl_of(logprobs_BT: Tensor, ref_logprobs_BT: Tensor, kind: str, most: float = 10.0) -> Tensor:
-    """Estimate the KL divergence from the reference policy ρ for each token, clamped to ±`most`.
+def kl_of(logprobs_BT: Tensor, ref_logprobs_BT: Tensor, kind: str) -> Tensor:
+    """Estimate the KL divergence from the reference policy ρ for each token, clamped to ±10.
 
     `kind` is the estimator: "k1" is log π/ρ, "k3" is ρ/π − 1 − log ρ/π.
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT
-    return kl_BT.clamp(-most, most)
+    return kl_BT.clamp(-10, 10)

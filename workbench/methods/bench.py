@@ -233,15 +233,12 @@ def check_policy(name: str, path: str) -> None:
     check_policy_name(path)
 
 
-def bench(name: str, questions: str | Path | None = None, checks: Checks | None = None) -> Bench:
+def bench(name: str, questions: str | Path | None = None) -> Bench:
     """Return the bench called `name`.
 
     Args:
         questions: the data set or file with the questions of `small` or `paper`; None: the table of
             real facts for `small`.
-        checks: replaces the bench's judge in training and evaluation. A run's folder does not store
-            these functions, so runs with different checks need different folders. For a language
-            model use `with_judge`: its name is stored with the run.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -249,10 +246,8 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     if name not in NAMES:
         raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
     if name == "tiny":
-        found = _tiny()
-    else:
-        found = _real() if name == "small" and questions is None else _hub(name, questions)
-    return found if checks is None else replace(found, judge=lambda: checks)
+        return _tiny()
+    return _real() if name == "small" and questions is None else _hub(name, questions)
 
 
 @cache

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from workbench.metrics import RATES, rates
-from workbench.metrics.rows import mean
+from workbench.metrics.rows import mean, share
 from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.runs.store import Store
 from workbench.types import (
@@ -280,17 +280,14 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
     for reward in rewards:
         for part, value in reward.parts.items():
             parts.setdefault(part, []).append(value)
-    signal_by_group: dict[str, bool] = {}
-    for response in (feedback.response for feedback in feedbacks):
-        signal_by_group[response.group] = signal_by_group.get(response.group, False) or any(
-            response.advantages
-        )
+    groups = {feedback.response.group for feedback in feedbacks}
+    signal = {f.response.group for f in feedbacks if any(f.response.advantages)}
     return {
         "reward": mean([reward.value for reward in rewards if reward.value is not None]),
         **{f"reward/{part}": mean(values) for part, values in parts.items()},
         "failed": len(feedbacks) - len(rewards),
         "unplaced": mean([len(reward.unplaced) for reward in rewards]),
-        "no_signal": mean([not has_signal for has_signal in signal_by_group.values()]),
+        "no_signal": share(len(groups - signal), len(groups)),
     }
 
 

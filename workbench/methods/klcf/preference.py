@@ -37,7 +37,7 @@ class Preference:
     specials: tuple[str, ...]
 
 
-def preference_model(name: str, scale: float = 1.0, device: str | None = None) -> Preference:
+def preference_model(name: str, scale: float = 1.0) -> Preference:
     """Load a sequence classifier with one output, by folder or hub name: p = σ(output / scale).
 
     Question and answer are formatted with the model's chat template, or as a pair of texts if it
@@ -50,7 +50,7 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     if Path(name).is_dir():
         check_no_pickle(Path(name).iterdir())
     _check_architecture(name)
