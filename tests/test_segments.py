@@ -4,6 +4,7 @@ measured, verdicts as any others.
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,9 @@ from workbench.methods.forag.method import METHOD
 from workbench.methods.forag.reward import aggregate
 from workbench.methods.forag.segments import judged_rows, segments
 from workbench.methods.held_out import calibration, held_out, split_held_out
+from workbench.runs.checkpoints import MARKER
 from workbench.training.reward_model import RewardModel, train_reward_model
-from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
+from workbench.training.scorer import CARD, MODEL, Judged, Segment, load_reward_model
 from workbench.types import (
     Checks,
     Claim,
@@ -222,10 +224,12 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     shutil.copytree(run, moved)
     copied = moved / "stages" / "reward_model" / MODEL
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
-    own = moved / "stages" / "cold_start" / "policy"
-    assert load_reward_model(model, str(own)).level == "sequence"
-    with pytest.raises(WorkbenchError, match="was trained from"):
-        load_reward_model(model, str(make_policy(tmp_path / "other", seed=7)))
+    card = json.loads((copied / CARD).read_text())
+    other = str(make_policy(tmp_path / "other", seed=7))
+    (copied / CARD).write_text(json.dumps(card | {"policy": other}))
+    (copied / MARKER).unlink()  # the digest of the card
+    with pytest.raises(WorkbenchError, match="trained from another model"):
+        load_reward_model(copied)
 
 
 @pytest.mark.parametrize(

@@ -150,11 +150,11 @@ def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tup
     """
     used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> end of the last such claim
     located: list[Claim] = []
-    encoded = None
+    by_words = None
     for claim in claims:
         if claim.span is None and claim.sentence is None:
-            encoded = encoded or _encode_words(text, sentences)
-            claim = replace(claim, sentence=_best_sentence(*encoded, claim.text, used))
+            by_words = by_words or [words(text[begin:end]) for begin, end in sentences]
+            claim = replace(claim, sentence=_best_sentence(by_words, claim.text, used))
         located.append(_locate(text, sentences, claim, used) if claim.span is None else claim)
     return tuple(located)
 
@@ -179,38 +179,23 @@ def _locate(
     return replace(claim, span=span, end=span[1], coverage=round(alignment[2], 4))
 
 
-def _encode_words(text: str, sentences: Sequence[Span]) -> tuple[dict[str, str], list[str]]:
-    """Return a character for each distinct word of the text, and the sentences as strings of these,
-    on which `LCSseq` is faster than on lists of words.
-    """
-    codes: dict[str, str] = {}
-    split = (words(text[begin:end]) for begin, end in sentences)
-    return codes, [
-        "".join(codes.setdefault(word, chr(len(codes) + 1)) for word in sentence)
-        for sentence in split
-    ]
-
-
 def _best_sentence(
-    codes: Mapping[str, str],
-    sentences: Sequence[str],
-    claim: str,
-    used: Mapping[tuple[str, int], int],
+    sentences: Sequence[list[str]], claim: str, used: Mapping[tuple[str, int], int]
 ) -> int | None:
-    """Return the index of the sentence with the highest coverage.
+    """Return the index of the sentence, a list of words, with the highest coverage.
 
     Among equals it is the one with more of the claim's second half, since a claim names its subject
     first and sentences share it *(ours)*; then the first in which this claim has not been placed.
     """
     from rapidfuzz.distance import LCSseq
 
-    encoded = "".join(codes.get(word, "\0") for word in words(strip_end(claim)))
-    scores = [LCSseq.similarity(encoded, sentence) for sentence in sentences]
+    own = words(strip_end(claim))
+    scores = [LCSseq.similarity(own, sentence) for sentence in sentences]
     highest = max(scores, default=0)
     if not highest:
         return None
     best = [number for number, score in enumerate(scores) if score == highest]
-    half = encoded[len(encoded) // 2 :]
+    half = own[len(own) // 2 :]
     halves = [LCSseq.similarity(half, sentences[number]) for number in best]
     best = [number for number, score in zip(best, halves, strict=True) if score == max(halves)]
     return next((number for number in best if (claim, number) not in used), best[-1])

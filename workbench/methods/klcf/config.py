@@ -123,9 +123,6 @@ class KLCF:
         " base's own answers",
         trains=True,
     )
-    general_scale: float = setting(
-        1.0, "divisor of the preference model's output before the sigmoid", above=0, trains=True
-    )  # (ours)
     trainer: Literal["grpo", "dpo"] = setting(
         "grpo",
         "dpo, a baseline of the paper, prefers the best sample of a question to the worst",

@@ -18,7 +18,6 @@ def idle(config: KLCF) -> set[str]:
         (not config.w_general, "general"),
         (not config.trains_general, "general_model"),
         (not config.trains_general and not config.models_truth, "held_out"),
-        (not config.w_general or config.general is None, "general_scale"),
         # a prepared folder already contains the results of these settings
         (
             config.prepare.folder is not None,

@@ -85,7 +85,7 @@ class KLCFRun:
 
     def _general(self, job: Job) -> Verify:
         if name := self.config.general:
-            named = preference_model(name, self.config.general_scale)
+            named = preference_model(name)
             return general(named.score, name, named.specials)
         model = load_reward_model(job.stages[GENERAL] / MODEL)
         by = "the base's own answers, whole or corrupted"
