@@ -48,9 +48,6 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     from rapidfuzz.distance import LCSseq
 
     claim = strip_end(claim)
-    # most claims match completely, and this takes linear time, unlike the search below
-    if span := _complete_match(claim, sentence):
-        return _word_start(sentence, span[0]), span[1], coverage(claim, sentence)
     length = LCSseq.similarity(claim, sentence)
     if not length:
         return None
@@ -58,23 +55,6 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
     return _word_start(sentence, start), end, coverage(claim, sentence)
-
-
-def _complete_match(claim: str, sentence: str) -> Span | None:
-    """Return the span with all characters of `claim` in order, or None. Its end is the earliest
-    possible, and its start the latest for this end.
-    """
-    positions = iter(range(len(sentence)))
-    end = start = -1
-    for character in claim:
-        end = next((at for at in positions if sentence[at] == character), -1)
-        if end < 0:
-            return None
-    # backwards from the end: the latest start gives the shortest span
-    before = iter(range(end, -1, -1))
-    for character in reversed(claim):
-        start = next(at for at in before if sentence[at] == character)
-    return (start, end + 1) if claim else None
 
 
 def _word_start(text: str, position: int) -> int:
@@ -89,13 +69,8 @@ def coverage(claim: str, sentence: str) -> float:
     """
     from rapidfuzz.distance import LCSseq
 
-    claim_words, sentence_words = words(claim), words(sentence)
-    if not claim_words:
-        return 0.0
-    remaining = iter(sentence_words)
-    if all(word in remaining for word in claim_words):  # faster than the search below
-        return 1.0
-    return LCSseq.similarity(claim_words, sentence_words) / len(claim_words)
+    own = words(claim)
+    return LCSseq.similarity(own, words(sentence)) / len(own) if own else 0.0
 
 
 def strip_end(text: str) -> str:
