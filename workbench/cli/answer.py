@@ -1,7 +1,5 @@
 """`workbench answer`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`workbench data …`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict

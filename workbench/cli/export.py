@@ -1,7 +1,5 @@
 """`workbench export`."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

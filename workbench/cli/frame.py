@@ -1,7 +1,5 @@
 """Shared parts of the commands: the app, common options, exit codes, and output."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """`workbench index …`."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`workbench score`, `agree` and `import`."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path

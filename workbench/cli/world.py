@@ -1,7 +1,5 @@
 """`workbench world …`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -11,8 +11,6 @@ The advantages of the other estimators are bounded by the number of responses, e
 are normalised together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

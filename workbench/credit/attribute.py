@@ -13,8 +13,6 @@ in the same order *(ours)*. Characters cannot measure it: two unrelated English 
 letters of the shorter one in the same order.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right

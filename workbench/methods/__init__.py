@@ -1,7 +1,5 @@
 """The registry of methods and baselines: one folder for each paper."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points

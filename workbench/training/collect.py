@@ -2,8 +2,6 @@
 training rows from them.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

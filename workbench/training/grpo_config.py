@@ -1,7 +1,5 @@
 """Settings of a GRPO run, and their checks. No training library is imported here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

@@ -6,8 +6,6 @@ would add an end token there, *(ours)*). Random choices depend only on `seed` an
 Whether a question is out of the policy's knowledge depends on all its samples: see `none_correct`.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 No training library is imported here; `trl_common` connects TRL's trainers.
 """
 
-from __future__ import annotations
-
 import gc
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Groups of settings that several trainers share, such as `LoRA` and `Optim`, and their checks."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from dataclasses import dataclass

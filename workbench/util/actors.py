@@ -8,8 +8,6 @@ This module uses Ray Core, not Ray Data (2.60). If an item kills its worker, Ray
 it forever or aborts the whole data set. It also stores the whole input before the first result.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import os

@@ -17,8 +17,6 @@ counts if it has an error itself or if all its verdicts failed.
 The functions take rows in the stored form (`Feedback.to_row`). Handwritten rows may lack fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.types import (

@@ -5,8 +5,6 @@ line: readers skip it with a warning, and the next writer cuts it off. Any other
 JSON object is an error, whose message has the line's number.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

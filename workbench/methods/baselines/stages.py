@@ -1,7 +1,5 @@
 """The stages of the baselines: SFT or DPO on rows made from gold answers or samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import fmean
 

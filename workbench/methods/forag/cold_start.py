@@ -1,7 +1,5 @@
 """FoRAG's cold start (arXiv 2406.13779, section 4): its settings, and the answers it trains on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

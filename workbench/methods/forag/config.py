@@ -1,7 +1,5 @@
 """The settings of FoRAG (arXiv 2406.13779), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Define the method FoRAG: its reward's parts, and which settings a config leaves unused."""
 
-from __future__ import annotations
-
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import reward
 from workbench.methods.forag.scales import TINY

@@ -1,7 +1,5 @@
 """FoRAG's reward (arXiv 2406.13779, section 5.2): the factuality of the answer's segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from statistics import fmean

@@ -1,7 +1,5 @@
 """A training run of FoRAG: its questions, and the graders of its stages."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

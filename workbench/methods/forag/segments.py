@@ -5,8 +5,6 @@ A segment is a sentence of the answer with at least one claim. With `evaluation=
 the span from the first such sentence to the last.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@ scores of the reference model's answers, then PPO or GRPO. Baselines: a cold sta
 judged samples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 

@@ -1,7 +1,5 @@
 """The settings of KLCF with the paper's defaults. *(ours)*: the paper does not state it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

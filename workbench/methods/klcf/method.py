@@ -1,7 +1,5 @@
 """Define the method KLCF: its reward's parts, its unused settings, and its config for tiny."""
 
-from __future__ import annotations
-
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.run import input_digests

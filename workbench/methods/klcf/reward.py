@@ -1,7 +1,5 @@
 """KLCF's reward (arXiv 2509.23765, section 2.3). The terms are in `terms.py`."""
 
-from __future__ import annotations
-
 from itertools import starmap
 from math import fsum
 

@@ -1,7 +1,5 @@
 """A training run of KLCF: its settings, its questions, and the grader that its models make."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ it is used, then GRPO or DPO on the combined reward.
 Each stage has its own folder and continues after a kill.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The terms of KLCF's reward (arXiv 2509.23765, section 2.3): checklist, truthfulness, length."""
 
-from __future__ import annotations
-
 from math import fsum
 
 from workbench.methods.lookup import Table, claims, find, label, on_claim, probability, unscored

@@ -6,8 +6,6 @@ base has learned. `workbench.training.reward_model` trains it. It reads a claim 
 its question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from workbench.methods.klcf.checklists import Labelled

@@ -1,7 +1,5 @@
 """The settings of KnowRL (arXiv 2506.19807), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

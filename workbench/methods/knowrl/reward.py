@@ -2,8 +2,6 @@
 facts in the thinking.
 """
 
-from __future__ import annotations
-
 import re
 from math import exp, fsum
 

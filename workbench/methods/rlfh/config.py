@@ -1,7 +1,5 @@
 """The settings of RLFH (arXiv 2406.12221), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

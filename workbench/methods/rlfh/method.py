@@ -1,7 +1,5 @@
 """The method RLFH: its checks, the parts of its reward, and its settings at the tiny bench."""
 
-from __future__ import annotations
-
 from workbench.methods.method import AT_ONCE, Method, Training, scaled
 from workbench.methods.rlfh.config import RLFH
 from workbench.methods.rlfh.reward import reward

@@ -2,8 +2,6 @@
 sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log1p

@@ -1,7 +1,5 @@
 """The training of RLFH: PPO or GRPO from the bench's policy, with the chosen annotator's labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
