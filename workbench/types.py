@@ -400,16 +400,12 @@ class Feedback:
         """Read a row that `to_row` wrote; `question` has the id in its "question_id"."""
         tokens = row["tokens"]
         response = Response(
-            id=row["id"],
+            **{name: row[name] for name in ("id", "group", "sample", "step", "finish")},
             question=question,
             text=row["response"],
-            group=row["group"],
-            sample=row["sample"],
-            step=row["step"],
             token_ids=tuple(tokens["ids"]),
             offsets=_pairs(tokens["offsets"]),
             **{name: tuple(tokens.get(name, ())) for name in TOKEN_STATS},
-            finish=row["finish"],
             source=tokens["source"],
             prefill=row.get("prefill", ""),
         )

@@ -7,8 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -244,6 +243,7 @@ def load_checkpoint(
     """
     import torch
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
     if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it too
         check_adapter(Path(folder))
@@ -252,7 +252,9 @@ def load_checkpoint(
     options: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
     if quantisation:
         options["quantization_config"] = quantisation
-    with weights.loading(folder, REMEDY), _quiet_loading():
+    if not sys.stderr.isatty():  # in a log the progress bar would write a line per update
+        logging.disable_progress_bar()
+    with weights.loading(folder, REMEDY):
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained,
             folder,
@@ -359,20 +361,3 @@ def adapter_base(adapter: Path) -> str:
             " folder or hub name of the base model"
         )
     return str(config["base_model_name_or_path"])
-
-
-@contextmanager
-def _quiet_loading() -> Iterator[None]:
-    """Hide the progress bar of loading unless stderr is a terminal: in a log it would write a line
-    per update.
-    """
-    from transformers.utils import logging
-
-    was_on = logging.is_progress_bar_enabled()
-    if not sys.stderr.isatty():
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if was_on:
-            logging.enable_progress_bar()
