@@ -399,13 +399,14 @@ class Feedback:
     def from_row(row: JsonMapping, question: Question) -> Feedback:
         """Read a row that `to_row` wrote; `question` has the id in its "question_id"."""
         tokens = row["tokens"]
+        stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(
             **{name: row[name] for name in ("id", "group", "sample", "step", "finish")},
             question=question,
             text=row["response"],
             token_ids=tuple(tokens["ids"]),
             offsets=_pairs(tokens["offsets"]),
-            **{name: tuple(tokens.get(name, ())) for name in TOKEN_STATS},
+            **stats,
             source=tokens["source"],
             prefill=row.get("prefill", ""),
         )

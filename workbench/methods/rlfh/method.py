@@ -11,8 +11,6 @@ PARTS = {
         "informativeness",
         "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))",
     ),
-    "clip": ("clipping", "correction of tokens whose reward exceeds the bound"),
-    "no_eos": ("no end token", "reward of an answer that was cut off before its end token"),
 }
 # *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
 # benchmarks/README.md. Rewards reach about 10 within few updates. A critic clipped to .2 around its
