@@ -174,9 +174,9 @@ def _best_sentence(
     return next((number for number in best if (claim, number) not in used), best[-1])
 
 
-def is_placed(claim: Claim, threshold: float = THRESHOLD) -> bool:
-    """Return whether a claim's events go to its place: its coverage is at least `threshold`."""
-    return claim.end is not None and (claim.coverage is None or claim.coverage >= threshold)
+def is_placed(claim: Claim) -> bool:
+    """Return whether a claim's events go to its place: its coverage is at least `THRESHOLD`."""
+    return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
 
 def token_at(response: Response, end: int | None) -> int:

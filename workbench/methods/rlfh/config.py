@@ -97,11 +97,6 @@ class RLFH:
     epsilon: float = setting(
         -0.9, "ε: lower bound of a sentence's Σg in the logarithm; above -1", range=(-0.99, 1, 0.01)
     )  # log(1 - .9) = -2.30
-    min_coverage: float = setting(
-        0.5,
-        "share of a claim's words that must be found in the answer to place its reward there",
-        range=(0, 1, 0.05),
-    )  # (ours)
     off_subject: Literal["useless", "wrong"] = setting(
         "useless",
         "a claim about another subject than the question's: rated as useless, or rewarded like a"

@@ -74,7 +74,7 @@ def reward(config: RLFH) -> RewardFn:
             if config.off_subject == "wrong" and _is_about_another(verdicts, verdict):
                 truth = f["wrong"] * abs(g[SUPPLEMENTARY])
             bounds = whole
-            if config.granularity == "statement" and is_placed(claim, config.min_coverage):
+            if config.granularity == "statement" and is_placed(claim):
                 bounds = (claim.span[0] if claim.span else None, claim.end)
             events.append(event("truth", config.alpha * truth, bounds, claim.id))
             weights.append(weight)
@@ -92,7 +92,7 @@ def reward(config: RLFH) -> RewardFn:
         events = list[Event]()
         for number, own in by_sentence(answer).items():
             events += of_sentence(feedback, verdicts, number, own)
-        unplaced = tuple(claim.id for claim in answer if not is_placed(claim, config.min_coverage))
+        unplaced = tuple(claim.id for claim in answer if not is_placed(claim))
         parts = sums(events, "truth", "info")
         return Reward(total(events), parts, tuple(events), unplaced=unplaced)
 
