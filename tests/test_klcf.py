@@ -205,7 +205,6 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["klcf.judged_by=truth"], "training makes its own truthfulness model"),
         (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
         (["klcf.general=some/model"], "does not use general"),
         (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),

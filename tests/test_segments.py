@@ -15,10 +15,10 @@ from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.forag.checks import baseline, factuality, reference_values
 from workbench.methods.forag.config import FoRAG
-from workbench.methods.forag.method import METHOD
-from workbench.methods.forag.reward import aggregate
+from workbench.methods.forag.reward import aggregate, reward
 from workbench.methods.forag.segments import judged_rows, segments
 from workbench.methods.held_out import calibration, held_out, split_held_out
+from workbench.pipeline import assemble
 from workbench.runs.checkpoints import MARKER
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import CARD, MODEL, Judged, Segment, load_reward_model
@@ -192,10 +192,10 @@ def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> Non
     asked = Question("q", "Who is Ada?")
     text = "Ada is a baker. Bo was born in Oslo."
     for evaluation, targets in (("subclaim", SENTENCES), ("holistic", ["response"])):
-        config = replace(FoRAG(), evaluation=evaluation, judged_by="factuality")  # type: ignore[arg-type]
+        config = replace(FoRAG(), evaluation=evaluation)  # type: ignore[arg-type]
         own = Checks(checks.extract, {"factuality": factuality(scorer, config.evaluation)})
         texts = ("I don't know.", text, text + " Bo works in Rome." * 40)
-        refusal, answer, long = METHOD.grader(config, own)(
+        refusal, answer, long = assemble(own, ["factuality"], {"forag": reward(config)})(
             [Response(str(number), asked, one) for number, one in enumerate(texts)]
         )
         paid = answer.rewards["forag"]

@@ -48,10 +48,6 @@ class FoRAG:
     aggregate: Literal["mean", "min", "max"] = setting(
         "mean", "how the labels of a sentence's claims become the sentence's factuality"
     )
-    judged_by: Literal["fact", "factuality"] = setting(
-        "fact",
-        "check that scoring reads: fact (verdicts on claims), or factuality (a reward model)",
-    )
     baseline: bool | None = setting(
         None,
         "subtract the mean factuality of the reference model's answers; none: if the row has that"

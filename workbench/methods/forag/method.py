@@ -65,8 +65,7 @@ METHOD: Method = Method(
     "FoRAG",
     FoRAG,
     reward,
-    # a bench's checks or a reward model under this name
-    lambda config: (config.judged_by,),
+    lambda config: ("fact",),
     stages=lambda config, bench: stages(config, bench, METHOD),
     parts=PARTS,
     scales={"tiny": TINY},

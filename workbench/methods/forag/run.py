@@ -92,11 +92,6 @@ def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
             or a missing judge.
     """
     method.reward(config)  # checks the values
-    if config.judged_by != "fact":
-        raise WorkbenchError(
-            f"forag.judged_by is {config.judged_by}, but training makes its own reward model: leave"
-            " forag.judged_by out; only scoring uses it"
-        )
     if config.fractional and config.reward_model.loss == "log":
         raise WorkbenchError(
             "forag.reward_model.loss is log, which needs targets of 0 or 1, but forag.aggregate is"

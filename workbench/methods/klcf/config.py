@@ -81,9 +81,6 @@ class KLCF:
         least=0,
         most=1,
     )  # (ours)
-    judged_by: Literal["fact", "truth"] = setting(
-        "fact", "check that gives P(true) in scoring: the judge's facts, or a truthfulness model"
-    )
     form: bool = setting(True, "require think and answer tags; false is the non-thinking setting")
     l_max: int | None = setting(
         2048, "tokens at which the length penalty reaches -1; none: no penalty", range=(8, 4096, 8)

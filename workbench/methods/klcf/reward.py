@@ -109,11 +109,14 @@ def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
                 check_not_failed(verdicts, f"claim:{claim.id}", "checklist")
 
 
-def checks(config: KLCF) -> tuple[str, ...]:
-    """Return the names of the checks that the terms in use read."""
+def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
+    """Return the names of the checks that the terms in use read.
+
+    `truth` gives P(true): "fact", or "truth" by a truthfulness model.
+    """
     compared = ("claim_checklist",) if config.truth == "missing" else ()
     return (
-        *((config.judged_by, *compared) if config.w_truth else ()),
+        *((truth, *compared) if config.w_truth else ()),
         *(("checklist",) if config.w_check else ()),
         *(("general",) if config.w_general else ()),
     )

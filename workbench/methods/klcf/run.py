@@ -60,13 +60,12 @@ class KLCFRun:
         own model, the base's confidence or the judge.
         """
         bench, config = self.bench, self.config
-        config = replace(config, judged_by="fact" if config.rewarded == "judge" else "truth")
         verify = dict(bench.checks.verify)
         if config.models_truth:
             verify["truth"] = self._truth(job.stages[TRUTH_MODEL])
         if config.w_general:
             verify["general"] = self._general(job)
-        names = checks(config)
+        names = checks(config, "fact" if config.rewarded == "judge" else "truth")
         if not bench.llm_judge and "fact" in verify and "fact" not in names:
             names = (*names, "fact")  # recorded for the metrics; judging is free here
         rewards = {"klcf": reward(config)}

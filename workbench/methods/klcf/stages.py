@@ -40,8 +40,8 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     # fail now if the judge cannot give the verdicts; the stages make "general" later
     check_checks(bench.checks)
     verify = {**bench.checks.verify, "general": lambda batch: []}
-    names = checks(replace(config, judged_by="fact"))
-    assemble(replace(bench.checks, verify=verify), names, {"klcf": reward(config)}, ANSWER_SECTIONS)
+    checked = replace(bench.checks, verify=verify)
+    assemble(checked, checks(config), {"klcf": reward(config)}, ANSWER_SECTIONS)
     prepared: JsonObject = {
         "method": "klcf",
         "prompts": asdict(config.prompts),
@@ -83,11 +83,6 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
 
 def _check(config: KLCF) -> None:
     reward(config)
-    if config.judged_by != "fact":
-        raise WorkbenchError(
-            f"klcf.judged_by is {config.judged_by}, but training makes its own truthfulness model:"
-            " leave klcf.judged_by out; only scoring uses it"
-        )
     for name, model in (
         ("truth_model", config.truth_model),
         ("general_model", config.general_model),
