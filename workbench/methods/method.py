@@ -179,10 +179,7 @@ class Prompts:
     eval_samples: int = setting(
         4, "sampled responses per question in an evaluation, besides the greedy one", least=0
     )
-    system: str | None = setting(
-        None,
-        "system prompt; empty: no system prompt; none: the bench's",
-    )
+    system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
 
     def trained(self) -> list[str]:
         return _listed(self.kinds)
