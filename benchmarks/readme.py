@@ -135,8 +135,8 @@ def verdicts(found: dict) -> str:
         "Each claim counts once. A claim with several texts counts with the share of its verdicts."
         f" {left_out} pairs whose claim is also in\nthe other half are left out. The rules removed"
         f" {lost} of {right[RULES[1]]} right *correct* verdicts. The rules do not detect two"
-        " changes.\n*Another name* is mostly in the same evidence. *Exchanged roles* (who did it to whom, or"
-        " what happened at a date) use\nother words than their evidence."
+        " changes.\n*Another name* is mostly in the same evidence. *Exchanged roles* (who did it to"
+        " whom, or what happened at a date) use\nother words than their evidence."
     )
 
 
