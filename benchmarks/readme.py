@@ -37,8 +37,8 @@ RULES, BARE = ("as it is", "without rules"), "without rules"
 MEANINGS = {
     "0.99": "equals a gold answer, after normalisation",
     "0.97": "states a gold answer",
-    "0.3": "names one but may not state it; counts as wrong",
-    "0.15": "shares a word with one; counts as wrong",
+    "0.3": "names a gold answer but may not state it; counts as wrong",
+    "0.15": "shares a word with a gold answer; counts as wrong",
     "0.03": "shares no word, or says the opposite",
 }
 HALVES = {"kept aside": "held out"}
