@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from workbench.text.abstention import (
     ABSTENTIONS,
-    INVALID,
     INVALID_QUESTION,
     is_abstention,
     is_invalid,
@@ -43,7 +42,6 @@ from workbench.text.sentences import sentences
 __all__ = [
     "ABSTENTIONS",
     "DOUBT",
-    "INVALID",
     "INVALID_QUESTION",
     "NO",
     "YES",

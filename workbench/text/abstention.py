@@ -7,10 +7,10 @@ A phrase has to match a whole clause, regardless of case, diacritics and contrac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
 
-from workbench.text.names import lines
+from workbench.text.names import groups, lines
 from workbench.text.normal_form import STOP, canonical
 from workbench.text.sections import final_answer
 
@@ -31,19 +31,8 @@ def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def _groups() -> dict[str, str]:
-    """The groups of `clauses.txt` by heading, each as one alternation."""
-    groups: dict[str, str] = {}
-    for line in lines("clauses.txt"):
-        if line.startswith("["):
-            heading = line.strip("[]")
-        else:
-            groups[heading] = f"{groups[heading]}|{line}" if heading in groups else line
-    return groups
-
-
 ABSTENTIONS, INVALID = _phrases(invalid=False), _phrases(invalid=True)
-_GROUPS = _groups()
+_GROUPS = groups("clauses.txt")
 _HEDGES, _TURNS = _GROUPS["hedges"], _GROUPS["turns"]
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
 _BREAK = re.compile(  # the boundary between two clauses; commas divide clauses later
@@ -102,27 +91,21 @@ _ONLY_ITEM = re.compile(  # the marker of a list with one item
 )
 
 
-def _all(phrases: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(phrase for group in phrases.values() for phrase in group)
-
-
-def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bool:
+def is_abstention(text: str, prefill: str = "") -> bool:
     """Whether the final answer of `text` declines to answer and names no possible answer.
 
-    `extra` adds phrases in the format of `ABSTENTIONS`. A text without a final answer is not an
-    abstention.
+    A text without a final answer is not an abstention.
     """
     answer = final_answer(text, prefill=prefill)
-    return answer is not None and declines(answer, tuple(extra))
+    return answer is not None and declines(answer)
 
 
 @lru_cache(maxsize=1024)
-def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
+def declines(answer: str) -> bool:
     """Whether a final answer declines to answer."""
     answer = without_courtesies(answer)
     return not (_is_title(answer) or _EXCEPTED.search(canonical(answer))) and (
-        _all_match(answer, _finder((*_all(ABSTENTIONS), *extra)))
-        or bool(_SORRY.fullmatch(canonical(answer)))
+        _all_match(answer, _finder(False)) or bool(_SORRY.fullmatch(canonical(answer)))
     )
 
 
@@ -137,7 +120,7 @@ def _is_title(answer: str) -> bool:
 @lru_cache(maxsize=1024)
 def commitment(answer: str) -> str:
     """Remove the clauses of an answer that decline ("I am not sure, but …")."""
-    clauses = list(_clauses(answer, _finder(_all(ABSTENTIONS)), reasons=True))
+    clauses = list(_clauses(answer, _finder(False), reasons=True))
     committed = [clause for declined, clause in clauses if not declined]
     return ". ".join(committed) if len(committed) < len(clauses) else answer
 
@@ -145,13 +128,13 @@ def commitment(answer: str) -> str:
 def is_invalid(text: str) -> bool:
     """Whether the final answer of `text` only states that the question is invalid."""
     answer = final_answer(text)
-    return answer is not None and _all_match(answer, _finder(_all(INVALID)))
+    return answer is not None and _all_match(answer, _finder(True))
 
 
 @lru_cache(maxsize=1024)
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
     """The clauses of an answer, with True for those that call the question invalid."""
-    return tuple(_clauses(answer, _finder(_all(INVALID)))) or ((False, canonical(answer)),)
+    return tuple(_clauses(answer, _finder(True))) or ((False, canonical(answer)),)
 
 
 def _all_match(text: str, phrases: Find) -> bool:
@@ -231,9 +214,11 @@ def without_courtesies(answer: str) -> str:
     return plain if any(map(str.isalnum, plain)) else answer
 
 
-@lru_cache(maxsize=64)
-def _finder(phrases: tuple[str, ...]) -> Find:
+@cache
+def _finder(invalid: bool) -> Find:
     """Compile a matcher of the phrases in lower-case canonical text."""
+    languages = (INVALID if invalid else ABSTENTIONS).values()
+    phrases = [phrase for phrases in languages for phrase in phrases]
     begins = [_compiled(phrase) for phrase in phrases if phrase[0] != "…"]
     inside = [_compiled(phrase) for phrase in phrases if phrase[0] == "…"]
     latin = "|".join(pattern for pattern in inside if pattern.isascii())
@@ -254,11 +239,6 @@ def _compiled(phrase: str) -> str:
 
 
 def _alternatives(part: str) -> str:
-    """The pattern of "(a/b) c"; unbalanced brackets are literal characters."""
-    depth, made = 0, ""
-    for sign in part:
-        depth += (sign == "(") - (sign == ")")
-        if depth < 0:
-            break
-        made += {"(": "(?:", ")": ")", "/": "|" if depth else "/"}.get(sign) or re.escape(sign)
-    return re.escape(part) if depth else made
+    """The pattern of "(a/b) c"."""
+    pattern = re.escape(part).replace(r"\(", "(?:").replace(r"\)", ")")
+    return pattern.replace("/", "|") if "(" in part else pattern  # not "n/a"
