@@ -42,29 +42,19 @@ def examples(verb: str, rest: str) -> list[str]:
     match = _EXAMPLES.search(rest) or (None if has else COUNTED.search(rest))
     if not match or (has and not match["comma"]):
         return []  # "has side effects such as fever" does not mean "has fever"
-    before, after = rest[: match.start("comma")], _without_others(rest[match.end() :])
+    before, after = rest[: match.start("comma")], _OTHERS.sub("", rest[match.end() :])
     if _AMBIGUOUS.search(before) or TOGETHER.search(before):
         return []
-    phrase = _phrase(before, bool(match["comma"]) or "including" in match[0])
+    phrase = _phrase(before)
     if phrase is None or _EXAMPLES.search(after):
         return []
-    start = phrase[0]
     own = items(after, not _TITLED.search(before))
-    return [before, *(f"{before[:start]}{item}" for item in own)]
+    return [before, *(f"{before[: phrase[0]]}{item}" for item in own)]
 
 
 _TITLED = re.compile(
     r"\b(?:films?|movies?|books?|novels?|plays?|operas?|songs?|series|shows?|stories|works)\b"
 )
-
-
-def _without_others(after: str) -> str:
-    """Remove "among others" and "and many more" and restore the final "and"."""
-    text = _OTHERS.sub("", after)
-    comma = text.rfind(", ")
-    if text == after or comma < 0 or " and " in text[comma:]:
-        return text
-    return f"{text[:comma]} and {text[comma + 2 :]}"
 
 
 _AMBIGUOUS = re.compile(  # examples after these words may belong to another phrase
@@ -73,7 +63,7 @@ _AMBIGUOUS = re.compile(  # examples after these words may belong to another phr
 )
 
 
-def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
+def _phrase(before: str) -> tuple[int, str] | None:
     """Return the start and the text of the category phrase, or None."""
     starts: list[tuple[int, bool]] = []  # starts of phrases; whether one has "several" or the like
     inside = 0
@@ -81,12 +71,10 @@ def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
         if match.start() >= inside and before[match.end() :]:
             starts.append((match.end(), bool(match["many"])))
             inside = match.end("many") if match["many"] else inside
-    if not starts:
-        return None
     ends = [*(start for start, _ in starts[1:]), len(before) + 1]
     phrases = [
         (start, re.sub(rf" {PREPOSITION} $", "", before[start:end]).strip(), many)
-        for (start, many), end in zip(starts, ends, strict=True)
+        for (start, many), end in zip(starts, ends, strict=False)
     ]
     prizes = [(start, text) for start, text, _ in phrases if _PRIZES.search(text)]
     several = [(start, text) for start, text, many in phrases if many]
@@ -108,7 +96,7 @@ def _kinds(text: str) -> list[str]:
     if not match:
         return []
     before = text[: match.start("comma")]
-    phrase = _phrase(before, bool(match["comma"]) or "including" in match[0])
+    phrase = _phrase(before)
     kind = _WORKS.search(phrase[1]) if phrase else None
     if not kind or re.search(r" (?:and|or) (?:\w+ )?$", before[: before.find(kind[0])]):
         return []  # A has no single kind in "songs and albums, including A"
@@ -118,10 +106,8 @@ def _kinds(text: str) -> list[str]:
         r" which",
         text[match.end() :],
     )
-    if any(quoted.count(", ") > 1 for quoted in re.findall(r"[\"“]([^\"“”]*)[\"”]", text)):
-        return []  # a quotation of more than one title
     titles = text[match.end() :][: until.start() if until else None]
-    names = items(_without_others(re.sub(r" in \d{4}\b", "", titles)))
+    names = items(_OTHERS.sub("", re.sub(r" in \d{4}\b", "", titles)))
     title = r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*"
     if not all(re.fullmatch(title, name) for name in names):
         return []
@@ -137,20 +123,9 @@ _SINGLE = re.compile(
 )
 
 
-_PLURAL_KIND = re.compile(
-    rf"\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
-    r" [\"“][^\"”]+[\"”])+)",
-    re.I,
-)
-
-
 def _titled(text: str) -> list[str]:
     """Return the claims of "the 1917 film “A”": A is a film, and its year."""
     claims = []
-    for match in _PLURAL_KIND.finditer(text):
-        noun = article(match["kind"].lower())
-        names = re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
-        claims += [f"{name} is {noun}" for name in names]
     for match in _SINGLE.finditer(text):
         name, kind = match["name"], match["kind"]
         claims.append(f"{name} is {'an' if kind[0] in 'aeioE' else 'a'} {kind}")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from workbench.claims.english import DATA, PREPOSITIONS, VERBS, first_verb, words_of
+from workbench.claims.english import PREPOSITIONS, VERBS, first_verb, words_in, words_of
 from workbench.text.markup import plain
 
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset(DATA["layout"][name].split())
-
-
+_words = partial(words_in, "layout")
 _SECTIONS = _words("sections")  # words of headings that name no subject
 _LABELS = _words("labels")  # fields that say nothing about the subject: "Answer: …"
 _COLUMNS = _words("columns")  # heads of columns that name no field: "Detail"

@@ -155,14 +155,7 @@ def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tupl
     following = word_at(words, first + 1)
     if words[first] in REDUCED and following in PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
-    return _further(words, i, at, first, start, kind)
-
-
-def _further(
-    words: list[str], i: int, at: int, first: int, start: int, kind: str
-) -> tuple[str, int] | None:
-    """Return the part after a conjunction at `at`; `first` is its first word except adverbs."""
-    comma, length = words[i] == ",", at + 1 - i
+    length = at + 1 - i
     if kind == "ing" and words[first].islower() and past(words[first]):
         if past(words[i - 1]):
             return None  # "for both acting and writing"
@@ -209,9 +202,6 @@ def _has_subject(words: list[str], start: int) -> bool:
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
-        after = word_at(words, i + 1)
-        if first in ("a", "an") and words[i].endswith("ed") and after in PREPOSITIONS:
-            return False  # ", and an engine positioned behind the driver"
         if is_verb(words, i) and words[i] not in NOUNS:
             return True
         if i == start + 1 and first in PRONOUNS:

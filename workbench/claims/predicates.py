@@ -159,12 +159,11 @@ def _verb_group(words: list[str]) -> int:
 def _continues(words: list[str], i: int) -> bool:
     """Whether word `i` continues the verb group before it."""
     word, before = words[i], words[i - 1]
-    if word in ADVERBS | AUXILIARIES or is_verb(words, i):
-        return True
-    if before in _HELPING and word.endswith(_PARTICIPLES):
+    helped = before in _HELPING
+    if word in _HELPING or is_verb(words, i) or (helped and word.endswith(_PARTICIPLES)):
         return True
     if word in ("since", "be", "been"):
-        return before in AUXILIARIES | ADVERBS
+        return helped
     if i > 1 and words[i - 2] in AUXILIARIES and _PARTICIPLE.search(word):
         return True  # "has since written"
     return word.endswith("ly") and bool(_PARTICIPLE.search(word_at(words, i + 1)))
@@ -241,9 +240,6 @@ def _articled(first: str, item: str) -> str:
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     """Yield the claims of a complement without a list of nouns: "a painter of ships"."""
-    if pieces := examples("", what):
-        yield from (f"{subject} {copula} {piece}" for piece in pieces)
-        return
     whole = re.search(r"\b(?:that|which|who|whose|where|,)", what) or _UNIQUE.match(what)
     if whole or not re.search(
         r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from workbench.claims.antecedents import NAME, which, who
 from workbench.claims.english import (
@@ -205,15 +206,11 @@ class Reader:
 _SUBORDINATE = re.compile(
     r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
 )
-_TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
 _OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
 _COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # not the colon of a title
 _APPOSED = re.compile(
     r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
     r" |[A-Z])[^,]+$"
-)
-_CLAUSE_START = re.compile(
-    r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
 )
 _NEW_SUBJECT = re.compile(
     r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
@@ -221,19 +218,12 @@ _NEW_SUBJECT = re.compile(
 
 
 def _is_torn(pieces: list[Part]) -> bool:
-    """Whether a subject continues in a later part: "Rain, which won a prize, and its sequel …"."""
-    texts = [part.text.strip(" ,") for part in pieces]
-    for part, text in zip(pieces, texts, strict=True):
-        tail = _TAIL.search(text) if part.kind in ("who", "which") else None
-        if tail and not _verb(f"x {tail[1]}"):
-            return True  # "Rain, which won a prize, and its sequel"
-    for text, part, after in zip(texts, pieces, pieces[1:], strict=False):
-        related = after.kind in ("who", "which", "where")
-        clause, opening = _CLAUSE_START.search(text), _SUBORDINATE.search(text)
+    """Whether a subject continues in a later part: "but his house, which stood in Osk, fell"."""
+    for part, after in pairwise(pieces):
+        text = part.text.strip(" ,")
+        related, opening = after.kind in ("who", "which", "where"), _SUBORDINATE.search(text)
         if _breaks_off(text, part.kind, after.kind):
             return True
-        if clause and after.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
-            return True  # "rose because several of them, including Bo, were left"
         if related and _NEW_SUBJECT.search(text):
             return True  # "left, but his house, which stood in Osk, fell"
         if opening and related and not _verb(f"x {opening[1]}") and pieces[-1].kind == "same":

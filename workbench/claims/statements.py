@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from workbench.claims.english import COPULAS, DATA, first_verb, words_of
+from workbench.claims.english import COPULAS, first_verb, words_in, words_of
 from workbench.text import is_abstention, is_invalid
 from workbench.text.markup import plain
 
@@ -69,10 +69,9 @@ _BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)
 
 # The vocabulary of sentences that assert their own truth *(ours)*: words of praise, their objects
 # and function words.
-_PRAISE = frozenset(DATA["statements"]["praise"].split())
-_ONESELF = frozenset(DATA["statements"]["oneself"].split())
-_OTHERS = frozenset(DATA["statements"]["others"].split())
-_JOINING = frozenset(DATA["statements"]["joining"].split())
+_PRAISE, _ONESELF, _OTHERS, _JOINING = (
+    words_in("statements", name) for name in ("praise", "oneself", "others", "joining")
+)
 _KNOWN = _PRAISE | _ONESELF | _OTHERS | _JOINING
 _PRAISE_PHRASE = re.compile(  # words that praise only in combination
     r"\b(?:well|widely|generally|universally|commonly|fully|officially) (?:established|accepted"
@@ -121,7 +120,9 @@ def makes_claims(sentence: str) -> bool:
     text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
     if not any(map(str.isalpha, text)) or _QUESTION.search(text):
         return False
-    if _BARE.match(text.strip(" .!,")) or _COURTESY.match(text) or _is_order(text):
+    if _BARE.match(text.strip(" .!,")) or _COURTESY.match(text):
+        return False
+    if _ORDER.match(text) and not first_verb(words_of(text)):
         return False
     if _OPINION.search(text) or _TASTE.match(text):
         return False
@@ -129,10 +130,6 @@ def makes_claims(sentence: str) -> bool:
 
 
 _UNFINISHED = COPULAS | {"include", "includes", "included"}
-
-
-def _is_order(text: str) -> bool:
-    return bool(_ORDER.match(text)) and not first_verb(words_of(text))
 
 
 def says_nothing(claim: str) -> bool:
