@@ -138,6 +138,8 @@ _DEGREES = _words("degrees")
 def _is_adjective(words: list[str], i: int) -> bool:
     """Whether the "-ed" word after a conjunction is an adjective: "a brave and respected man"."""
     after = word_at(words, i + 1)
+    if i > 2 and words[i - 3] in _DEGREES and after[:1].isupper():
+        return True  # "the most influential and talented Russian poets"
     return (
         after.islower()
         and after not in DETERMINERS | PREPOSITIONS | PRONOUNS | ADVERBS | PARTICLES

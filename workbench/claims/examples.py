@@ -106,6 +106,8 @@ def _kinds(text: str) -> list[str]:
         r" which",
         text[match.end() :],
     )
+    if any(quoted.count(", ") > 1 for quoted in re.findall(r"[\"“]([^\"“”]*)[\"”]", text)):
+        return []  # a quotation of more than one title
     titles = text[match.end() :][: until.start() if until else None]
     names = items(_OTHERS.sub("", re.sub(r" in \d{4}\b", "", titles)))
     title = r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*"

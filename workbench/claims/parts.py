@@ -202,6 +202,9 @@ def _has_subject(words: list[str], start: int) -> bool:
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
+        after = word_at(words, i + 1)
+        if first in ("a", "an") and words[i].endswith("ed") and after in PREPOSITIONS:
+            return False  # ", and an engine positioned behind the driver"
         if is_verb(words, i) and words[i] not in NOUNS:
             return True
         if i == start + 1 and first in PRONOUNS:
