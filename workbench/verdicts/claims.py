@@ -147,15 +147,15 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     )
 
 
-def nearest_sentences(claim: str, passages: Sequence[Passage], count: int = 3) -> list[Passage]:
-    """Return the `count` sentences that share most words with the claim, each as a passage."""
+def nearest_sentences(claim: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the three sentences that share most words with the claim, each as a passage."""
     words = _words(claim)
     units = (
         (len(words & own), replace(passage, text=passage.text[start:end]))
         for passage in passages
         for start, end, own in _sentences(passage.text)
     )
-    return [unit for _, unit in nlargest(count, units, key=lambda pair: pair[0])]
+    return [unit for _, unit in nlargest(3, units, key=lambda pair: pair[0])]
 
 
 def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:

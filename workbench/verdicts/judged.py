@@ -244,31 +244,28 @@ def reasoning(judge: Judge) -> Verify:
     return verify
 
 
-def judged_outcome(
-    judge: Judge, require_box: bool | None = False, in_doubt: bool = False
-) -> Verify:
+def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
     """Return the outcome check by a judge: correct, uncertain or incorrect.
 
     The judge compares the final answer, not the whole response, with the gold answers. No request
     is sent for an abstention or a missing final answer. A question without gold answers is a
-    failure.
+    failure. If the question's system prompt mentions the box, only the box has the final answer.
 
     Args:
         judge: the language model.
-        require_box: accept an answer only in `\\boxed{}`; see `outcome`.
         in_doubt: if True, rules decide, and the judge is called only if the probability of the
             rules is within `workbench.text.DOUBT`.
     """
 
     def rule_verdict(response: Response) -> Verdict | None:
         if not in_doubt:
-            return without_comparison(response, require_box)
-        verdict = by_rule(response, require_box)
+            return without_comparison(response, None)
+        verdict = by_rule(response, None)
         doubtful = verdict.p is not None and DOUBT[0] <= verdict.p <= DOUBT[1]
         return None if doubtful else verdict
 
     def prompt(response: Response) -> Prompt:
-        question, answer = response.question, committed_answer(response, require_box) or ""
+        question, answer = response.question, committed_answer(response, None) or ""
         return render(
             "outcome", question=question.dated_text, response=answer, answers=question.answers
         )
