@@ -37,8 +37,10 @@ def who(subject: str, previous: str, link: str) -> str:
     text = _without_dates(previous)
     if not is_copular(previous):
         phrase = _phrase(previous)
+        head = _HEAD.split(phrase)[0]  # a name after a preposition of place is not a person
+        person = AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head)
         defines = not link.startswith(",") and not phrase[:1].isupper()  # "the man who fell"
-        return phrase if _is_person(phrase, text) and not defines else ""
+        return phrase if person and not defines else ""
     if related := _RELATION.search(text):
         named = (
             re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
@@ -52,15 +54,6 @@ def who(subject: str, previous: str, link: str) -> str:
 
 
 _HEAD = re.compile(rf" (?:{PREPOSITION}|named|called) ")
-
-
-def _is_person(phrase: str, text: str) -> bool:
-    """Whether the phrase at the end of a text can be a person.
-
-    A name after a preposition of place is not one.
-    """
-    head = _HEAD.split(phrase)[0]
-    return bool(AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
 
 
 _PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")

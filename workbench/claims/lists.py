@@ -129,19 +129,17 @@ def listed(text: str, people: bool = False) -> list[str]:
     words = list(TOKEN.finditer(masked, 0, separator.start()))
     last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in PREPOSITIONS), None)
     start = words[last + 1].start() if last is not None else 0
-    if (
-        _CLAUSE.search(masked, 0, start)
-        or _is_infinitive(words, last)
-        or _COLLECTED.search(masked, 0, start)
-    ):
+    before, after = (words[last][0], words[last + 1][0]) if last is not None else (" ", "")
+    # "to make quick and sound choices"
+    infinitive = before == "to" and after.islower() and after not in DETERMINERS
+    if _CLAUSE.search(masked, 0, start) or infinitive or _COLLECTED.search(masked, 0, start):
         return [text]
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
-    again = words[last][0] if last is not None else " "
     if (
         not others
         or not _are_alike(first, others)
-        or any(f" {again} " in item for item in others)
+        or any(f" {before} " in item for item in others)
         or not _are_closed(first, others, words, last)
     ):
         return [text]
@@ -200,14 +198,6 @@ _COLLECTED = re.compile(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
     rf"(?:(?:[\w'’-]+ ){{0,6}}){PREPOSITION} (?:the |an? )?$"
 )
-
-
-def _is_infinitive(words: list[re.Match[str]], last: int | None) -> bool:
-    """Whether an infinitive begins before the list ("to make quick and sound choices")."""
-    if last is None or words[last][0] != "to":
-        return False
-    after = words[last + 1][0]
-    return after.islower() and after not in DETERMINERS
 
 
 def _like(first: str, item: str, opening: str, outer: str) -> str:

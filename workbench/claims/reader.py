@@ -86,9 +86,9 @@ class Reader:
             if self.extensions > _OFTEN:  # every further claim would repeat all words before it
                 yield unsplit
                 return
-            under = number == 0 or (
-                part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
-            )
+            # not in "After it, he left and is a cook"
+            turns = _AFTER.match(lead) and re.match(r"(?:\w+ly )?(?:is|are)\b", part.text)
+            under = number == 0 or (part.kind == "same" and not is_free(lead) and not turns)
             yield from self._read(part, previous, lead if under else "")
             own = part.kind != "ing" or self.whole.endswith(part.text.strip(" ,;"))
             previous = part.text if own else f"{self.subject} {part.text}"
@@ -109,19 +109,14 @@ class Reader:
             yield from self._about(who(self.subject, previous, part.link), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
+        elif part.kind == "where" and words[0] in PRONOUNS and _is_somebody(self.subject):
+            subject = self.subject
+            yield from self._clause(text, "")  # it stands alone after a person
+            self.subject = subject
         elif part.kind == "where":
-            yield from self._where(part, text, words[0] in PRONOUNS, previous)
+            yield f"{self._whole(previous)}{part.link} {text}"
         else:
             yield from self._clause(text, lead)
-
-    def _where(self, part: Part, text: str, own: bool, previous: str) -> Iterator[str]:
-        """Yield the claims of a clause of place or time, which stands alone after a person."""
-        subject = self.subject
-        if own and _is_somebody(subject):
-            yield from self._clause(text, "")
-            self.subject = subject
-        else:
-            yield f"{self._whole(previous)}{part.link} {text}"
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """Yield the claims of an "-ing" part.
@@ -131,7 +126,8 @@ class Reader:
         """
         # "is a member, joining in 1990"
         present = re.search(r"\b(?:is|are|am)\b", previous)
-        if present or _follows(self.subject, text):
+        acting = _ACTING.match(text) and _is_somebody(self.subject)
+        if present or _FOLLOWING.match(text) or not acting:
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(self.subject, _in_past(text, words))
@@ -199,7 +195,9 @@ class Reader:
             )
             in_past = aside.startswith("born") or not _PRESENT.search(text[start:])
             noun = about[1] if about else self.subject
-            yield f"{noun} {_being(noun, in_past)} {aside}"
+            many = re.match(r"(?:Their|These|Those|The|His|Her|Its) .*[a-z](?<![sui])s$", noun)
+            being = ("is", "are", "was", "were")[2 * in_past + bool(many)]
+            yield f"{noun} {being} {aside}"
         yield from predicate(self.subject, text[start:], lead)
 
 
@@ -243,10 +241,7 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
     return bool(_COLON.search(blank(text)))  # "was famous: Ana, | who"
 
 
-def _turns(lead: str, text: str) -> bool:
-    """Whether the introduction does not apply to a predicate: "After it, he left and is a cook"."""
-    after = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
-    return bool(after and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
+_AFTER = re.compile(r"(?:after|before|following|upon|until)\b", re.I)
 
 
 def _verb(text: str) -> int:
@@ -268,17 +263,7 @@ _ACTING = re.compile(  # actions of people: not of the thing named last or of th
 )
 
 
-def _follows(subject: str, text: str) -> bool:
-    """Whether an "-ing" part may describe the last thing or the whole event, not the subject."""
-    return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
-
-
 _PRESENT = re.compile(rf"\b(?:is|are|has|have|{'|'.join(sorted(PRESENT))})\b")
-
-
-def _being(subject: str, in_past: bool) -> str:
-    many = re.match(r"(?:Their|These|Those|The|His|Her|Its) .*[a-z](?<![sui])s$", subject)
-    return ("were" if many else "was") if in_past else "are" if many else "is"
 
 
 def _is_somebody(subject: str) -> bool:

@@ -51,6 +51,7 @@ _REASONS = re.compile(rf"(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}
 _GIVEN = re.compile(  # only the part after the comma counts
     r"(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,", re.I
 )
+_SPEAKER = re.compile(r"(?:i|my|we|it is (?:un|not)|more|please)\b", re.I)
 _OBJECT = (
     r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your)"
     r" question)?(?=\s*,))?"
@@ -189,16 +190,14 @@ def _classify(clause: str, phrases: Find) -> Clauses:
         return clauses
     pieces = rest.split(",") if "," in rest else []
     parts = [part for piece in pieces for part in _classify(piece, phrases)]
-    if any(matched for matched, _ in parts) or (_GIVEN.match(rest) and any(map(_states, parts))):
+    if any(matched for matched, _ in parts) or (
+        # "According to the text, I …" is not a statement
+        _GIVEN.match(rest) and not all(_SPEAKER.match(part) for _, part in parts)
+    ):
         return clauses + parts
     return (
         clauses if _REASONS.match(rest) and not _NAMED.search(rest) else [*clauses, (False, rest)]
     )
-
-
-def _states(part: tuple[bool, str]) -> bool:
-    """Whether a piece after "According to the text," is a statement, not about the speaker."""
-    return not re.match(r"(?:i|my|we|it is (?:un|not)|more|please)\b", part[1], re.I)
 
 
 def without_courtesies(answer: str) -> str:

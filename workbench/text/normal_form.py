@@ -161,7 +161,10 @@ def tokenise(text: str) -> tuple[Token, ...]:
             plain = "A"  # an initial, not an article
         tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
-    articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
+    articles = [  # not in "Vitamin A" and "A and B"
+        token.text in ("the", "a", "an") and after not in _AFTER_LETTERS
+        for token, after in zip(tokens, following, strict=True)
+    ]
     behind = zip(tokens, articles, [False, *articles], strict=False)
     return tuple(
         _join_numbers(
@@ -174,9 +177,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
     )
 
 
-def _article(word: str, after: str) -> bool:
-    """Whether a word is an article; it is not in "Vitamin A" and "A and B"."""
-    return word in ("the", "a", "an") and after not in ("", ",", ".", ":", "and", "or", "is", "was")
+_AFTER_LETTERS = ("", ",", ".", ":", "and", "or", "is", "was")
 
 
 def _join_numbers(tokens: list[Token]) -> list[Token]:

@@ -10,7 +10,6 @@ from heapq import nlargest
 from itertools import chain
 
 from workbench.retrieval import Search, from_passages
-from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.text import sentences
 from workbench.text.hedging import is_hedged as hedged
 from workbench.types import (
@@ -77,9 +76,7 @@ def _own(response: Response) -> tuple[Passage, ...]:
     return tuple(passage for passage in response.question.passages if passage.text.strip())
 
 
-@lru_cache(maxsize=128)  # the claims of a question share its passages
-def _index(passages: tuple[Passage, ...]) -> InMemoryIndex:
-    return from_passages(passages)
+_index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share its passages
 
 
 def searched(

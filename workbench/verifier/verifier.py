@@ -169,9 +169,17 @@ class Verifier:
         ]
         for i, (reading, (_, passages)) in enumerate(zip(readings, claims, strict=True)):
             if checks[i].windows:
-                evidence = mentions(tuple(map(_full_text, passages)))
-                claim_objections = self.object_to(self.preprocess(reading.text), evidence)
-                checks[i] = self._cap_support(checks[i], claim_objections)
+                texts = (
+                    f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
+                    for passage in passages
+                )
+                found = self.object_to(self.preprocess(reading.text), mentions(tuple(texts)))
+                if found:
+                    support = min(checks[i].support, OBJECTION_CAP * self.settings.split)
+                    neutral = checks[i].neutral + checks[i].support - support
+                    checks[i] = replace(
+                        checks[i], support=support, neutral=neutral, objections=tuple(found)
+                    )
             checks[i] = _of_claim(checks[i], reading)
         return checks
 
@@ -224,13 +232,6 @@ class Verifier:
             windows=len(own_windows),
         )
 
-    def _cap_support(self, check: Entailment, reasons: Sequence[Objection]) -> Entailment:
-        if not reasons:
-            return check
-        support = min(check.support, OBJECTION_CAP * self.settings.split)
-        neutral = check.neutral + check.support - support
-        return replace(check, support=support, neutral=neutral, objections=tuple(reasons))
-
 
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     """Convert the check of a reading's text to the check of the claim, which may deny that text."""
@@ -241,10 +242,6 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
         neutral = check.neutral + check.contradict
         return replace(check, contradict=0.0, neutral=neutral, unread="denial")
     return replace(check, unread=reading.unread)
-
-
-def _full_text(passage: Passage | str) -> str:
-    return f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
