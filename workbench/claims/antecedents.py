@@ -93,8 +93,8 @@ def _phrase(text: str) -> str:
     if not words or words[start - 1] == "by":  # "which" may be the maker or the work
         return ""
     phrase = text[tokens[start].start() :].strip(" ,")
-    short = len(phrase.split()) <= _LONGEST
-    return phrase if _PLAIN.match(phrase) and short and " and " not in blank(phrase) else ""
+    plain = _PLAIN.match(phrase) and " and " not in blank(phrase)
+    return phrase if plain and len(phrase.split()) <= _LONGEST else ""
 
 
 def _begins(words: list[str], i: int) -> bool:

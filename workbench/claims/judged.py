@@ -121,8 +121,7 @@ def _attach(
             drafts.append(Claim(number, item["text"] if rated else item))
             if rated:
                 label, rating = item["label"], item["informativeness"]
-                target = f"claim:{number}"
-                verdicts.append(Verdict(target, "fact", label, None, rating, by="judge"))
+                verdicts.append(Verdict(f"claim:{number}", "fact", label, None, rating, by="judge"))
         claims += _placed(text, spans, parts, stating, drafts)
     return tuple(claims), tuple(verdicts)
 

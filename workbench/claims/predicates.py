@@ -198,8 +198,7 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
-    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
-    together = compound and not AGENTS.search(parts[-1])
+    together = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1]) and not AGENTS.search(parts[-1])
     if len(parts) > 1 and (together or _PARTED.search(parts[0])):
         parts = [first]  # "a snail having a shell, a head, and legs"
     plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
@@ -267,8 +266,8 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
     """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
-    joins = any(map(_JOINING.match, group.split()))  # "blended jazz and rock"
-    if joins or alternatives(rest):
+    # "blended jazz and rock"
+    if any(map(_JOINING.match, group.split())) or alternatives(rest):
         yield f"{rest} {lead}".strip()
         return
     if pieces := examples(last, rest):

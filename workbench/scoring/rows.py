@@ -103,8 +103,9 @@ class Reader:
             # equal questions get equal ids
             value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
             question = replace(question, id=f"{question.id or 'q'}-{digest(value)[:12]}")
-        group = item.response.group or question.id
-        response = replace(item.response, question=question, group=group)
+        response = replace(
+            item.response, question=question, group=item.response.group or question.id
+        )
         return replace(item, feedback=replace(item.feedback, response=response))
 
     def survey(self) -> Survey:

@@ -125,8 +125,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
     survey = reader.survey()
     if not survey.ids:
         raise WorkbenchError(_nothing_to_score(options, survey))
-    local = not options.remote and not options.exact
-    if not survey.judged or (counter and local):
+    if not survey.judged or (counter and not options.remote and not options.exact):
         settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
     search, judge = None if world else evidence(options), None

@@ -25,7 +25,7 @@ from workbench.text.abstention import (
     is_abstention,
     is_invalid,
 )
-from workbench.text.matching import DOUBT, NO, YES, matches, probability, retracted
+from workbench.text.matching import DOUBT, matches, probability, retracted
 from workbench.text.normal_form import normalise
 from workbench.text.sections import (
     answer_sections,
@@ -43,8 +43,6 @@ __all__ = [
     "ABSTENTIONS",
     "DOUBT",
     "INVALID_QUESTION",
-    "NO",
-    "YES",
     "answer_sections",
     "answer_text",
     "final_answer",

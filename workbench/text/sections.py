@@ -218,8 +218,7 @@ def _next_state(state: str, marker: re.Match[str]) -> str:
         return "body" if marker["close"] and marker["tag"].lower() == "think" else "think"
     if marker["part"]:
         return "answer" if marker["part"] == "Answer" else _PLAN
-    tag = marker["tag"].lower()
-    return "body" if marker["close"] else tag
+    return "body" if marker["close"] else marker["tag"].lower()
 
 
 def _open_before(pieces: list[Section], tag: str) -> None:

@@ -156,8 +156,10 @@ def claim_checklist(judge: Judge) -> Verify:
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
-        claims = filter(in_answer(response), extraction.claims)
-        texts = {f"claim:{claim.id}": claim.text for claim in claims}
+        texts = {
+            f"claim:{claim.id}": claim.text
+            for claim in filter(in_answer(response), extraction.claims)
+        }
         return texts, "\n".join(response.question.checklist)
 
     return _compare(judge, targets)
@@ -233,8 +235,9 @@ def reasoning(judge: Judge) -> Verify:
         thought, question = thinking(response.text, response.prefill), response.question
         if is_idle(thought):
             return None
-        gold = question.answers or None
-        return render("reasoning", question=question.text, response=thought, answers=gold)
+        return render(
+            "reasoning", question=question.text, response=thought, answers=question.answers or None
+        )
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         prompts = [prompt(response) for response, _ in batch]

@@ -52,11 +52,7 @@ def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
     # On a CPU the fused attention kernel takes twice as long for short texts.
     config._attn_implementation = "eager"
     encoder = BertModel(config, add_pooling_layer=False)
-    packaged = load_file(base_folder() / "model.safetensors")
-    encoder.load_state_dict(
-        {name: value for name, value in packaged.items() if not name.startswith("pooler.")},
-        strict=False,
-    )
+    encoder.load_state_dict(load_file(base_folder() / "model.safetensors"), strict=False)
     # Frozen: 47 MB of embeddings would not fit into a small adapter.
     encoder.embeddings.word_embeddings.weight.requires_grad_(False)
     head = torch.nn.Sequential(

@@ -58,8 +58,13 @@ def _row(record: JsonMapping, where: str, weights: Mapping[str, float]) -> Row:
     if not record["claim"].strip():
         raise WorkbenchError(f"{where}: the claim is empty: remove that row")
     source = str(record.get("source") or "unnamed")
-    label = LABELS.index(record["label"])
-    return Row(record["premise"], record["claim"], label, source, weights.get(source, 1.0))
+    return Row(
+        record["premise"],
+        record["claim"],
+        LABELS.index(record["label"]),
+        source,
+        weights.get(source, 1.0),
+    )
 
 
 @dataclass(frozen=True)
