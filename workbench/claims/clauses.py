@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from workbench.claims.adjuncts import is_world
 from workbench.claims.antecedents import NAME
 from workbench.claims.english import (
     AUXILIARIES,
@@ -15,7 +16,6 @@ from workbench.claims.english import (
 )
 from workbench.claims.examples import works
 from workbench.claims.guard import breaks, undivided
-from workbench.claims.leads import is_world
 from workbench.claims.places import LAND, WHOLE_LAND, places_of
 from workbench.claims.reader import Reader
 from workbench.text.markup import plain

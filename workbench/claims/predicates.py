@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.claims.adjuncts import TEMPORAL, adjuncts
+from workbench.claims.adjuncts import TEMPORAL, adjuncts, all_led, is_free, led, spread
 from workbench.claims.english import (
     ADVERBS,
     AGENTS,
@@ -26,11 +26,9 @@ from workbench.claims.english import (
     word_at,
 )
 from workbench.claims.examples import examples
-from workbench.claims.leads import all_led, is_free, led
 from workbench.claims.lists import alternatives, items, listed
 from workbench.claims.parts import speaks
 from workbench.claims.places import people_of
-from workbench.claims.shorter import spread
 
 
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from workbench.claims.adjuncts import is_free
 from workbench.claims.antecedents import NAME, which, who
 from workbench.claims.english import (
     ADVERBS,
@@ -20,7 +21,6 @@ from workbench.claims.english import (
     past,
     tokens_of,
 )
-from workbench.claims.leads import is_free
 from workbench.claims.parts import Part, parts
 from workbench.claims.predicates import predicate
 
