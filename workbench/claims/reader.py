@@ -294,7 +294,7 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
     bare = (verb.endswith("ed") or re.fullmatch(_DONE_TO, verb)) and verb not in STAYING
     if passive and passive[2] != "born" and bare and after in PREPOSITIONS | {"due", ""}:
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
-    raised = verb in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
+    raised = verb in "raised educated baptized baptised buried schooled".split()
     return f"was {text}" if passive and raised else text
 
 

@@ -33,8 +33,8 @@ from workbench.types import (
 BATCH = 500
 
 # What TRL and verl call the columns that are not rewards.
-TRL = {"step", "prompt", "completion", "images", "image"}
-VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
+TRL = frozenset("step prompt completion images image".split())
+VERL = frozenset("input output gts step uid request_id workbench_failed".split())
 # computed from the rewards of a group, so not imported as rewards
 DERIVED = ("advantage", "advantages", "returns")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`

@@ -32,12 +32,12 @@ from workbench.verdicts.checks import local_checks, rule_checks
 from workbench.verdicts.local import is_local, warn_of_training
 
 # Optional columns of a data set with a question's reference data.
-COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+COLUMNS = tuple("id question answers answer title passages checklist kind".split())
 # kind of a missing input -> the columns that have it
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
 UNSCORED = "completions could not be scored"
 # what TRL passes besides the columns of the data set
-TRAINERS = {"completion_ids", "trainer_state", "log_extra", "log_metric", "environments"}
+TRAINERS = frozenset("completion_ids trainer_state log_extra log_metric environments".split())
 # judges by name; the closed world's brings the settings of its bench
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),

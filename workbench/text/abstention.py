@@ -27,7 +27,7 @@ def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
             for line in lines(f"abstentions.{language}.txt")
             if line.startswith("!") is invalid
         )
-        for language in ("en", "zh", "es", "de", "fr", "it", "pt", "nl", "ru", "ja", "ko", "l2")
+        for language in "en zh es de fr it pt nl ru ja ko l2".split()
     }
 
 

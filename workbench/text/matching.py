@@ -287,14 +287,14 @@ def _lists_only(sentence: Sentence) -> bool:
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """
     classes, first, last = sentence.classes, sentence.places[0], sentence.places[-1] + 1
-    content = ("name", "noun", "verb", "number", "kin", "joiner")
+    content = "name noun verb number kin joiner"
     determined = sentence.tokens[0].article or classes[0] == "determiner"
-    framed = not sentence.has(*content, end=first) or (
+    framed = not sentence.has(content, end=first) or (
         determined and (classes[first - 1] in ("be", "colon") or sentence.texts[first - 1] == "by")
     )
     joined = {*classes[first:last]} <= {"gold", "and", "comma", "colon", "filler"} or all(
         text[0] == MENTION or text in ("as", "well", ",") for text in sentence.texts[first:last]
     )
     apart = ("gold", "gold") not in itertools.pairwise(classes)
-    whole = not sentence.has(*content, start=last) and not sentence.has("or", "denied")
+    whole = not sentence.has(content, start=last) and not sentence.has("or denied")
     return framed and joined and apart and whole
