@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workbench.credit.tokens import Offsets, encode
+from workbench.credit.tokens import encode
 from workbench.data.files import open_rows
 from workbench.data.record import passage
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
@@ -17,7 +17,7 @@ from workbench.pipeline import SECTIONS, assemble, rescore
 from workbench.retrieval import Search, from_passages, open_index
 from workbench.runs.store import passage_key, stored_passages
 from workbench.scoring.options import Options
-from workbench.scoring.rows import Item, Tokenize, split_words
+from workbench.scoring.rows import Item, Tokenize, Tokens, split_words
 from workbench.types import (
     Checks,
     Failure,
@@ -241,7 +241,7 @@ def tokenizer(name: str | None) -> Tokenize | None:
         ) from error
     encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
 
-    def split(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+    def split(text: str) -> Tokens:
         return *encode(loaded, text), "encoded"
 
     return split

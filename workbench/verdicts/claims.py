@@ -24,6 +24,7 @@ from workbench.types import (
     WorkbenchError,
 )
 
+Evidence = Sequence[Passage] | Failure  # the passages of a claim, or why there are none
 # labels of claims in hedged sentences; vague stays vague *(ours)*
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
@@ -42,7 +43,7 @@ def retrieve(
     search: Search | None = None,
     k: int = 5,
     narrow: bool = True,
-) -> list[Sequence[Passage] | Failure]:
+) -> list[Evidence]:
     """Return the passages to check each claim against, or a `Failure` if there are none.
 
     If the question has passages, the `k` most similar to the claim are returned, or all with
@@ -54,7 +55,7 @@ def retrieve(
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
     results = iter(_search(search, without_own, k) if search and without_own else ())
-    passages: list[Sequence[Passage] | Failure] = []
+    passages: list[Evidence] = []
     for response, claim in pairs:
         own = _own(response)
         if own and narrow and len(own) > k:
@@ -79,9 +80,7 @@ def _own(response: Response) -> tuple[Passage, ...]:
 _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share its passages
 
 
-def searched(
-    response: Response, retrieved: Iterable[Sequence[Passage] | Failure]
-) -> tuple[Passage, ...]:
+def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
     """Return the passages that a search found, each once, without those of the question itself."""
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
@@ -99,9 +98,7 @@ def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
     return hedged(response.text[start:end]) or hedged(claim.text)
 
 
-def _search(
-    search: Search, pairs: Sequence[tuple[Response, Claim]], k: int
-) -> Sequence[Sequence[Passage] | Failure]:
+def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Evidence]:
     titles = [response.question.title.strip() or None for response, _ in pairs]
     try:
         results = search([claim.text for _, claim in pairs], k, titles=titles)

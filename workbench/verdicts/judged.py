@@ -12,6 +12,7 @@ from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text import DOUBT, answer_text, in_answer, sentences, thinking
 from workbench.types import (
+    Batch,
     Checked,
     Claim,
     Claims,
@@ -58,7 +59,7 @@ def facts(
 
     by = _name(judge)
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         rows = [open_claims(extraction) for _, extraction in batch]
         numbered_claims = [
             (number, claim) for number, claims in enumerate(rows) for claim in claims
@@ -174,7 +175,7 @@ def _compare(
     target.
     """
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(
@@ -239,7 +240,7 @@ def reasoning(judge: Judge) -> Verify:
             "reasoning", question=question.text, response=thought, answers=question.answers or None
         )
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         prompts = [prompt(response) for response, _ in batch]
         poor = Verdict("reasoning", "reasoning", "poor", by="rule")
         return _one_call(judge, "reasoning", prompts, [poor] * len(batch))
@@ -273,7 +274,7 @@ def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
             "outcome", question=question.dated_text, response=answer, answers=question.answers
         )
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         verdicts = [rule_verdict(response) for response, _ in batch]
         prompts = [
             None if verdict else prompt(response)

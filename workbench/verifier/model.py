@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HIDDEN = 384  # size of the encoder's states
 MAX_LENGTH = 256  # word pieces of a pair, including [CLS] and two [SEP]
+Pairs = Sequence[tuple[str, str]]  # premises and claims
 Pair = tuple[list[int], list[int]]  # token ids and token types of an encoded pair
 
 
@@ -104,7 +105,7 @@ class Encoder:
         """Return the word pieces (`ids`, `offsets`) of each text, without special tokens."""
         return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
 
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    def pairs(self, pairs: Pairs) -> list[Pair]:
         """Return token ids and token types of each (premise, claim).
 
         A claim is cut to half of the pair's length.

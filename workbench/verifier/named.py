@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from workbench.types import WorkbenchError
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
-from workbench.verifier.model import Encoder
+from workbench.verifier.model import Encoder, Pairs
 from workbench.verifier.reading import read_plain
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifier, read_settings
@@ -112,7 +112,7 @@ class NamedVerifier(Verifier):
         self.read = read_plain
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
-    def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
+    def scores(self, pairs: Pairs, batch: int = 32) -> torch.Tensor:
         """Return raw scores (pairs, 3) in the order of `LABELS`; long premises are truncated."""
         import torch
 
@@ -130,7 +130,7 @@ class NamedVerifier(Verifier):
                 del order[-len(indices) :]
         return scores_NK
 
-    def _logits(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
+    def _logits(self, pairs: Pairs) -> torch.Tensor:
         longest = self.settings.max_length
         premises, claims = zip(
             *[(premise, self._cut(claim, longest // 2)) for premise, claim in pairs], strict=True

@@ -15,7 +15,15 @@ from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256
 from workbench.verifier.instructions import strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
-from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.model import (
+    MAX_LENGTH,
+    Encoder,
+    Pairs,
+    base_folder,
+    collate,
+    expand,
+    logits,
+)
 from workbench.verifier.reading import Reading, read_claim
 from workbench.verifier.rows import LABELS
 
@@ -26,6 +34,7 @@ BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memor
 # part of the repository, not of the wheel
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # file in a verifier's folder
+Passages = Sequence[Passage | str]
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
 OBJECTION_CAP = 0.7
@@ -106,7 +115,7 @@ class Verifier:
         self.encoder = encoder or Encoder(settings.max_length)
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
-    def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
+    def scores(self, pairs: Pairs, batch: int = 32) -> torch.Tensor:
         """Return uncalibrated scores (pairs, 3) in the order of `pairs`.
 
         Pairs of similar length share a batch. Instructions to the judge are removed first.
@@ -125,7 +134,7 @@ class Verifier:
                 del order[-len(indices) :]
         return scores_NK
 
-    def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
+    def predict(self, pairs: Pairs, batch: int = 32) -> list[Triple]:
         """Return calibrated (support, contradict, neutral) of each (premise, claim); the sum is 1.
 
         Text beyond `settings.max_length` word pieces is cut from the premise; `check` reads long
@@ -136,11 +145,11 @@ class Verifier:
         )
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
-    def check(self, claim: str, passages: Sequence[Passage | str]) -> Entailment:
+    def check(self, claim: str, passages: Passages) -> Entailment:
         """Check one claim against its passages; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
-    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]]) -> list[Entailment]:
+    def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
         """Check each claim against its own passages, in shared batches.
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
@@ -200,7 +209,7 @@ class Verifier:
         return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
     def _windows(
-        self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]
+        self, passages: Passages, spans: Callable[[str], list[tuple[int, int]]]
     ) -> list[Window]:
         claim_windows: list[Window] = []
         for number, passage in enumerate(passages):
