@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.text import sentences
+from workbench.text.sentences import Span, sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
 from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256
@@ -77,7 +77,7 @@ class Entailment:
     contradict: float
     neutral: float
     passage: int | None = None
-    span: tuple[int, int] | None = None
+    span: Span | None = None
     windows: int = 0
     objections: tuple[Objection, ...] = ()
     unread: str = ""
@@ -208,9 +208,7 @@ class Verifier:
         """Whether p(support) is within `NEAR` of the threshold for `correct`."""
         return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
-    def _windows(
-        self, passages: Passages, spans: Callable[[str], list[tuple[int, int]]]
-    ) -> list[Window]:
+    def _windows(self, passages: Passages, spans: Callable[[str], list[Span]]) -> list[Window]:
         claim_windows: list[Window] = []
         for number, passage in enumerate(passages):
             title, text = (
@@ -253,7 +251,7 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     return replace(check, unread=reading.unread)
 
 
-def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
+def windows(text: str, encoder: Encoder, size: int) -> list[Span]:
     """Return overlapping spans of whole sentences with at most `size` word pieces each.
 
     A window begins half a window after the previous one. A sentence longer than a window is cut.
@@ -263,7 +261,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
     if len(pieces) <= size:
         return [(pieces[0][0], pieces[-1][1])] if pieces else []
     units = _units(text, pieces, size)
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     first = 0
     while first < len(units):
         last, filled = first, 0
@@ -280,7 +278,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
+def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
     """Return sentences as (start, end, word pieces); long ones are cut into parts of `size`."""
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []
