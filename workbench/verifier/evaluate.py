@@ -73,14 +73,19 @@ def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[st
 
 def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObject]:
     """Recall and precision per class; None if the class never occurs or is never predicted."""
-    table = {}
-    for number, name in enumerate(LABELS):
-        gold, predicted = gold_N == number, predicted_N == number
-        n, hits = int(gold.sum()), int((gold & predicted).sum())
-        recall = hits / n if n else None
-        precision = hits / int(predicted.sum()) if predicted.any() else None
-        table[name] = {"n": n, "recall": recall, "precision": precision}
-    return table
+    import numpy as np
+    from sklearn.metrics import precision_recall_fscore_support
+
+    precision, recall, _, n = (
+        np.where(np.isnan(values), None, values).tolist()
+        for values in precision_recall_fscore_support(
+            gold_N, predicted_N, labels=range(len(LABELS)), zero_division=np.nan
+        )
+    )
+    return {
+        name: {"n": n[i], "recall": recall[i], "precision": precision[i]}
+        for i, name in enumerate(LABELS)
+    }
 
 
 def _confusion(

@@ -211,10 +211,8 @@ class Verifier:
     def _windows(self, passages: Passages, spans: Callable[[str], list[Span]]) -> list[Window]:
         claim_windows: list[Window] = []
         for number, passage in enumerate(passages):
-            title, text = (
-                (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
-            )
-            title, text = encodable(title), encodable(text)
+            page = passage if isinstance(passage, Passage) else Passage("", "", passage)
+            title, text = encodable(page.title), encodable(page.text)
             for start, end in spans(text):
                 part = text[start:end]
                 if title and not part.startswith(title):
