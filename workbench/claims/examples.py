@@ -42,7 +42,7 @@ def examples(verb: str, rest: str) -> list[str]:
     match = _EXAMPLES.search(rest) or (None if has else COUNTED.search(rest))
     if not match or (has and not match["comma"]):
         return []  # "has side effects such as fever" does not mean "has fever"
-    before, after = rest[: match.start("comma")], _OTHERS.sub("", rest[match.end() :])
+    before, after = rest[: match.start("comma")], _without_others(rest[match.end() :])
     if _AMBIGUOUS.search(before) or TOGETHER.search(before):
         return []
     phrase = _phrase(before)
@@ -55,6 +55,15 @@ def examples(verb: str, rest: str) -> list[str]:
 _TITLED = re.compile(
     r"\b(?:films?|movies?|books?|novels?|plays?|operas?|songs?|series|shows?|stories|works)\b"
 )
+
+
+def _without_others(after: str) -> str:
+    """Remove "among others" and "and many more" and restore the final "and"."""
+    text = _OTHERS.sub("", after)
+    comma = text.rfind(", ")
+    if text == after or comma < 0 or " and " in text[comma:]:
+        return text
+    return f"{text[:comma]} and {text[comma + 2 :]}"
 
 
 _AMBIGUOUS = re.compile(  # examples after these words may belong to another phrase
@@ -109,7 +118,7 @@ def _kinds(text: str) -> list[str]:
     if any(quoted.count(", ") > 1 for quoted in re.findall(r"[\"“]([^\"“”]*)[\"”]", text)):
         return []  # a quotation of more than one title
     titles = text[match.end() :][: until.start() if until else None]
-    names = items(_OTHERS.sub("", re.sub(r" in \d{4}\b", "", titles)))
+    names = items(_without_others(re.sub(r" in \d{4}\b", "", titles)))
     title = r"[\"“][^\"”]*[\"”]|(?!.* (?:and|or|as|who|on|for) )[A-Z][^,\"“”]*"
     if not all(re.fullmatch(title, name) for name in names):
         return []
@@ -125,9 +134,20 @@ _SINGLE = re.compile(
 )
 
 
+_PLURAL_KIND = re.compile(
+    rf"\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
+    r" [\"“][^\"”]+[\"”])+)",
+    re.I,
+)
+
+
 def _titled(text: str) -> list[str]:
     """Return the claims of "the 1917 film “A”": A is a film, and its year."""
     claims = []
+    for match in _PLURAL_KIND.finditer(text):
+        noun = article(match["kind"].lower())
+        names = re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
+        claims += [f"{name} is {noun}" for name in names]
     for match in _SINGLE.finditer(text):
         name, kind = match["name"], match["kind"]
         claims.append(f"{name} is {'an' if kind[0] in 'aeioE' else 'a'} {kind}")

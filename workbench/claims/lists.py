@@ -226,6 +226,13 @@ def _is_headless(first: str, other: str) -> bool:
     return bool((other_plural and not first_plural and not _SHARED.match(first)) or adjective)
 
 
+_TITLES = (
+    r"(?:Ambassador|Chair\w*|President|Director|Secretary|Professor|Minister|Member|Head|Chief"
+    r"|Governor|Captain|Editor|Founder|Leader|Chancellor|Mayor|Dean|Fellow|Provost|Commander"
+    r"|Senator|Master|Doctor|Bachelor|General)"
+)
+
+
 def _are_alike(first: str, others: list[str]) -> bool:
     """Whether the items can form one list: names with names, and no verbs or clauses."""
 
@@ -240,6 +247,7 @@ def _are_alike(first: str, others: list[str]) -> bool:
         or len(prepositions) > 1
         or (len(others) == 1 and _is_headless(first, others[0]))
         or some(r"\w+ed\b")
+        or some(rf"[A-Z].*{_TITLES}$")  # "to the Fund and Press Secretary"
         or any(item.split()[0].endswith("ing") and " " in item for item in (first, *others))
         or (some(_THEIRS) and not re.match(_THEIRS, first))
         # "the Kashmiri language and literature"

@@ -237,6 +237,9 @@ def _articled(first: str, item: str) -> str:
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     """Yield the claims of a complement without a list of nouns: "a painter of ships"."""
+    if pieces := examples("", what):
+        yield from (f"{subject} {copula} {piece}" for piece in pieces)
+        return
     whole = re.search(r"\b(?:that|which|who|whose|where|,)", what) or _UNIQUE.match(what)
     if whole or not re.search(
         r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what

@@ -210,6 +210,9 @@ _APPOSED = re.compile(
     r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
     r" |[A-Z])[^,]+$"
 )
+_CLAUSE_START = re.compile(
+    r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
+)
 _NEW_SUBJECT = re.compile(
     r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
 )
@@ -219,9 +222,12 @@ def _is_torn(pieces: list[Part]) -> bool:
     """Whether a subject continues in a later part: "but his house, which stood in Osk, fell"."""
     for part, after in pairwise(pieces):
         text = part.text.strip(" ,")
-        related, opening = after.kind in ("who", "which", "where"), _SUBORDINATE.search(text)
+        related = after.kind in ("who", "which", "where")
+        clause, opening = _CLAUSE_START.search(text), _SUBORDINATE.search(text)
         if _breaks_off(text, part.kind, after.kind):
             return True
+        if clause and after.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
+            return True  # "rose because several of them, including Bo, were left"
         if related and _NEW_SUBJECT.search(text):
             return True  # "left, but his house, which stood in Osk, fell"
         if opening and related and not _verb(f"x {opening[1]}") and pieces[-1].kind == "same":
