@@ -40,13 +40,12 @@ _HOLDING = (
     )
 )
 _IDIOM = re.compile(
-    r"(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in (?:general"
+    r"(?i)(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in (?:general"
     r"|particular|history|order|turn|part|fact|addition|the process|the (?:field|world|history"
     r"|development|fight|context|form|name|face|wake|hope|role|area|areas))|in (?:an?"
     r"|the) (?:\w+ ){0,2}(?:way|manner|style|effort|attempt)|at the (?:time|same time|end"
     r"|beginning)|by the (?:time|end)|with (?:the (?:help|exception|aim|goal|intention)|particular"
-    r"|an emphasis|a focus))\b",
-    re.I,
+    r"|an emphasis|a focus))\b"
 )
 _SPANNING = frozenset(
     "ranging spanning lasting resulting consisting depending corresponding totaling"
@@ -196,16 +195,14 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
 _PLACE = re.compile(
     r"(?:in|at|on|from|near) (?:the )?(?:[A-Z][\w'’.-]*(?:,? (?:(?:of|de|la|del|upon) )*|$))+"
 )
-_OPEN = re.compile(r"(?:until|before|after|since|during|from|between)\b", re.I)
+_OPEN = re.compile(r"(?i)(?:until|before|after|since|during|from|between)\b")
 _REASON = re.compile(
-    r"(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon|throughout)\b",
-    re.I,
+    r"(?i)(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon|throughout)\b"
 )
 _WHEN = re.compile(
-    r"(?:after|before|since|until|during|when|once|while|prior|by|from)\b"
+    r"(?is)(?:after|before|since|until|during|when|once|while|prior|by|from)\b"
     r"|.*\b(?:ages?|years?|months?|weeks?|days?|decades?|\d{4}s?|\d+|\d+s|century|centuries|seasons?|spring|summer|autumn|winter"
-    r"|childhood|youth|life|lifetime|career|teens|twenties|thirties|forties|fifties|sixties|end|beginning|time|times|war)$",
-    re.I | re.S,
+    r"|childhood|youth|life|lifetime|career|teens|twenties|thirties|forties|fifties|sixties|end|beginning|time|times|war)$"
 )
 
 

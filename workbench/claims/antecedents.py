@@ -79,7 +79,7 @@ def is_copular(text: str) -> bool:
 def _without_dates(text: str) -> str:
     """Remove the dates at the end: "the lab in 1936" → "the lab"."""
     text = text.strip(" ,")
-    while dated := re.search(rf" (?:{TEMPORAL.pattern})$", text, re.I):
+    while dated := re.search(rf"(?i) (?:{TEMPORAL.pattern})$", text):
         text = text[: dated.start()].strip(" ,")
     return text
 

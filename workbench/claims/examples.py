@@ -135,9 +135,8 @@ _SINGLE = re.compile(
 
 
 _PLURAL_KIND = re.compile(
-    rf"\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
-    r" [\"“][^\"”]+[\"”])+)",
-    re.I,
+    rf"(?i)\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
+    r" [\"“][^\"”]+[\"”])+)"
 )
 
 

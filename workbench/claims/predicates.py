@@ -79,10 +79,9 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
 
 # Quantified subjects (the predicate need not hold for each) and words that are not subjects
 _QUANTIFIED = re.compile(
-    r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
+    r"(?i)(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
     r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
-    r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b",
-    re.I,
+    r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b"
 )
 _REPORTING = re.compile(
     r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
@@ -221,9 +220,8 @@ _PARTED = re.compile(
 )
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
 _OFFICES = re.compile(
-    r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host"
-    r"|member|ceo|secretary|captain|manager)s?$",
-    re.I,
+    r"(?i)\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host"
+    r"|member|ceo|secretary|captain|manager)s?$"
 )
 
 

@@ -247,7 +247,7 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
     return bool(_COLON.search(blank(text)))  # "was famous: Ana, | who"
 
 
-_AFTER = re.compile(r"(?:after|before|following|upon|until)\b", re.I)
+_AFTER = re.compile(r"(?i)(?:after|before|following|upon|until)\b")
 
 
 def _verb(text: str) -> int:

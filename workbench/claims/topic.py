@@ -50,7 +50,7 @@ def _names(question: str) -> list[re.Match[str]]:
     ]
 
 
-_PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
+_PERSONAL = re.compile(r"(?i)\b(?:he|she|his|hers?|him)\b")
 
 
 def is_thing(response: Response) -> bool:

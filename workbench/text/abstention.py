@@ -36,22 +36,20 @@ _GROUPS = groups("clauses.txt")
 _HEDGES, _TURNS = _GROUPS["hedges"], _GROUPS["turns"]
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
 _BREAK = re.compile(  # the boundary between two clauses; commas divide clauses later
-    rf"{STOP}|:|\s[-–]+\s|—|,\s*(?=only\b)|\s\((?=not\b)|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)"
+    rf"(?i){STOP}|:|\s[-–]+\s|—|,\s*(?=only\b)|\s\((?=not\b)|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)"
     rf"|,\s*(?=(?:yet )?{_STATES}\b)|,?(?=但|不过)"
-    r"|,(?=应该|可能|估计|大概|也许|或许|我猜|我觉得|我想|好像|似乎|多半|没准|说不定)",
-    re.I,
+    r"|,(?=应该|可能|估计|大概|也许|或许|我猜|我觉得|我想|好像|似乎|多半|没准|说不定)"
 )
 _LEADS = re.compile(
-    rf"(?:(?:{_HEDGES}|{_TURNS}|{_GROUPS['leads']})\b|{_GROUPS['chinese leads']}"
-    r"|[\s,\"()<>*¿¡]+|[-•] )+",
-    re.I,
+    rf"(?i)(?:(?:{_HEDGES}|{_TURNS}|{_GROUPS['leads']})\b|{_GROUPS['chinese leads']}"
+    r"|[\s,\"()<>*¿¡]+|[-•] )+"
 )
-_ADVERBS = re.compile(rf"\b(?:{_GROUPS['adverbs']})\b", re.I)
-_REASONS = re.compile(rf"(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}", re.I)
+_ADVERBS = re.compile(rf"(?i)\b(?:{_GROUPS['adverbs']})\b")
+_REASONS = re.compile(rf"(?i)(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}")
 _GIVEN = re.compile(  # only the part after the comma counts
-    r"(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,", re.I
+    r"(?i)(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,"
 )
-_SPEAKER = re.compile(r"(?:i|my|we|it is (?:un|not)|more|please)\b", re.I)
+_SPEAKER = re.compile(r"(?i)(?:i|my|we|it is (?:un|not)|more|please)\b")
 _OBJECT = (
     r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your)"
     r" question)?(?=\s*,))?"
@@ -71,24 +69,22 @@ _TRY = re.compile(  # a name, or so few words that they may be one
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
 _EXCEPTED = re.compile(  # a guess dressed as a refusal: "I know nothing other than Paris"
-    r"\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if not"
-    r"|beyond)\b"
-    r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])",
-    re.I,
+    r"(?i)\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if"
+    r" not|beyond)\b"
+    r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])"
 )
 _SORRY = re.compile(rf"\W*(?:{_GROUPS['apologies']})\W*")
 _CAUSE = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")
 _COMMA = re.compile(r"\s*,")
 _GREETING = re.compile(
-    rf"[\s*\"“¡]*(?:(?:{_GROUPS['greetings']})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I
+    rf"(?i)[\s*\"“¡]*(?:(?:{_GROUPS['greetings']})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+"
 )
 _FAREWELL = re.compile(
-    rf"(?<=[.!?\n])[^\S\n]*(?:{_GROUPS['farewells']})\b"
-    r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)",
-    re.I,
+    rf"(?i)(?<=[.!?\n])[^\S\n]*(?:{_GROUPS['farewells']})\b"
+    r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)"
 )
 _ONLY_ITEM = re.compile(  # the marker of a list with one item
-    r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S
+    r"(?s)\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)"
 )
 
 

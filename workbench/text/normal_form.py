@@ -60,7 +60,7 @@ _TOKEN = re.compile(
 )
 _WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
 _CONTRACTIONS = {
-    re.compile(rf"\b(?:{pattern})\b", re.I): expanded
+    re.compile(rf"(?i)\b(?:{pattern})\b"): expanded
     for pattern, expanded in {
         "can'?t|cannot": "can not",
         "(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)": r"\1 not",
@@ -72,7 +72,7 @@ _CONTRACTIONS = {
         "I'll": "I will",
     }.items()
 }
-_CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every contraction
+_CONTRACTED = re.compile("(?i)'|cannot|n ?t")  # one of these is in every contraction
 
 
 class Token(NamedTuple):
@@ -118,7 +118,7 @@ def canonical(text: str) -> str:
     for pattern, expanded in _CONTRACTIONS.items() if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
-    text = re.sub(r"(?<![\d)] )\b(?:minus|negative) (?=\d)", "-", text, flags=re.I)
+    text = re.sub(r"(?i)(?<![\d)] )\b(?:minus|negative) (?=\d)", "-", text)
     text = re.sub(
         r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text
     )

@@ -180,7 +180,7 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
     # the start of the box and of its content for each open brace; None if the brace opens no box
     open_braces: list[tuple[int, int] | None] = []
     spans = []
-    for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
+    for match in re.finditer(r"(?s)\\boxed\s*\{|\\.|[{}]", text):
         if match[0] == "}":
             if open_braces and (box := open_braces.pop()):
                 spans.append((*box, match.start()))

@@ -26,9 +26,7 @@ _KINDS = frozenset(
     " biography about information facts summary short explain me".split()
 )
 _VALUE = re.compile(r"\d+|(?<=\s)[A-Z]\w*")
-_YES_NO = re.compile(
-    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
-)
+_YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b")
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
