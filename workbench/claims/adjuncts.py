@@ -7,6 +7,7 @@ phrases between it and the verb.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from workbench.claims.english import (
     ADJUNCTS,
@@ -94,10 +95,7 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
             break
     if not cuts:
         return rest, []
-    pieces = [
-        _ENDING.sub("", rest[a:b].strip(" ,"))
-        for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)
-    ]
+    pieces = [_ENDING.sub("", rest[a:b].strip(" ,")) for a, b in pairwise([*cuts, len(rest)])]
     if any(
         TEMPORAL.match(piece) and not TEMPORAL.fullmatch(piece) and " and " in piece
         for piece in pieces

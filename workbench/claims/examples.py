@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from workbench.claims.english import PREPOSITION, PRONOUNS, article
 from workbench.claims.lists import TOGETHER, items
@@ -80,10 +81,9 @@ def _phrase(before: str) -> tuple[int, str] | None:
         if match.start() >= inside and before[match.end() :]:
             starts.append((match.end(), bool(match["many"])))
             inside = match.end("many") if match["many"] else inside
-    ends = [*(start for start, _ in starts[1:]), len(before) + 1]
     phrases = [
         (start, re.sub(rf" {PREPOSITION} $", "", before[start:end]).strip(), many)
-        for (start, many), end in zip(starts, ends, strict=False)
+        for (start, many), (end, _) in pairwise([*starts, (len(before) + 1, False)])
     ]
     prizes = [(start, text) for start, text, _ in phrases if _PRIZES.search(text)]
     several = [(start, text) for start, text, many in phrases if many]

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Container, Sequence
+from itertools import pairwise
 
 from workbench.text import sentences
 
@@ -148,9 +149,7 @@ def split_page(text: str, words: int) -> list[str]:
     starts = word_starts(text)
     cuts = _cuts(starts, [start for start, _ in sentences(text)], words)
     return [
-        piece
-        for begin, end in zip(cuts, [*cuts[1:], len(text)], strict=True)
-        if (piece := text[begin:end].strip())
+        piece for begin, end in pairwise([*cuts, len(text)]) if (piece := text[begin:end].strip())
     ]
 
 
@@ -159,7 +158,7 @@ def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> lis
     cuts, first = [0], 0  # `first`: the number of the word with which the current passage begins
     bounds = [bisect_left(word_at, position) for position in sentence_at if position > 0]
     # words start:end are one sentence
-    for start, end in zip([0, *bounds], [*bounds, len(word_at)], strict=True):
+    for start, end in pairwise([0, *bounds, len(word_at)]):
         if end - first <= words:
             continue
         if start > first:  # the sentence does not fit: it begins a new passage

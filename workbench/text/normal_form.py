@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -160,10 +161,9 @@ def tokenise(text: str) -> tuple[Token, ...]:
         if word == "A" and match.string[match.end() : match.end() + 1] == ".":
             plain = "A"  # an initial, not an article
         tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
-    following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
     articles = [  # not in "Vitamin A" and "A and B"
-        token.text in ("the", "a", "an") and after not in _AFTER_LETTERS
-        for token, after in zip(tokens, following, strict=True)
+        token.text in ("the", "a", "an") and after.text not in _AFTER_LETTERS
+        for token, after in pairwise([*tokens, Token("")])
     ]
     behind = zip(tokens, articles, [False, *articles], strict=False)
     return tuple(

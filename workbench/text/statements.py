@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from workbench.text.gold import (
     CLASS,
@@ -360,7 +361,7 @@ def _denied(texts: Sequence[str], known: frozenset[str]) -> Iterator[int]:
     "Anything but Vetra" negates Vetra; "if not Vetra" and "not only Vetra" do not.
     """
     scope = False
-    for i, (text, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
+    for i, (text, after) in enumerate(pairwise([*texts, ""])):
         before = texts[i - 1] if i else ""
         if text == "but":
             scope = before in ("anything", "everything", "nothing")
