@@ -123,10 +123,15 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         stored_questions(options.out.parent),
     )
     survey = reader.survey()
+    if not survey.ids and survey.problems:
+        line, problem = survey.problems[0]
+        raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored")
     if not survey.ids:
-        raise WorkbenchError(_nothing_to_score(options, survey))
-    local = not options.remote and not options.exact
-    if not survey.judged or (counter and local):
+        raise WorkbenchError(
+            f"{options.source}: the file is empty: name one with rows of questions and responses"
+            " with --in FILE"
+        )
+    if not survey.judged or (counter and not options.remote and not options.exact):
         settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
     search, judge = None if world else evidence(options), None
@@ -175,17 +180,6 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
             f"'{options.source}' was changed while it was scored: run the same command again"
         )
     return status
-
-
-def _nothing_to_score(options: Options, survey: Survey) -> str:
-    """Return why the file has no row that can be scored."""
-    if not survey.problems:
-        return (
-            f"{options.source}: the file is empty: name one with rows of questions and responses"
-            " with --in FILE"
-        )
-    line, problem = survey.problems[0]
-    return f"{options.source}:{line}: {problem}; no row can be scored"
 
 
 def _threads(options: Options, survey: Survey) -> int:

@@ -56,7 +56,7 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
     """
     verify = {
         "fact": facts(judge, search),
-        "outcome": judged_outcome(judge, None, in_doubt),
+        "outcome": judged_outcome(judge, in_doubt),
         "checklist": checklist(judge),
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),
