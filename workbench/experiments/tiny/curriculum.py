@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter
-from workbench.experiments.tiny.skills import Example, SkillWriter
+from workbench.experiments.tiny.skills import SkillWriter
+from workbench.experiments.tiny.writer import Example
 
 
 @dataclass(frozen=True)

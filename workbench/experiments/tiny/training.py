@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson, practice
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
-from workbench.experiments.tiny.skills import Example, SkillWriter
+from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
+from workbench.experiments.tiny.writer import Example
 from workbench.types import JsonObject, WorkbenchError
 from workbench.world import lexicon, schema
 from workbench.world.documents import Document
@@ -66,7 +67,7 @@ class PolicyConfig:
     habits: Habits = field(default_factory=Habits)
 
 
-EXAM_EVERY = 25  # steps
+EXAM_EVERY, WARMUP = 25, 40  # steps
 SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
 SIZES = {
     "full": PolicyConfig(),
@@ -447,12 +448,11 @@ def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Te
     return (losses_N * weights_N).sum() / weights_N.sum()
 
 
-def _schedule(step: int, steps: int, floor: float, warmup: int = 40) -> float:
-    if step < warmup:
-        return (step + 1) / warmup
-    return floor + (1 - floor) * 0.5 * (
-        1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup))
-    )
+def _schedule(step: int, steps: int, floor: float) -> float:
+    if step < WARMUP:
+        return (step + 1) / WARMUP
+    part = (step - WARMUP) / max(1, steps - WARMUP)
+    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * part))
 
 
 def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Batches:
