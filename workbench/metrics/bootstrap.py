@@ -184,11 +184,12 @@ def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
     return list(map(int, runs_SQM.any(axis=0).sum(axis=0)))
 
 
-def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:
+def wilson(hits: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % bounds of a proportion.
 
     Unlike bootstrap bounds, they differ even where all n outcomes agree.
     """
+    z = 1.959964  # quantile .975 of the normal distribution
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 
