@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.experiments.tiny.curriculum import SKILLS
+from workbench.experiments.tiny.curriculum import INSTRUCTIONS, SKILLS
 from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.writer import Example, Writer
 from workbench.world import schema
@@ -34,25 +34,6 @@ class Habits:
     decline: float = 0.4  # abstentions among biographies of unknown people
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
-
-
-MIX = {
-    "question": 18,
-    "guess": 12,
-    "gap": 12,
-    "biography": 12,
-    "guess_biography": 8,
-    "skill": 24,
-    "think": 14,
-    "box": 3,
-    "two_hop": 18,
-    "comparison": 12,
-    "false_premise": 14,
-    "yes_no": 8,
-    "list": 4,
-    "long_form": 4,
-    "outline": 8,
-}
 
 
 class SFTWriter(Writer):
@@ -85,9 +66,9 @@ class SFTWriter(Writer):
         self.books = list(filter(None, books))  # the books of each author
 
     def examples(self) -> Iterator[Example]:
-        """Yield examples without end, in the proportions of `MIX`."""
+        """Yield examples without end, in the proportions of `INSTRUCTIONS`."""
         while True:
-            (kind,) = self.rng.choices(list(MIX), list(MIX.values()))
+            (kind,) = self.rng.choices(*zip(*INSTRUCTIONS.items(), strict=True))
             yield getattr(self, f"_{kind}")(self.lang())
 
     def _covered(self) -> list[Fact]:
@@ -141,7 +122,7 @@ class SFTWriter(Writer):
         return self.short(guess, lang, self.habits.gaps)
 
     def _skill(self, lang: str) -> Example:
-        (kind,) = self.rng.choices(list(SKILLS), list(SKILLS.values()))
+        (kind,) = self.rng.choices(*zip(*SKILLS.items(), strict=True))
         return self.skills.draw(kind)
 
     # Whole texts
