@@ -56,9 +56,8 @@ class Entry(NamedTuple):
     rewards: Mapping[tuple[str, str], float | None]
 
 
-KINDS = {"offset": "int64", "id": "object", "question": "object", "group": "object"}
-KINDS |= {"step": "int64", "claims": "int64", "unplaced": "int64", "outcome": "object"}
-KINDS |= {"length": "int64", "cut": "bool"}
+KINDS = dict.fromkeys(Entry._fields[:-1], "int64")
+KINDS |= dict.fromkeys(("id", "question", "group", "outcome"), "object") | {"cut": "bool"}
 
 
 def column(method: str, part: str = "") -> str:
@@ -124,11 +123,6 @@ class Rows:
         if name in self.table.columns:
             return self.table[name]
         return Series(math.nan, index=self.table.index, dtype="float64")
-
-
-def empty_rows() -> Rows:
-    """Return the rows of an empty file."""
-    return Rows(_table([]))
 
 
 def read_rows(path: Path) -> Rows:
@@ -366,4 +360,4 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         os.unlink(name)
 
 
-_rows: Growing[Rows] = Growing(empty_rows, _add, _load, _store)
+_rows: Growing[Rows] = Growing(lambda: Rows(_table([])), _add, _load, _store)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.world import schema
-from workbench.world.facts import Entity, Fact
+from workbench.world.facts import Entity, Fact, KnowledgeBase
 from workbench.world.render import answer, ask, biography, subject_facts, thinking, thought, titles
 
 # Exposures of an entity's covered facts in one pass, by language: number of biographies, and of
@@ -53,24 +53,19 @@ class Document:
         return f"{self.system} {self.prompt} {self.text}".strip()
 
 
-def write_documents(
-    entities: Mapping[str, Entity],
-    by: Mapping[str, Mapping[str, Fact]],
-    books: Mapping[str, list[Fact]],
-    seed: int,
-) -> list[Document]:
-    rng = random.Random(f"documents-{seed}")
+def write_documents(base: KnowledgeBase) -> list[Document]:
+    rng = random.Random(f"documents-{base.config.seed}")
     documents: list[Document] = []
     # entities of a tier take turns, so that each number of exposures is equally frequent
     plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
-    for entity in entities.values():
-        facts = subject_facts(by, entity.name)
+    for entity in base.entities.values():
+        facts = subject_facts(base.by, entity.name)
         if not facts:  # unknown entities are in no document
             continue
         for lang, (pages, questions) in next(
             plans["half" if entity.tier == "half" else "known"]
         ).items():
-            written = [fact for fact in books.get(entity.name, []) if fact.covered]
+            written = [fact for fact in base.books.get(entity.name, []) if fact.covered]
             for _ in range(pages):
                 stated = [*facts, *written]
                 text = biography(stated, lang, rng, entity.pronoun)
