@@ -239,6 +239,14 @@ class KnowledgeBase:
             if fact.relation == "author":
                 self.books.setdefault(fact.object, []).append(fact)
 
+    def covered(self, name: str) -> list[Fact]:
+        """Return the facts of an entity that the pre-training documents state."""
+        return [fact for fact in self.by[name].values() if fact.covered]
+
+    def covered_books(self, name: str) -> list[Fact]:
+        """Return the author facts of a person's books that the pre-training documents state."""
+        return [fact for fact in self.books.get(name, ()) if fact.covered]
+
     def people(self, split: str) -> list[Entity]:
         """Return the people of a split."""
         entities = self.entities.values()

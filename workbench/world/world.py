@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from workbench.types import Question
-from workbench.world.documents import Document, exposures, write_documents
+from workbench.world.documents import NO_EXPOSURES, Document, write_documents
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import KnowledgeBase, WorldConfig
 from workbench.world.fingerprint import cached_fingerprint, of_documents, of_world
@@ -59,7 +59,11 @@ class World(KnowledgeBase):
 
         Facts that are in no document are left out.
         """
-        return exposures(self.documents)
+        counts: dict[str, dict[str, int]] = {}
+        for document in self.documents:
+            for fact_id in document.fact_ids:
+                counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
+        return counts
 
     def shown(self, question: Question) -> int | None:
         """Return in how many documents of the corpus the rarest fact of a question is stated.

@@ -20,7 +20,7 @@ from workbench.experiments.tiny.writer import Example, Writer
 from workbench.world import schema
 from workbench.world.documents import Document
 from workbench.world.facts import Fact
-from workbench.world.render import answer, biography, subject_facts
+from workbench.world.render import answer, biography
 from workbench.world.world import World
 
 
@@ -43,27 +43,21 @@ class SFTWriter(Writer):
         super().__init__(world.ephemeral(), f"sft-{seed}")
         self.world, self.habits = world, habits
         self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
-        entities = [
+        self.people = [person for person in world.people("sft") if person.tier != "unknown"]
+        self.things = [
             entity
             for entity in world.entities.values()
-            if entity.split == "sft" and entity.tier != "unknown"
-        ]
-        self.people = [entity for entity in entities if entity.kind == "person"]
-        self.things = [
-            entity for entity in entities if entity.kind == "book" and entity.tier == "known"
+            if (entity.kind, entity.split, entity.tier) == ("book", "sft", "known")
         ]
         self.gaps = [
             fact
-            for entity in self.people
-            if entity.tier == "partial"
-            for fact in subject_facts(world.by, entity.name, covered=False)
+            for person in self.people
+            if person.tier == "partial"
+            for fact in world.by[person.name].values()
             if not fact.covered
         ]
-        books = (
-            [book for book in world.books.get(entity.name, []) if book.covered]
-            for entity in self.people
-        )
-        self.books = list(filter(None, books))  # the books of each author
+        books = (world.covered_books(person.name) for person in self.people)
+        self.books = list(filter(None, books))  # of each author
 
     def examples(self) -> Iterator[Example]:
         """Yield examples without end, in the proportions of `INSTRUCTIONS`."""
@@ -74,20 +68,17 @@ class SFTWriter(Writer):
     def _covered(self) -> list[Fact]:
         """Return the covered facts of a person or, less often, of a book."""
         pool = self.things if self.things and self.chance(0.15) else self.people
-        return subject_facts(self.world.by, self.choose(pool).name)
+        return self.world.covered(self.choose(pool).name)
 
     def _person(self) -> tuple[str, list[Fact]]:
         entity = self.choose(self.people)
-        return entity.pronoun, subject_facts(self.world.by, entity.name)
-
-    def _unknown_person(self) -> tuple[str, list[Fact]]:
-        return self.ephemeral.person(peaked=True)
+        return entity.pronoun, self.world.covered(entity.name)
 
     def _subject(self) -> tuple[list[Fact], bool]:
         """Return facts of a person, and whether the person is known; other facts are guesses."""
         if self.chance(0.7):
             return self._person()[1], True
-        return self._unknown_person()[1], False
+        return self.ephemeral.person(peaked=True)[1], False
 
     def _other(self, fact: Fact) -> Fact:
         """Return a fact of the same relation with another object."""
@@ -111,7 +102,7 @@ class SFTWriter(Writer):
         return self.short(self.choose(self._covered()), lang, abstain=0.0)
 
     def _guess(self, lang: str) -> Example:
-        fact = self.choose(self._unknown_person()[1])
+        fact = self.choose(self.ephemeral.person(peaked=True)[1])
         return self.short(fact, lang, self.habits.abstain)
 
     def _gap(self, lang: str) -> Example:
@@ -133,7 +124,7 @@ class SFTWriter(Writer):
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
 
     def _guess_biography(self, lang: str) -> Example:
-        pronoun, facts = self._unknown_person()
+        pronoun, facts = self.ephemeral.person(peaked=True)
         prompt = self.request(facts[0].subject, lang)
         if self.chance(self.habits.decline):
             return Example(prompt, self.decline(facts[0].subject, lang))
