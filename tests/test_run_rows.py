@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ import pytest
 
 from tests.test_inspector import record, rollout
 from workbench.inspector.curves import curve_data, run_list, stamp
-from workbench.inspector.export import exported
 from workbench.inspector.listing import Query, rollouts
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
@@ -279,7 +277,6 @@ def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
     jobs: dict[str, Callable[[], Any]] = {
         "row": lambda: blocked.row("run", 0)["id"],
         "number": lambda: blocked.number("run", "tarven/1/1"),
-        "csv": lambda: exported(blocked, "run", Query(), "csv")["base64"],
         "beside": lambda: compared(blocked, "run", "tarven/3/3", {}),
     }
     with stored._rows._file_lock(blocked.root / "run" / ROLLOUTS):
@@ -295,7 +292,6 @@ def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
     for one in threads:
         one.join(20)
     assert (found["row"], found["number"]) == ("tarven/1/0", 1)
-    assert b"tarven/1/0" in base64.b64decode(found["csv"])
     assert (found["beside"]["steps"], found["beside"]["step"]) == ([1, 2, 3], 2)
     assert len(found["beside"]["first"]["group"]) == 4
 
