@@ -10,15 +10,9 @@ passed. Later lessons and the documents keep some practice of it.
 
 from __future__ import annotations
 
-import random
 import tomllib
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter
-from workbench.experiments.tiny.skills import SkillWriter
-from workbench.experiments.tiny.writer import Example
 
 
 @dataclass(frozen=True)
@@ -44,14 +38,3 @@ LESSONS = tuple(Lesson(**table) for table in _TABLES["lessons"])
 SKILLS: dict[str, int] = _TABLES["skills"]
 BETWEEN: dict[str, int] = SKILLS | _TABLES["between"]
 INSTRUCTIONS: dict[str, int] = _TABLES["instructions"]
-
-
-def practice(
-    mix: Mapping[str, int], drills: DrillWriter, skills: SkillWriter, seed: int | str
-) -> Iterator[Drill | Example]:
-    """Yield drills and examples without end, in the proportions of `mix`."""
-    rng = random.Random(f"practice-{seed}")
-    kinds, weights = list(mix), list(mix.values())
-    while True:
-        (kind,) = rng.choices(kinds, weights)
-        yield drills.draw(kind) if kind in DRILLS else skills.draw(kind)

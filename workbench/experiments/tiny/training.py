@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson, practice
+from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
 from workbench.experiments.tiny.skills import SkillWriter
@@ -217,8 +217,12 @@ def _filled(row: Row, length: int, pad: int) -> Row:
 def practice_items(
     world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str
 ) -> Iterator[Drill | Example]:
-    """Yield drills and examples without end."""
-    return practice(mix, encoder.drills(seed), SkillWriter(world.ephemeral(), seed), seed)
+    """Yield drills and examples without end, in the proportions of `mix`."""
+    drills, skills = encoder.drills(seed), SkillWriter(world.ephemeral(), seed)
+    rng = random.Random(f"practice-{seed}")
+    while True:
+        (kind,) = rng.choices(*zip(*mix.items(), strict=True))
+        yield drills.draw(kind) if kind in DRILLS else skills.draw(kind)
 
 
 def lesson_batches(
