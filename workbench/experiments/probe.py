@@ -113,12 +113,14 @@ def probe_policy(
             " --actors"
         )
     check_engine(engine)
-    check_policy(name, chosen.path(name))
-    chosen = chosen.with_system_prompt(training_prompt(chosen.path(name)))
+    path = chosen.path(name)
+    check_policy(name, path)
+    chosen = chosen.with_system_prompt(training_prompt(path))
     selected = select(chosen_questions(chosen, split, kinds, lang, answered=True), limit, seed)
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
     check_values(Samples(samples=k, sampling=Settings(temperature)))
-    path, adapter, base = _checkpoint(chosen, name)
+    adapter = adapter_folder(Path(path))
+    base = (chosen.base(name) or adapter_base(adapter)) if adapter else None
     identity = {
         "probe": asdict(how),
         "split": split,
@@ -203,13 +205,6 @@ def _answering(
 def _undecided(question: Question, failure: Failure) -> Failure:
     print(f"question '{question.id}' is undecided: {failure.message}", file=sys.stderr)
     return failure
-
-
-def _checkpoint(bench: Bench, policy: str) -> tuple[str, Path | None, str | None]:
-    """A policy's folder or hub name, its adapter's folder and its base, if it has an adapter."""
-    path = bench.path(policy)
-    adapter = adapter_folder(Path(path))
-    return path, adapter, (bench.base(policy) or adapter_base(adapter)) if adapter else None
 
 
 def _name(identity: JsonMapping) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.world import schema
-from workbench.world.facts import Entity, Fact, KnowledgeBase
+from workbench.world.facts import Fact, KnowledgeBase
 from workbench.world.render import answer, ask, biography, thinking, thought, titles
 
 # Exposures of an entity's covered facts in one pass, by language: number of biographies, and of
@@ -69,7 +69,9 @@ def write_documents(base: KnowledgeBase) -> list[Document]:
             for _ in range(pages):
                 stated = [*facts, *written]
                 text = biography(stated, lang, rng, entity.pronoun)
-                prompt = _request(entity, lang, rng)
+                prompt = ""
+                if entity.kind == "person" and rng.random() < REQUESTED:
+                    prompt = rng.choice(schema.BIOGRAPHY[lang]).format(s=entity.name)
                 documents.append(
                     Document("biography", lang, text, tuple(fact.id for fact in stated), prompt)
                 )
@@ -96,9 +98,3 @@ def _answered(
         return Document(kind, lang, reply, ids, prompt)
     whole = thinking([thought(fact, lang) for fact in facts], reply)
     return Document(kind, lang, whole, ids, prompt, schema.THINK)
-
-
-def _request(entity: Entity, lang: str, rng: random.Random) -> str:
-    if entity.kind != "person" or rng.random() >= REQUESTED:
-        return ""
-    return rng.choice(schema.BIOGRAPHY[lang]).format(s=entity.name)
