@@ -38,8 +38,13 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
         stack_outcomes(figure, column, x, shares)
     figure.update_xaxes(title_text="documents that state the fact", type="category")
     figure.update_yaxes(range=[0, 1], tickformat=PERCENT)
-    layout = {"title": "The boundary of knowledge", "yaxis_title": "share of samples"}
-    return styled(figure, panels=len(results), barmode="stack", **layout)
+    return styled(
+        figure,
+        panels=len(results),
+        barmode="stack",
+        title="The boundary of knowledge",
+        yaxis_title="share of samples",
+    )
 
 
 def majority_at_k(results: Mapping[str, JsonMapping]) -> Figure:

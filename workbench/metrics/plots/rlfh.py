@@ -82,8 +82,14 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
     figure.update_yaxes(tickformat="d", showgrid=False)
     bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": PERCENT}
     scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
-    layout = {"title": "Accuracy and number of claims", "yaxis_title": "claims in the response"}
-    return styled(figure, panels=2, legend=False, coloraxis=scale, **layout)
+    return styled(
+        figure,
+        panels=2,
+        legend=False,
+        title="Accuracy and number of claims",
+        yaxis_title="claims in the response",
+        coloraxis=scale,
+    )
 
 
 def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
@@ -99,8 +105,13 @@ def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
             figure.add_trace(Bar(x=x, y=y, **style), 1, column)
     figure.update_xaxes(title_text="claims in the response", tickformat="d")
     figure.update_yaxes(tickformat=PERCENT)
-    layout = {"title": "Claims per response", "yaxis_title": "share of responses"}
-    return styled(figure, panels=3, barmode="group", **layout)
+    return styled(
+        figure,
+        panels=3,
+        barmode="group",
+        title="Claims per response",
+        yaxis_title="share of responses",
+    )
 
 
 def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
