@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.score_helpers import Cli
 from workbench.data import NAMES, check_trainable, load, split_of
-from workbench.data.hub import read_hub
+from workbench.data.files import read_hub
 from workbench.types import Question, WorkbenchError
 
 ROWS: list[dict[str, Any]] = [

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.truthrl_tiny import paired_difference
+from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.experiments.evaluate import evaluate, evaluate_policy, report
+from workbench.experiments.evaluate import evaluate_policy, report
 from workbench.metrics import outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
@@ -111,20 +112,16 @@ def test_oracle_and_share_of_it() -> None:
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
-    from workbench.pipeline import grade
-    from workbench.policies.load import load_policy
-    from workbench.verdicts import outcome
-
-    policy = load_policy(make_policy(tmp_path), device="cpu")
-    questions = [
-        Question(f"q{n}", f" Where is {name}", ("Rome",))
-        for n, name in enumerate(("Ada", "Bo", "Cy"))
-    ]
-    first = evaluate(policy, questions, grade([outcome()], {}), 6, samples=2, seed=5)
-    assert first == evaluate(policy, questions, grade([outcome()], {}), 6, samples=2, seed=5)
+    bench = make_bench(tmp_path)
+    first, again = (
+        evaluate_policy("sft", "validation", bench, samples=2, seed=5, limit=3, threads=1)
+        for _ in range(2)
+    )
+    assert first == again
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
-    assert evaluate(policy, questions, grade([outcome()], {}), 6, samples=0)["sampled"]["n"] == 0
+    only = evaluate_policy("sft", "validation", bench, samples=0, threads=1)
+    assert only["sampled"]["n"] == 0
 
 
 def test_greedy_answers_are_stored_for_comparison(tmp_path: Path) -> None:

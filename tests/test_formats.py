@@ -15,7 +15,7 @@ from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
-from workbench.experiments.queue import run_of, status_of
+from workbench.experiments.queue import Entry, plan_run, status_of
 from workbench.experiments.queue.entries import KEYS
 from workbench.inspector.examples import worked_example
 from workbench.inspector.opened import with_rewards
@@ -153,7 +153,7 @@ def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
 
 
 def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:
-    [row] = status_of([run_of("truthrl", root=tmp_path)])["runs"]
+    [row] = status_of([plan_run(Entry("truthrl"), tmp_path)])["runs"]
     assert (names("queue"), names("queued")) == (KEYS.keys(), row.keys())
 
 

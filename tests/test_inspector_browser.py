@@ -22,7 +22,8 @@ from tests.helpers.browsing import (
     token,
 )
 from tests.test_inspector import rollout
-from workbench.inspector.token_view import export_html
+from workbench.inspector.token_view import page as html_page
+from workbench.inspector.token_view import payload
 from workbench.methods.bench import TINY_POLICY
 
 address, browser, page, root, seen, shots = FIXTURES
@@ -228,7 +229,7 @@ def test_an_exported_page_is_inert_and_self_contained(browser, tmp_path, shots):
     seen = Seen()
     for number, text in enumerate(PAYLOADS):
         (tmp_path / f"{number}.html").write_text(
-            export_html(hostile(number, text)), encoding="utf-8"
+            html_page(payload(hostile(number, text))), encoding="utf-8"
         )
     page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="dark")
     seen.watch(page)
@@ -236,7 +237,7 @@ def test_an_exported_page_is_inert_and_self_contained(browser, tmp_path, shots):
         page.goto((tmp_path / f"{number}.html").as_uri())
         assert page.locator(".tv-question").text_content() == text
         assert page.locator(".tv-t").count() > 2 and page.evaluate("window.hit || 0") == 0
-    (tmp_path / "good.html").write_text(export_html(rollout(1, 0), "rlfh"), encoding="utf-8")
+    (tmp_path / "good.html").write_text(html_page(payload(rollout(1, 0), "rlfh")), encoding="utf-8")
     page.goto((tmp_path / "good.html").as_uri())
     page.locator("tr[data-claim]").nth(2).click()
     assert page.locator(".tv-t.tv-on").count() == 10

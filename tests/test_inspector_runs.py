@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import io
 import json
 import os
 import re
@@ -21,7 +18,6 @@ from tests.test_inspector import record
 from workbench.experiments.claims_table import without_formula
 from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.examples import worked_example
-from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import step_row
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import open_row, show
@@ -315,29 +311,6 @@ def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:
         json.loads(grown["curves"])["runs"][0]["steps"] == [1, 2, 3]
         and json.loads(grown["runs"])[0]["steps"] == 3
     )
-
-
-def test_the_list_is_exported_without_formulas(tmp_path: Path) -> None:
-    folder = record_queried(tmp_path / "run")
-    row = worked_example()
-    evil = replace(row.response, id="evil", text='=HYPERLINK("http://evil.example")\n<b>', step=3)
-    append_feedback(folder, [replace(row, response=evil, rewards={"truthrl": Reward(9.0)})])
-    saved = exported(Runs(tmp_path), "run", Query(order="highest", low=5), "csv")
-    lines = list(csv.DictReader(io.StringIO(base64.b64decode(saved["base64"]).decode())))
-    assert [line["id"] for line in lines] == ["evil", "r2", "r5", "r7"] and saved[
-        "name"
-    ] == "run-rollouts.csv"
-    assert (
-        lines[0]["response"] == '\'=HYPERLINK("http://evil.example")\n<b>'
-        and lines[2]["part:form"] == "5.0"
-    )
-    assert (lines[1]["tier"], lines[1]["question"], lines[1]["reward_truthrl"]) == (
-        "known",
-        "Who built it?",
-        "7.0",
-    )
-    with pytest.raises(WorkbenchError, match="choose one of csv, parquet"):
-        exported(Runs(tmp_path), "run", Query(), "pickle")
 
 
 @given(st.text(alphabet=st.sampled_from('=+-@ok"\t\r\n\u2028 ,1'), max_size=12))

@@ -6,7 +6,6 @@ import pytest
 
 from workbench.world import load_world, schema
 from workbench.world.oracle import Oracle
-from workbench.world.parser import Parser
 
 WORLD = load_world(0)
 ORACLE = Oracle(WORLD)
@@ -107,18 +106,3 @@ def test_any_number_is_a_population_and_a_vague_claim_has_no_probability():
         [f"{CITY} has 777 thousand inhabitants.", f"{CITY} has many inhabitants."]
     )
     assert [(v.label, v.p) for v in verdicts] == [("wrong", 0.0), ("vague", None)]
-
-
-def test_people_outside_the_world_are_read_where_they_are_named():
-    world = load_world(0)
-    name = world.ephemeral().free[0]
-    text = f"{name} is a painter. She was born in the year 1923."
-    assert {failed.reason for failed in Parser(world).parse(text).unparsed} == {
-        "subject",
-        "pronoun",
-    }
-    claims = Parser(world, [name]).parse(text).claims
-    assert [(claim.subject, claim.object) for claim in claims] == [
-        (name, "painter"),
-        (name, "1923"),
-    ]

@@ -22,7 +22,6 @@ from workbench.experiments.queue import (
     Run,
     queue_runs,
     read_entries,
-    run_of,
     status_of,
     train_queue,
 )
@@ -156,7 +155,7 @@ def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     assert first.folder == second.folder == tmp_path / "runs" / digest[:12]
     assert len({run.hash for run in (first, *rest)}) == 5
-    found = run_of("truthrl", settings=["truthrl.steps=3"], root=tmp_path / "runs")
+    found = plan_run(Entry("truthrl", settings=("truthrl.steps=3",)), tmp_path / "runs")
     assert found.folder == first.folder
     once = distinct([first, second, *rest])
     assert [run.hash for run in once] == [run.hash for run in (first, *rest)]

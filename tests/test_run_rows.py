@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ import pytest
 
 from tests.test_inspector import record, rollout
 from workbench.inspector.curves import curve_data, run_list, stamp
-from workbench.inspector.export import exported
 from workbench.inspector.listing import Query, rollouts
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
@@ -70,13 +68,13 @@ def forget() -> None:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The offsets of the rows that are parsed from now on."""
     offsets: list[int] = []
-    parse = stored._entry_by_pattern
+    parse = stored._entry
 
-    def counted(offset: int, line: bytes) -> Entry | None:
+    def counted(number: int, offset: int, line: bytes) -> Entry:
         offsets.append(offset)
-        return parse(offset, line)
+        return parse(number, offset, line)
 
-    monkeypatch.setattr(stored, "_entry_by_pattern", counted)
+    monkeypatch.setattr(stored, "_entry", counted)
     return offsets
 
 
@@ -96,8 +94,7 @@ def test_rows_of_any_key_order_and_any_text_are_equal(tmp_path: Path) -> None:
     lines = (tmp_path / ROLLOUTS).read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines):
         turned = json.dumps(dict(reversed(json.loads(line).items()))).encode() + b"\n"
-        ours = stored._entry_by_pattern(0, line)
-        assert ours is not None and ours == stored._entry_by_json(number, 0, turned)
+        assert stored._entry(number, 0, line) == stored._entry(number, 0, turned)
         assert text_of(line) == text_of(turned) == NASTY[number % len(NASTY)]
     rows = read_rows(tmp_path / ROLLOUTS)
     first = rows.table.iloc[0]
@@ -280,7 +277,6 @@ def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
     jobs: dict[str, Callable[[], Any]] = {
         "row": lambda: blocked.row("run", 0)["id"],
         "number": lambda: blocked.number("run", "tarven/1/1"),
-        "csv": lambda: exported(blocked, "run", Query(), "csv")["base64"],
         "beside": lambda: compared(blocked, "run", "tarven/3/3", {}),
     }
     with stored._rows._file_lock(blocked.root / "run" / ROLLOUTS):
@@ -296,7 +292,6 @@ def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
     for one in threads:
         one.join(20)
     assert (found["row"], found["number"]) == ("tarven/1/0", 1)
-    assert b"tarven/1/0" in base64.b64decode(found["csv"])
     assert (found["beside"]["steps"], found["beside"]["step"]) == ([1, 2, 3], 2)
     assert len(found["beside"]["first"]["group"]) == 4
 

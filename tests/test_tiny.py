@@ -17,7 +17,7 @@ from workbench.experiments.tiny.build import digest
 from workbench.experiments.tiny.curriculum import BETWEEN
 from workbench.experiments.tiny.drills import DRILLS
 from workbench.experiments.tiny.examples import Habits, SFTWriter
-from workbench.experiments.tiny.skills import Example, SkillWriter
+from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.tokenizer import build_tokenizer
 from workbench.experiments.tiny.training import (
     SIZES,
@@ -30,6 +30,7 @@ from workbench.experiments.tiny.training import (
     pretraining_batches,
     sft_batches,
 )
+from workbench.experiments.tiny.writer import Example
 from workbench.types import WorkbenchError
 from workbench.world import load_world
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.inspector.examples import worked_example
-from workbench.inspector.token_view import as_json, export_html, payload, script, style
+from workbench.inspector.token_view import as_json, payload, script, style
+from workbench.inspector.token_view import page as html_page
 from workbench.methods import METHODS, method_configs, reward_fns
 from workbench.pipeline import rescore
 from workbench.types import Claim, Event, Failure, Feedback, Question, Response, Reward, Verdict
@@ -121,7 +122,7 @@ def test_a_page_is_self_contained_and_forbids_the_network(example):
             example.response, question=replace(example.response.question, text=HOSTILE)
         ),
     )
-    page = export_html(hostile, "rlfh", [hostile])
+    page = html_page(payload(hostile, "rlfh", [hostile]))
     assert "window.hit" in page and "<img" not in page  # as text in the data and the title
     assert page.count("<script") == 2 and page.count("</script>") == 2
     assert "default-src 'none'" in page and "unsafe" not in page

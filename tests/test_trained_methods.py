@@ -17,7 +17,7 @@ import pytest
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
-from workbench.experiments.queue import run_of
+from workbench.experiments.queue import Entry, plan_run
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
@@ -106,8 +106,8 @@ def test_to_plan_a_run_loads_no_model() -> None:
     says how many.
     """
     code = (
-        "import sys; from workbench.experiments.queue import run_of;"
-        " run_of('rlfh', settings=[sys.argv[1]]);"
+        "import sys; from pathlib import Path; from workbench.experiments.queue import *;"
+        " plan_run(Entry('rlfh', settings=(sys.argv[1],)), Path());"
         " print('torch' in sys.modules)"
     )
     planned = subprocess.run(
@@ -121,7 +121,7 @@ def test_what_an_annotator_needs_is_looked_for_before_any_work(
 ) -> None:
     monkeypatch.setattr("workbench.verifier.verifier.SHIPPED", tmp_path / "nowhere")
     with pytest.raises(WorkbenchError, match="nowhere: no verifier there"):
-        run_of("rlfh", settings=["rlfh.annotator=local"])
+        plan_run(Entry("rlfh", settings=("rlfh.annotator=local",)), tmp_path)
     with pytest.raises(WorkbenchError, match=r"--judge URL --judge-model NAME"):
         stages_of(
             METHODS["rlfh"],

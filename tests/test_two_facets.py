@@ -13,8 +13,8 @@ from workbench.types import TWO_FACETS, Feedback, Passage, Question, Response
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 from workbench.world.facts import WorldConfig
+from workbench.world.oracle import newest, read_statements
 from workbench.world.parser import parser_of
-from workbench.world.passages import newest, read_statements
 from workbench.world.schema import RELATIONS
 from workbench.world.world import World
 

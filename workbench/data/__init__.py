@@ -22,8 +22,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from workbench.data.files import Records, read_records
-from workbench.data.hub import read_hub
+from workbench.data.files import Records, read_hub, read_records
 from workbench.data.record import column, digest
 from workbench.data.sets import PLAIN, SETS, DataSet
 from workbench.types import JsonMapping, Question, WorkbenchError

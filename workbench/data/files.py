@@ -1,4 +1,5 @@
-"""Read the rows of local files: JSONL, JSON, CSV, TSV, Parquet or text, also with gzip or bzip2.
+"""Read the rows of local files: JSONL, JSON, CSV, TSV, Parquet or text, also with gzip or bzip2,
+and of data sets on the Hugging Face hub.
 
 The content of a file, not its name, decides between JSON and JSONL: published data sets name JSONL
 files `.json`, JSON lists `.jsonl`, and some wrap their records in an object.
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.hub import dataset
 from workbench.util.jsonl import check_text, unique_keys
 
 if TYPE_CHECKING:
@@ -268,3 +270,25 @@ def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
             for position, row in enumerate(batch.to_pylist(), start=start + 1):
                 if position > skip:
                     yield position, row
+
+
+def read_hub(
+    repository: str, config: str | None, split: str, name: str, file: str | None = None
+) -> Records:
+    """Return the records of one split of a hub data set.
+
+    The split is downloaded once and cached; with `HF_HUB_OFFLINE=1` only the cache is used. `name`
+    is the data set's name for messages.
+
+    Raises:
+        WorkbenchError: the hub cannot be reached, or does not have the data set or the split. There
+            are no retries.
+    """
+    try:
+        rows = dataset(repository, config, split, **({"data_files": file} if file else {}))
+    except OSError as error:
+        raise WorkbenchError(
+            f"cannot load {name} from the hub ({repository}, split '{split}'): {error}; "
+            "without a network, name a local file of it"
+        ) from error
+    return [(f"{name}: row {number}", dict(row)) for number, row in enumerate(rows, start=1)]

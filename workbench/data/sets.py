@@ -14,8 +14,10 @@ set has no ids, the id is empty. Rules for all data sets:
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from workbench.data import longform, short
 from workbench.data.record import plain
@@ -65,142 +67,27 @@ def _has_one(record: JsonMapping, alternatives: Iterable[str]) -> bool:
 
 PLAIN = DataSet("file", plain, ("question",))
 
-# alternative columns: the authors' file, and the hub's copy
-_SQUAD = ("paragraphs", "context, question, answers")
-_TRUTHFULQA = (
-    "question, best_answer, correct_answers",
-    "Question, Best Answer, Correct Answers",
+_READERS = (
+    *(short.hotpotqa, short.musique, short.squad, short.nq_open, short.webquestions, short.crag),
+    *(short.simpleqa, short.chinese_simpleqa, short.selfaware, short.truthfulqa, plain),
+    *(longform.factscore_bios, longform.longfact, longform.eli5, longform.webglm_qa),
 )
-_ALL = (
-    DataSet(
-        "hotpotqa",
-        short.hotpotqa,
-        ("question, answer",),
-        ("supporting_facts, context",),
-        hub="hotpotqa/hotpot_qa",
-        config="distractor",
-        split="validation",
-    ),
-    DataSet(
-        "musique",
-        short.musique,
-        ("question, answer, paragraphs",),
-        ("question_decomposition, paragraphs",),
-        hub="dgslibisey/MuSiQue",
-        split="validation",
-    ),
-    DataSet(
-        "squad_v2",
-        short.squad,
-        _SQUAD,
-        _SQUAD,
-        hub="rajpurkar/squad_v2",
-        split="validation",
-    ),
-    DataSet(
-        "xquad",
-        short.squad,
-        _SQUAD,
-        hub="google/xquad",
-        config="xquad.en",
-        split="validation",
-    ),
-    DataSet(
-        "nq_open",
-        short.nq_open,
-        ("question, answer",),
-        hub="google-research-datasets/nq_open",
-        split="validation",
-    ),
-    DataSet(
-        "webquestions",
-        short.webquestions,
-        ("qText, answers", "url, question, answers", "utterance, targetValue"),
-        ("qText, answers", "utterance, targetValue"),
-        hub="stanfordnlp/web_questions",
-    ),
-    DataSet(
-        "crag",
-        short.crag,
-        ("query, answer",),
-        ("query, answer, question_type",),
-        home=(
-            "the data folder of the repository facebookresearch/CRAG"
-            " (crag_task_1_and_2_dev_v4.jsonl.bz2)"
-        ),
-    ),
-    DataSet(
-        "simpleqa",
-        short.simpleqa,
-        ("problem, answer",),
-        ("problem, answer",),
-        hub="basicv8vc/SimpleQA",
-    ),
-    DataSet(
-        "chinese_simpleqa",
-        short.chinese_simpleqa,
-        ("question, answer",),
-        ("primary_category, question, answer",),
-        hub="OpenStellarTeam/Chinese-SimpleQA",
-        split="train",
-    ),
-    DataSet(
-        "selfaware",
-        short.selfaware,
-        ("question, answer, answerable",),
-        ("question, answer, answerable",),
-        home="the data folder of the repository yinzhangyue/SelfAware (SelfAware.json)",
-    ),
-    DataSet(
-        "truthfulqa",
-        short.truthfulqa,
-        _TRUTHFULQA,
-        _TRUTHFULQA,
-        hub="truthfulqa/truthful_qa",
-        config="generation",
-        split="validation",
-    ),
-    DataSet(
-        "knowrl",
-        plain,
-        ("question, answers, title",),
-        hub="zjunlp/KnowRL-Train-Data",
-        file="knowrl_RLdata.json",
-        split="train",
-    ),
-    DataSet(
-        "factscore_bios",
-        longform.factscore_bios,
-        ("topic", "text"),
-        ("topic, input, output",),
-        home=(
-            "the FActScore data of the repository shmsw25/FActScore (prompt_entities.txt, or a"
-            " labelled *.jsonl)"
-        ),
-    ),
-    DataSet(
-        "longfact",
-        longform.longfact,
-        ("prompt",),
-        ("prompt, canary",),
-        home="the longfact folder of the repository google-deepmind/long-form-factuality",
-        evaluation_only=True,
-    ),
-    DataSet(
-        "eli5",
-        longform.eli5,
-        ("title, answers",),
-        ("q_id, title, answers",),
-        hub="Pavithree/eli5",
-        split="train",
-    ),
-    DataSet(
-        "webglm_qa",
-        longform.webglm_qa,
-        ("question, answer, references",),
-        ("question, answer, references",),
-        hub="THUDM/webglm-qa",
-        split="train",
-    ),
-)
-SETS = {data_set.name: data_set for data_set in _ALL}
+
+
+def _data_sets() -> dict[str, DataSet]:
+    """Return the data sets of `sets.toml` by name."""
+    readers = {read.__name__: read for read in _READERS}
+    tables = tomllib.loads(Path(__file__).with_name("sets.toml").read_text(encoding="utf-8"))
+    return {
+        name: DataSet(
+            name,
+            readers[table.pop("read", name)],
+            tuple(table.pop("columns")),
+            tuple(table.pop("own", ())),
+            **table,
+        )
+        for name, table in tables.items()
+    }
+
+
+SETS = _data_sets()

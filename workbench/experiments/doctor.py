@@ -151,26 +151,26 @@ def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
 
     No package is imported.
     """
-    found = []
-    for path, extra in ROUTES:
-        for name, wanted in pins.get(extra, {}).items():
-            check = partial(Check, f"package {name}", path=path)
-            remedy = f"`pip install {name}=={wanted}`"
-            try:
-                version = importlib.metadata.version(name)
-            except importlib.metadata.PackageNotFoundError:
-                if path == "gpu":
-                    found.append(check("warning", "not installed: optional", remedy))
-                else:
-                    found.append(
-                        check("failed", "not installed", f"{remedy}, or `make demo` in a clone")
-                    )
-                continue
-            if version.split("+")[0] == wanted:  # torch: 2.13.0+cpu
-                found.append(check("ok", version))
-            else:
-                found.append(check("warning", f"{version}, but {wanted} is pinned", remedy))
+    found = [
+        _package(name, wanted, path)
+        for path, extra in ROUTES
+        for name, wanted in pins.get(extra, {}).items()
+    ]
     return found or [Check("packages", "warning", "no pins found", "`pip install -e .`")]
+
+
+def _package(name: str, wanted: str, path: Route) -> Check:
+    check = partial(Check, f"package {name}", path=path)
+    remedy = f"`pip install {name}=={wanted}`"
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        if path == "gpu":
+            return check("warning", "not installed: optional", remedy)
+        return check("failed", "not installed", f"{remedy}, or `make demo` in a clone")
+    if version.split("+")[0] == wanted:  # torch: 2.13.0+cpu
+        return check("ok", version)
+    return check("warning", f"{version}, but {wanted} is pinned", remedy)
 
 
 def memory_here() -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
 from workbench.pipeline import ANSWER_SECTIONS, assemble
-from workbench.policies.generate import Policy, generate
+from workbench.policies.generate import generate
 from workbench.policies.load import Engine, check_engine
 from workbench.runs.folder import read_json
 from workbench.runs.store import append_feedback
@@ -91,21 +92,22 @@ def evaluate_policy(
     if judge:
         judge.try_out()
     with use_threads(threads):
-        loaded = chosen.load(policy, engine)
-        grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
-        result = evaluate(
-            loaded,
-            selected,
-            grade,
-            most,
-            samples=samples,
-            seed=seed,
-            max_failed=max_failed,
-            out=out,
-        )
-    return (
-        result | {"policy": policy, "split": split} | ({"engine": engine} if engine != "hf" else {})
-    )
+        loaded, grade = chosen.load(policy, engine), evaluation_grade(chosen.checks)
+        sample = partial(generate, loaded, selected, max_new_tokens=chosen.longest(selected))
+        greedy = grade(sample(greedy=True))
+        sampled = grade(sample(samples=samples, seed=seed)) if samples else []
+    errors = [
+        f"{one.response.id}: {found[0]['message']}"
+        for one in (*greedy, *sampled)
+        if (found := failures(one.to_row()))
+    ]
+    # before the report: rates over few graded answers would look like a result
+    graded = len(greedy) + len(sampled)
+    check_failed(errors, graded, max_failed, "answers of an evaluation could not be graded")
+    if out is not None:
+        append_feedback(out, greedy)
+    result = report(greedy, sampled, policy=policy, split=split, seeds=[seed])
+    return result | ({"engine": engine} if engine != "hf" else {})
 
 
 def training_prompt(policy: str) -> str | None:
@@ -147,46 +149,6 @@ def graded_answers(bench: Bench, policy: str, questions: Sequence[Question]) -> 
     most = bench.longest(questions)
     answers = generate(bench.load(policy), questions, max_new_tokens=most, greedy=True)
     return evaluation_grade(bench.checks)(answers)
-
-
-def evaluate(
-    policy: Policy,
-    questions: Sequence[Question],
-    grade: Grade,
-    max_new_tokens: int,
-    *,
-    samples: int = 1,
-    seed: int = 0,
-    max_failed: float = 1.0,
-    out: Path | None = None,
-) -> JsonObject:
-    """Evaluate a loaded policy on `questions`; `report` describes the result.
-
-    Args:
-        grade: grades the responses.
-        max_new_tokens: maximum length of a response.
-        out: file for the greedy answers.
-
-    Raises:
-        TooManyFailures: more than `max_failed` of the responses failed.
-    """
-    greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
-    sampled: list[Feedback] = []
-    if samples:
-        sampled = grade(
-            generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed)
-        )
-    graded = [*greedy, *sampled]
-    errors = [
-        f"{one.response.id}: {found[0]['message']}"
-        for one in graded
-        if (found := failures(one.to_row()))
-    ]
-    # before the report: rates over few graded answers would look like a result
-    check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
-    if out is not None:
-        append_feedback(out, greedy)
-    return report(greedy, sampled, policy=policy.name, seeds=[seed])
 
 
 def report(

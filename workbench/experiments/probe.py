@@ -113,11 +113,14 @@ def probe_policy(
             " --actors"
         )
     check_engine(engine)
-    check_policy(name, chosen.path(name))
-    chosen = chosen.with_system_prompt(training_prompt(chosen.path(name)))
+    path = chosen.path(name)
+    check_policy(name, path)
+    chosen = chosen.with_system_prompt(training_prompt(path))
     selected = select(chosen_questions(chosen, split, kinds, lang, answered=True), limit, seed)
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
     check_values(Samples(samples=k, sampling=Settings(temperature)))
+    adapter = adapter_folder(Path(path))
+    base = (chosen.base(name) or adapter_base(adapter)) if adapter else None
     identity = {
         "probe": asdict(how),
         "split": split,
@@ -128,7 +131,11 @@ def probe_policy(
         **({"engine": engine} if engine != "hf" else {}),
         "threads": threads,
         "policy": name,
-        **_weights(chosen, name),
+        "bench": chosen.name,
+        "world_hash": chosen.hash,
+        "policy_hash": policy_hash(str(adapter or path)),
+        "base_hash": policy_hash(base) if base else None,
+        **({"judge": chosen.named_judge.identity()} if chosen.named_judge else {}),
     }
     folder = out or root / _name(identity)
     chosen = chosen.with_cache_dir(folder)
@@ -145,7 +152,7 @@ def probe_policy(
         status = "interrupted"
         with suppress(KeyboardInterrupt), use_threads(threads):
             if actors:
-                sampler = _in_actors(actors, chosen, name, grade, how)
+                sampler = _in_actors(actors, path, base, grade, how)
             else:
                 sampler = local_sampler(chosen.load(name, engine=engine), grade, how)
             probe_questions(sampler, selected, folder, k, chosen.shown)
@@ -160,9 +167,8 @@ def probe_policy(
     return {**result, "out": str(folder)}
 
 
-def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampling) -> Sampler:
+def _in_actors(actors: Actors, path: str, base: str | None, grade: Grade, how: Sampling) -> Sampler:
     """Answer questions in Ray actors and grade them in this process."""
-    path, _, base = _checkpoint(bench, name)
     policy, base = _place(path), base and _place(base)
     folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
     # only actors on other machines can have other files under the same path
@@ -199,25 +205,6 @@ def _answering(
 def _undecided(question: Question, failure: Failure) -> Failure:
     print(f"question '{question.id}' is undecided: {failure.message}", file=sys.stderr)
     return failure
-
-
-def _checkpoint(bench: Bench, policy: str) -> tuple[str, Path | None, str | None]:
-    """A policy's folder or hub name, its adapter's folder and its base, if it has an adapter."""
-    path = bench.path(policy)
-    adapter = adapter_folder(Path(path))
-    return path, adapter, (bench.base(policy) or adapter_base(adapter)) if adapter else None
-
-
-def _weights(bench: Bench, policy: str) -> JsonObject:
-    """The identity of a policy: hashes of its weights and its base, its bench and its judge."""
-    path, adapter, base = _checkpoint(bench, policy)
-    return {
-        "bench": bench.name,
-        "world_hash": bench.hash,
-        "policy_hash": policy_hash(str(adapter or path)),
-        "base_hash": policy_hash(base) if base else None,
-        **({"judge": bench.named_judge.identity()} if bench.named_judge else {}),
-    }
 
 
 def _name(identity: JsonMapping) -> str:

@@ -15,6 +15,7 @@ from workbench.inspector.annotated import (
     ANNOTATIONS,
     annotate,
     claims_of,
+    fact_labels,
     labelled_rows,
     labels,
     labels_in,
@@ -109,7 +110,7 @@ def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
         "place": [row, claim],
         "text": text,
         "label": label,
-        "judge": _judge_labels(feedback).get(claim) if label else None,
+        "judge": fact_labels(feedback).get(claim) if label else None,
     }
 
 
@@ -138,19 +139,10 @@ def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
                 row = runs.feedback(run, rows.numbers[name])
             except WorkbenchError:
                 continue
-            memory[name] = claims_of(row), _judge_labels(row)
+            memory[name] = claims_of(row), fact_labels(row)
         if person := labels_in(stored, memory[name][0]):
             done[name] = Labelled(person, memory[name][1])
     return done
-
-
-def _judge_labels(row: Feedback) -> dict[int, str]:
-    verdicts = (
-        verdict
-        for verdict in row.verdicts
-        if verdict.aspect == "fact" and verdict.target.startswith("claim:")
-    )
-    return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
 
 def _ordered(rows: Rows, order: str) -> DataFrame:

@@ -119,13 +119,13 @@ def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
 
     {} if the stored row has another answer or other claims, such as after a new training.
     """
-    if stored is None or claims_of(stored) != claims:
-        return {}
-    return {
-        int(v.target[6:]): v.label
-        for v in stored.verdicts
-        if v.target.startswith("claim:") and v.label in CLAIM_LABELS
-    }
+    return fact_labels(stored) if stored and claims_of(stored) == claims else {}
+
+
+def fact_labels(row: Feedback) -> dict[int, str]:
+    """Return the labels of a row's claims by the verdicts on their truth, by claim id."""
+    verdicts = (v for v in row.verdicts if v.aspect == "fact" and v.target.startswith("claim:"))
+    return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
 
 def claims_of(row: Feedback) -> Claims:

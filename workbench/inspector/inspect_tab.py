@@ -69,21 +69,13 @@ def inspect_tab(runs: Runs) -> InspectTab:
             after = gr.Button("Next", min_width=70, scale=0, elem_id="wb-row-after")
     with gr.Column(visible=False, elem_classes="wb-paste") as paste:
         with gr.Row():
-            question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
-            gold = gr.Textbox(
-                label="Gold answers, one per line (optional)",
-                lines=1,
-                max_lines=4,
-                min_width=200,
-            )
+            line = partial(gr.Textbox, lines=1, max_lines=4)
+            question = line(label="Question", min_width=240)
+            gold = line(label="Gold answers, one per line (optional)", min_width=200)
         with gr.Row():
-            answer = gr.Textbox(label="Answer", lines=5, max_lines=16, min_width=240)
-            sources = gr.Textbox(
-                label="Sources for the local verifier, separated by empty lines",
-                lines=5,
-                max_lines=16,
-                min_width=240,
-            )
+            text = partial(gr.Textbox, lines=5, max_lines=16, min_width=240)
+            answer = text(label="Answer")
+            sources = text(label="Sources for the local verifier, separated by empty lines")
         judge = gr.Radio(list(JUDGES), value=LOCAL, label="Judge", info=ABOUT_JUDGES, min_width=240)
         with gr.Row():
             score = gr.Button("Score", variant="primary", scale=0, min_width=110)

@@ -2,12 +2,11 @@
 // visible, new data is requested every two seconds; only changes are drawn, so that scroll positions stay.
 
 const EVERY = 2000, PATIENCE = 10000; // milliseconds
-const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
 
 function mountRuns(root, gradio) {
   root.classList.add("tv-colours", "wb-runs");
   const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
-  const notice = div("tv wb-notice"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
+  const notice = div("tv wb-notice"), rows = div("wb-listed"), filters = filterBar(go), how = {smooth: 0, bands: false};
   const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
   const after = beforeAfter(gradio, () => state, busy);
@@ -80,11 +79,6 @@ function mountRuns(root, gradio) {
     board.mark(at());
   }
   const open = (row) => gradio.trigger("select", {run: state.run, id: row.id, query: {...state.query, start: 0}});
-  async function save(form) {
-    const file = await busy.during(gradio.server.export_rollouts({run: state.run, query: state.query, form}));
-    if (file.error) return say(notice, file);
-    download(file.name, file.type, Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0)));
-  }
 
   onValue(gradio, ({run}) => {
     if (run && run !== state.run) state.run === null ? Object.assign(state, {first: run}) : choose(run);
@@ -161,7 +155,7 @@ function howBar(how, redraw) {
 }
 
 // Filters and order of the rollouts. The bar is rebuilt only for other choices.
-function filterBar(go, save) {
+function filterBar(go) {
   const root = div("wb-filters");
   let built = null, fields = {};
   const soon = later((change) => go(change), 250);
@@ -192,7 +186,6 @@ function filterBar(go, save) {
       choice("order", "Sort by", choices.orders.map(([words, key]) => [key, words])), fields.text,
       choice("outcome", "Outcome", any(choices.outcomes)), choice("tier", "Tier", any(choices.tiers)), choice("kind", "Kind", any(choices.kinds)),
       h("span", {class: "wb-range"}, choice("of", "Value of", [["", "the reward"], ...parts]), edge("low", "from"), edge("high", "to")),
-      h("span", {class: "wb-save"}, FORMS.map(([form, words]) => button("wb-button", `Save as ${words}`, () => save(form)))),
     ].filter(Boolean));
   }
   function draw(choices, query) {

@@ -46,8 +46,6 @@ DAMAGE = (
     *(LookupError, RecursionError, TypeError, ValueError),
 )
 
-_ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
-
 
 class QuestionInfo(NamedTuple):
     """The columns of a question in the page's lists."""
@@ -315,9 +313,8 @@ def _is_rows(path: Path) -> bool:
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
     """Add the byte offset of each id's row; lines without an id are skipped."""
     for line in lines:
-        head = _ID.match(line)
-        with contextlib.suppress(ValueError, KeyError):
-            offsets[json.loads(head.group(1)) if head else str(parse_object(line)["id"])] = offset
+        with contextlib.suppress(KeyError):
+            offsets[str(parse_object(line)["id"])] = offset
         offset += len(line)
     return offsets
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from workbench.inspector.curves import MAX_RUNS, curve_data, run_list, stamp
 from workbench.inspector.evaluations import before_after
-from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import SOURCES, InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
@@ -75,8 +74,4 @@ def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
         names = [str(name) for name in request["names"]][:MAX_RUNS]
         return {"text": before_after(runs, names)}
 
-    @server_function
-    def export_rollouts(request: JsonObject) -> JsonObject:
-        return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
-
-    return look, list_rollouts, before_and_after, export_rollouts
+    return look, list_rollouts, before_and_after

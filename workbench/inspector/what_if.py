@@ -19,15 +19,13 @@ from workbench.util.failures import is_logged
 from workbench.util.jsonl import encodable
 
 
-def changed(
-    configs: JsonMapping, settings: Mapping[str, JsonMapping]
-) -> tuple[JsonObject, list[str]]:
-    """Return the configs with the settings applied, and the equivalent `--set` arguments.
+def changed(configs: JsonMapping, settings: Mapping[str, JsonMapping]) -> JsonObject:
+    """Return the configs with the settings applied.
 
     Raises:
         WorkbenchError: there is no such method or field, or a value has the wrong type.
     """
-    edited, arguments = dict(configs), []
+    edited = dict(configs)
     for method, values in settings.items():
         if method not in edited:
             raise WorkbenchError(
@@ -35,8 +33,7 @@ def changed(
             )
         assignments = [f"{method}.{field}={_spelled(value)}" for field, value in values.items()]
         edited[method] = override(edited[method], method, assignments)
-        arguments += assignments
-    return edited, arguments
+    return edited
 
 
 def differences(method: str, config: Any) -> list[str]:
@@ -64,7 +61,7 @@ def what_if(request: JsonObject) -> JsonObject:
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
-    configs, _ = changed(opened.configs, request.get("settings") or {})
+    configs = changed(opened.configs, request.get("settings") or {})
     row = with_rewards(relabelled(opened.feedback, edits), configs)
     group = tuple(
         row if member.response.id == row.response.id else with_rewards(member, configs)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import with_rewards
 from workbench.inspector.token_view import PICTURES, VIEW, as_json, payload, script, style
-from workbench.inspector.what_if import changed
+from workbench.inspector.what_if import changed, differences
 from workbench.methods import method_configs
 from workbench.types import Feedback, JsonMapping, WorkbenchError
 
@@ -106,7 +106,7 @@ def what_if(
     def show(_: object = None) -> None:
         changes = {name: _value(box) for name, box in boxes.items() if _value(box) != box.start}
         try:
-            configs, arguments = changed({method: config}, {method: changes})
+            configs = changed({method: config}, {method: changes})
             row = with_rewards(feedback, configs)
         except WorkbenchError as error:
             message.value = escape(str(error))
@@ -114,7 +114,7 @@ def what_if(
         reward = row.rewards[method]
         message.value = escape(
             f"{method}: {'not scored' if reward.value is None else f'{reward.value:+.4f}'} "
-            f" {' '.join(arguments)}"
+            f" {' '.join(differences(method, configs[method]))}"
         )
         view.show(
             row,

@@ -119,12 +119,8 @@ def intervals(
     pieces = draws(count, len(answers.right), resamples=resamples, seed=seed, runs=runs)
     samples_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
-        name: {
-            "value": number(values_M[i]),
-            **interval(samples_RM[:, i], values_M[i]),
-            "n": counts[i],
-        }
-        for i, name in enumerate(names)
+        name: {"value": number(value), **interval(samples_R, value), "n": n}
+        for name, value, samples_R, n in zip(names, values_M, samples_RM.T, counts, strict=True)
     }
 
 
@@ -165,16 +161,17 @@ def paired(
     answers = max(len(a[1].right), len(b[1].right))
     pieces = draws(count, answers, resamples=resamples, seed=seed, runs=runs)
     samples_RM = np.concatenate([evaluate(*first, w) - evaluate(*second, w) for w in pieces])
+    columns = zip(names, a_M, b_M, diffs_M, samples_RM.T, counts, strict=True)
     return {
         name: {
-            "value": number(a_M[i]),
-            "other": number(b_M[i]),
-            "diff": number(diffs_M[i]),
-            **interval(samples_RM[:, i], diffs_M[i]),
-            "p": _p_value(samples_RM[:, i], diffs_M[i], counts[i]),
-            "n": counts[i],
+            "value": number(value),
+            "other": number(other),
+            "diff": number(diff),
+            **interval(samples_R, diff),
+            "p": _p_value(samples_R, diff, n),
+            "n": n,
         }
-        for i, name in enumerate(names)
+        for name, value, other, diff, samples_R, n in columns
     }
 
 
@@ -184,11 +181,12 @@ def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
     return list(map(int, runs_SQM.any(axis=0).sum(axis=0)))
 
 
-def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:
+def wilson(hits: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % bounds of a proportion.
 
     Unlike bootstrap bounds, they differ even where all n outcomes agree.
     """
+    z = 1.959964  # quantile .975 of the normal distribution
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 

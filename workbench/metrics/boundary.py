@@ -185,15 +185,15 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
     return dict(zip(RATES, _shares(outcomes).values(), strict=False))
 
 
-def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[JsonObject]:
-    """Group majority answers by confidence into bins `{low, high, n, correct, abstain, wrong}`.
+def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
+    """Group majority answers by confidence: `BINS` bins `{low, high, n, correct, abstain, wrong}`.
 
     `correct`, `abstain` and `wrong` are shares of the n majority answers in the bin; None in an
     empty bin. A bin includes `low` but not `high`; the last bin includes 1.
     """
     return [
         {**edges, "n": len(outcomes), **_shares(outcomes)}
-        for edges, outcomes in binned(((top.confidence, top.outcome) for top in tops), bins)
+        for edges, outcomes in binned(((top.confidence, top.outcome) for top in tops), BINS)
     ]
 
 

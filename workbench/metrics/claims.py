@@ -113,29 +113,37 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
     supported, n = row.supported, len(row.labels)
-    terms: dict[str, Term] = {"responded": (float(row.state == "scored"), 1.0)}
-    terms[f"recall@{k}"] = (recall_at(k, supported), 1.0)
-    terms[f"f1@{k}"] = (f1_at(k, supported, n), 1.0)
+    values: dict[str, float] = {
+        "responded": row.state == "scored",
+        f"recall@{k}": recall_at(k, supported),
+        f"f1@{k}": f1_at(k, supported, n),
+    }
     if veriscore_k:
-        terms["veriscore"] = (f1_at(veriscore_k, supported, n), 1.0)
-    if row.state != "scored":
-        return terms
-    terms["correct"] = (supported, 1.0)
-    terms["incorrect"] = (row.wrong, 1.0)
-    terms["claims"] = (n, 1.0)
-    terms["vague"] = (row.labels.count("vague"), 1.0)
-    terms["unparsed"] = (row.unparsed, 1.0)
-    # the same number for one response, which the papers name differently
-    terms["factscore"] = terms["precision"] = (supported / n, 1.0)
-    terms["factscore_penalised"] = (penalty(n) * (supported / n), 1.0)
-    if (on_subject := row.supported_on_subject) is not None:
-        terms["correct_on_subject"] = (on_subject, 1.0)
-        terms["off_subject"] = (sum(map(bool, row.off_subject)) / n, 1.0)
-        terms["factscore_on_subject"] = terms["precision_on_subject"] = (on_subject / n, 1.0)
-    factual = factual_sentences(row)
-    terms["fact_per_query"] = (float(all(factual)), 1.0)
-    terms["fact_per_sentence"] = (float(sum(factual)), float(len(factual)))
-    return terms
+        values["veriscore"] = f1_at(veriscore_k, supported, n)
+    sentences: dict[str, Term] = {}
+    if row.state == "scored":
+        factual = factual_sentences(row)
+        values |= {
+            "correct": supported,
+            "incorrect": row.wrong,
+            "claims": n,
+            "vague": row.labels.count("vague"),
+            "unparsed": row.unparsed,
+            # the same number for one response, which the papers name differently
+            "factscore": supported / n,
+            "precision": supported / n,
+            "factscore_penalised": penalty(n) * (supported / n),
+            "fact_per_query": all(factual),
+        }
+        if (on_subject := row.supported_on_subject) is not None:
+            values |= {
+                "correct_on_subject": on_subject,
+                "off_subject": sum(map(bool, row.off_subject)) / n,
+                "factscore_on_subject": on_subject / n,
+                "precision_on_subject": on_subject / n,
+            }
+        sentences = {"fact_per_sentence": (float(sum(factual)), float(len(factual)))}
+    return {name: (float(value), 1.0) for name, value in values.items()} | sentences
 
 
 def factual_sentences(row: Row) -> list[bool]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+POINTS = 100  # of a curve
+
+
 @dataclass(frozen=True)
 class Ranked:
     """Judged answers with a confidence, most confident first."""
@@ -47,8 +50,8 @@ def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
     return Ranked(questions, confidences, right, starts)
 
 
-def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
-    """Return at most `points` points `{coverage, risk, threshold}` of the curve.
+def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
+    """Return at most `POINTS` points `{coverage, risk, threshold}` of the curve.
 
     Each point is at the end of a group of equal confidences.
     """
@@ -56,8 +59,8 @@ def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
     if not n:
         return []
     ends = [*answers.starts[1:], n]
-    # at most `points` of the ends, evenly spaced, the first and the last included
-    coverages = {ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)}
+    # at most `POINTS` of the ends, evenly spaced, the first and the last included
+    coverages = {ends[round(i * (len(ends) - 1) / (POINTS - 1))] for i in range(POINTS)}
     wrong = [0, *accumulate(not right for right in answers.right)]
     return [
         {"coverage": k / n, "risk": wrong[k] / k, "threshold": answers.confidences[k - 1]}

@@ -24,17 +24,12 @@ def responded(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.state == "scored"]
 
 
-def bin_of(accuracy: float, bins: int) -> int:
-    """Return the index of the bin, of `bins` equal bins of [0, 1], that contains an accuracy."""
-    # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
-    return min(int(accuracy * bins + 1e-9), bins - 1)
-
-
 def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject, list[T]]]:
     """Group values by accuracy: for each bin, `{low, high}` and its values."""
     values: list[list[T]] = [[] for _ in range(bins)]
     for accuracy, value in pairs:
-        values[bin_of(accuracy, bins)].append(value)
+        # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
+        values[min(int(accuracy * bins + 1e-9), bins - 1)].append(value)
     return [({"low": i / bins, "high": (i + 1) / bins}, values[i]) for i in range(bins)]
 
 

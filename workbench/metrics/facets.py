@@ -114,15 +114,18 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     )
     coherent = whole and ordered and not repeated and not off_subject and covered == set(names)
     words = answer_text(response.text, response.prefill).split()
+    values: dict[str, float] = {
+        "form": whole and outline is not None,
+        "facets": len(covered) / len(names),
+        "order": ordered,
+        **({"as_planned": order == plan} if plan else {}),
+        "coherent": coherent,
+        "length": len(words),
+    }
     return {
-        "form": (float(whole and outline is not None), 1.0),
-        "facets": (len(covered) / len(names), 1.0),
-        "order": (float(ordered), 1.0),
-        **({"as_planned": (float(order == plan), 1.0)} if plan else {}),
+        **{name: (float(value), 1.0) for name, value in values.items()},
         "repetition": (float(repeated), float(len(claims))),
         "off_subject": (float(off_subject), float(len(claims))),
-        "coherent": (float(coherent), 1.0),
-        "length": (float(len(words)), 1.0),
         **_citations(claims, outline, names, facts, feedback),
     }
 

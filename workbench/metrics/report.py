@@ -60,8 +60,14 @@ def compare_files(
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
-        if judge is None:  # a win rate needs no verdicts
-            _check_judged(path, loaded)
+        # a win rate needs no verdicts
+        if judge is None and loaded and all(row.state == "not_judged" for row in loaded):
+            lacking = sum(row.no_gold for row in loaded)
+            why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
+            raise WorkbenchError(
+                f"{path}: 0 of {len(loaded)} rows are judged{why}: run `workbench score --in"
+                f" {file_of(path)} --out NEW.jsonl` to judge them"
+            )
         if other is not None and not several_steps:
             check_one_policy(path, (row.step for row in loaded))
         return loaded
@@ -73,7 +79,11 @@ def compare_files(
     settings = Settings(k, median_claims([*rows, *(others or ())]), seed, resamples)
     result = {"file": str(file_of(feedback)), **summarise(rows, settings)}
     if other is not None and others is not None:
-        _check_common(feedback, other, rows, others)
+        if not _common([rows, others]):
+            raise WorkbenchError(
+                f"no question is in both files ({feedback} has {len(rows)} rows, {other}"
+                f" {len(others)}): give two files about the same questions, or one file"
+            )
         result["other"] = {"file": str(file_of(other)), **summarise(others, settings)}
         result |= compare(rows, others, settings)
     if judge is not None and pairs is not None:
@@ -81,28 +91,6 @@ def compare_files(
         result |= win_rate(duels, len(pairs.pairs) - len(duels), seed, resamples)
         result["pairs"] |= pairs.left_out
     return result
-
-
-def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
-    """Raise a WorkbenchError for a file with rows but without a judged row."""
-    if rows and all(row.state == "not_judged" for row in rows):
-        lacking = sum(row.no_gold for row in rows)
-        why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
-        raise WorkbenchError(
-            f"{path}: 0 of {len(rows)} rows are judged{why}: run `workbench score --in"
-            f" {file_of(path)} --out NEW.jsonl` to judge them"
-        )
-
-
-def _check_common(
-    first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]
-) -> None:
-    """Raise a WorkbenchError for two files without a common question."""
-    if not _common([rows, others]):
-        raise WorkbenchError(
-            f"no question is in both files ({first} has {len(rows)} rows, {second} {len(others)}):"
-            " give two files about the same questions, or one file"
-        )
 
 
 def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObject:

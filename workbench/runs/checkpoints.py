@@ -102,13 +102,13 @@ def sync(path: Path) -> None:
         os.close(file)
 
 
-def prune(checkpoints: Path, keep: int = 2) -> None:
-    """Remove all but the newest `keep` complete checkpoints."""
+def prune(checkpoints: Path) -> None:
+    """Remove all but the two newest complete checkpoints."""
     complete = sorted(
         (path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()),
         key=step_of,
     )
-    for checkpoint in complete[:-keep]:
+    for checkpoint in complete[:-2]:
         # first, so that a half-removed checkpoint does not count as complete
         (checkpoint / MARKER).unlink()
         shutil.rmtree(checkpoint)

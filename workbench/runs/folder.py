@@ -47,7 +47,15 @@ def lock(out: Path) -> Iterator[None]:
         WorkbenchError: the folder cannot be written, or another process uses it.
     """
     with remove_new_folders_on_error(out):
-        _check_writable(out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            probe = out / ".writable"
+            probe.write_text("")
+            probe.unlink()
+        except OSError as error:
+            raise WorkbenchError(
+                f"cannot write to '{out}' ({error.strerror}): choose another --out folder"
+            ) from error
         # an error must leave the folder as it was, so that another run can use it
         before = {path.name for path in out.iterdir()}
         path = out / ".lock"
@@ -221,18 +229,6 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file's content in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _check_writable(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".writable"
-        probe.write_text("")
-        probe.unlink()
-    except OSError as error:
-        raise WorkbenchError(
-            f"cannot write to '{out}' ({error.strerror}): choose another --out folder"
-        ) from error
 
 
 def versions() -> dict[str, str]:

@@ -16,10 +16,12 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from workbench.runs.growing import Growing, Progress, line_at
 from workbench.types import OUTCOMES, JsonObject
@@ -33,20 +35,8 @@ PATIENCE = 1.0  # seconds to wait for a large file before only its end is shown
 TAIL = 8_000_000  # bytes of the end that is shown meanwhile
 NO_STEP = -1
 
-# Patterns for rows that `Feedback.to_row` wrote. They read the table's columns in a third of the
-# time of decoding the row. Text in a row cannot match, because its quotation marks are escaped.
-_STRING = rb'("[^"\\]*(?:\\.[^"\\]*)*")'
-_NUMBER = rb"(null|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
-_HEAD = re.compile(
-    rb'\{"schema": \d+, "id": %s, "question_id": %s, "group": %s, "sample": \d+, "step":'
-    rb' (\d{1,15}|null), "response": %s, '
-    rb'"finish": ("[a-z]*"|null),' % ((_STRING,) * 4)
-)
-_REWARD = re.compile(
-    rb'": \{"value": %s, "parts": (\{(?:%s: %s(?:, )?)*\}), ' % (_NUMBER, _STRING, _NUMBER)
-)  # after the method's name
-_OUTCOME = re.compile(rb'\{"target": "outcome", "aspect": "[^"\\]*", "label": (?:"(\w+)"|null),')
-_UNPLACED = re.compile(rb'"unplaced": \[([^\]]*)\]')
+# The response in a row that `Feedback.to_row` wrote: searching it is faster than parsing the row.
+_RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*)*")')
 
 
 class Entry(NamedTuple):
@@ -66,9 +56,8 @@ class Entry(NamedTuple):
     rewards: Mapping[tuple[str, str], float | None]
 
 
-KINDS = {"offset": "int64", "id": "object", "question": "object", "group": "object"}
-KINDS |= {"step": "int64", "claims": "int64", "unplaced": "int64", "outcome": "object"}
-KINDS |= {"length": "int64", "cut": "bool"}
+KINDS = dict.fromkeys(Entry._fields[:-1], "int64")
+KINDS |= dict.fromkeys(("id", "question", "group", "outcome"), "object") | {"cut": "bool"}
 
 
 def column(method: str, part: str = "") -> str:
@@ -134,11 +123,6 @@ class Rows:
         if name in self.table.columns:
             return self.table[name]
         return Series(math.nan, index=self.table.index, dtype="float64")
-
-
-def empty_rows() -> Rows:
-    """Return the rows of an empty file."""
-    return Rows(_table([]))
 
 
 def read_rows(path: Path) -> Rows:
@@ -235,7 +219,7 @@ def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
     for line in lines:
         if line.strip():
             number = rows.total + len(entries)
-            entries.append(_entry_by_pattern(offset, line) or _entry_by_json(number, offset, line))
+            entries.append(_entry(number, offset, line))
         offset += len(line)
     new = _table(entries, rows.total)
     table = concat([rows.table, new]) if len(rows) and entries else new if entries else rows.table
@@ -260,8 +244,8 @@ def _table(entries: Sequence[Entry], first: int = 0) -> DataFrame:
 
 def text_of(line: bytes) -> str:
     """Return the text of the response in a stored line."""
-    head = _HEAD.match(line)
-    text = json.loads(head.group(5)) if head else parse_object(line).get("response")
+    found = _RESPONSE.match(line)
+    text = json.loads(found[1]) if found else parse_object(line).get("response")
     return text if isinstance(text, str) else ""
 
 
@@ -278,99 +262,33 @@ def finite(value: object) -> float | None:
 
 def parse_object(line: bytes) -> JsonObject:
     """Parse a line as a JSON object; {} if it is not one."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return row if isinstance(row, dict) else {}
+    for load in (orjson.loads, json.loads):  # the second accepts NaN and half surrogate pairs
+        with contextlib.suppress(ValueError, RecursionError):
+            return _object(load(line))
+    return {}
 
 
-def _entry_by_pattern(offset: int, line: bytes) -> Entry | None:
-    """Read a row that `Feedback.to_row` wrote; None for others."""
-    head, rewards = _HEAD.match(line), line.rfind(b'"rewards": {')
-    if head is None or rewards < 0:
-        return None
-    numbers: dict[tuple[str, str], float | None] = {}
-    try:
-        identity, question, group = map(_decoded, head.groups()[:3])
-        for match in _REWARD.finditer(line, rewards):
-            method = _name_before(line, match.start())
-            value = match.group(1)
-            numbers[method, ""] = None if value == b"null" else finite(float(value))
-            numbers |= {(method, part): n for part, n in _parts(match.group(2)).items()}
-    except ValueError:  # not UTF-8
-        return None
-    # the row's own error follows its rewards
-    failed = line.rfind(b'"error": null, "cost": ') < rewards
-    outcome = None if failed else _OUTCOME.search(line, head.end(), rewards)
-    unplaced = (
-        len(match.group(1).split(b",")) if match.group(1).strip() else 0
-        for match in _UNPLACED.finditer(line, rewards)
-    )
-    tokens = line.find(b'"offsets": [', head.end())
-    return Entry(
-        offset,
-        identity,
-        question,
-        group,
-        NO_STEP if head.group(4) == b"null" else int(head.group(4)),
-        line.count(b'"coverage":', head.end()),
-        max(unplaced, default=0),
-        _outcome((outcome.group(1) or b"").decode()) if outcome else "",
-        line.count(b"[", tokens + 12, line.find(b'"logprobs"', tokens)) if tokens > 0 else 0,
-        head.group(6) == b'"length"',
-        numbers,
-    )
-
-
-@lru_cache(maxsize=4096)  # many rows have equal parts
-def _parts(text: bytes) -> Mapping[str, float | None]:
-    return {part: finite(value) for part, value in json.loads(text).items()}
-
-
-def _name_before(line: bytes, end: int) -> str:
-    """Return the JSON string whose closing quotation mark is at `end`."""
-    start = line.rfind(b'"', 0, end)
-    while line[start - 1 : start] == b"\\":  # an escaped quotation mark inside the string
-        start = line.rfind(b'"', 0, start)
-    return _decoded(line[start : end + 1])
-
-
-def _decoded(string: bytes) -> str:
-    """Decode a JSON string; most strings have no escapes."""
-    return str(json.loads(string)) if b"\\" in string else string[1:-1].decode()
-
-
-def _outcome(label: object) -> str:
-    return label if isinstance(label, str) and label in OUTCOMES else ""
-
-
-def _entry_by_json(number: int, offset: int, line: bytes) -> Entry:
-    """Read a row with its keys in another order, or a damaged row."""
+def _entry(number: int, offset: int, line: bytes) -> Entry:
+    """Read a row; values of a wrong type, as in a damaged row, count as missing."""
     row = parse_object(line)
-    rewards = {
-        name: reward
-        for name, reward in _object(row.get("rewards")).items()
-        if isinstance(reward, dict)
-    }
+    rewards = {name: _object(reward) for name, reward in _object(row.get("rewards")).items()}
     numbers: dict[tuple[str, str], float | None] = {}
     for name, reward in rewards.items():
         numbers[name, ""] = finite(reward.get("value"))
         for part, value in _object(reward.get("parts")).items():
             numbers[name, part] = finite(value)
-    verdicts = (verdict for verdict in _list(row.get("verdicts")) if isinstance(verdict, dict))
+    verdicts = map(_object, _list(row.get("verdicts")))
     outcome = next((verdict for verdict in verdicts if verdict.get("target") == "outcome"), {})
-    step = row.get("step")
+    failed, step = row.get("error") or outcome.get("error"), row.get("step")
     return Entry(
         offset,
         str(row["id"]) if "id" in row else f"damaged row {number + 1}",
         str(row.get("question_id")),
         str(row.get("group") or ""),
-        # at most 15 digits, as in `_HEAD`
         step if type(step) is int and 0 <= step < 10**15 else NO_STEP,
         len(_list(row.get("claims"))),
         max((len(_list(reward.get("unplaced"))) for reward in rewards.values()), default=0),
-        "" if row.get("error") or outcome.get("error") else _outcome(outcome.get("label")),
+        str(outcome["label"]) if outcome.get("label") in OUTCOMES and not failed else "",
         len(_list(_object(row.get("tokens")).get("offsets"))),
         row.get("finish") == "length",
         numbers,
@@ -442,4 +360,4 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         os.unlink(name)
 
 
-_rows: Growing[Rows] = Growing(empty_rows, _add, _load, _store)
+_rows: Growing[Rows] = Growing(lambda: Rows(_table([])), _add, _load, _store)

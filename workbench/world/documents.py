@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.world import schema
-from workbench.world.facts import Entity, Fact
-from workbench.world.render import answer, ask, biography, subject_facts, thinking, thought, titles
+from workbench.world.facts import Fact, KnowledgeBase
+from workbench.world.render import answer, ask, biography, thinking, thought, titles
 
 # Exposures of an entity's covered facts in one pass, by language: number of biographies, and of
 # questions for each fact. The entities of a tier take its plans in turn. Half-known entities have a
@@ -53,28 +53,25 @@ class Document:
         return f"{self.system} {self.prompt} {self.text}".strip()
 
 
-def write_documents(
-    entities: Mapping[str, Entity],
-    by: Mapping[str, Mapping[str, Fact]],
-    books: Mapping[str, list[Fact]],
-    seed: int,
-) -> list[Document]:
-    rng = random.Random(f"documents-{seed}")
+def write_documents(base: KnowledgeBase) -> list[Document]:
+    rng = random.Random(f"documents-{base.config.seed}")
     documents: list[Document] = []
     # entities of a tier take turns, so that each number of exposures is equally frequent
     plans = {tier: itertools.cycle(turns) for tier, turns in EXPOSURES.items()}
-    for entity in entities.values():
-        facts = subject_facts(by, entity.name)
+    for entity in base.entities.values():
+        facts = base.covered(entity.name)
         if not facts:  # unknown entities are in no document
             continue
         for lang, (pages, questions) in next(
             plans["half" if entity.tier == "half" else "known"]
         ).items():
-            written = [fact for fact in books.get(entity.name, []) if fact.covered]
+            written = base.covered_books(entity.name)
             for _ in range(pages):
                 stated = [*facts, *written]
                 text = biography(stated, lang, rng, entity.pronoun)
-                prompt = _request(entity, lang, rng)
+                prompt = ""
+                if entity.kind == "person" and rng.random() < REQUESTED:
+                    prompt = rng.choice(schema.BIOGRAPHY[lang]).format(s=entity.name)
                 documents.append(
                     Document("biography", lang, text, tuple(fact.id for fact in stated), prompt)
                 )
@@ -101,18 +98,3 @@ def _answered(
         return Document(kind, lang, reply, ids, prompt)
     whole = thinking([thought(fact, lang) for fact in facts], reply)
     return Document(kind, lang, whole, ids, prompt, schema.THINK)
-
-
-def _request(entity: Entity, lang: str, rng: random.Random) -> str:
-    if entity.kind != "person" or rng.random() >= REQUESTED:
-        return ""
-    return rng.choice(schema.BIOGRAPHY[lang]).format(s=entity.name)
-
-
-def exposures(documents: list[Document]) -> dict[str, dict[str, int]]:
-    """Return fact id -> language -> number of documents that state the fact."""
-    counts: dict[str, dict[str, int]] = {}
-    for document in documents:
-        for fact_id in document.fact_ids:
-            counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
-    return counts

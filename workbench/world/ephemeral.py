@@ -6,11 +6,10 @@ Such skills are, for example, reading passages, reasoning and outlining.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 
 from workbench.world import lexicon as words
 from workbench.world import schema
-from workbench.world.facts import Entity, Fact, Names, value_forms
+from workbench.world.facts import Fact, KnowledgeBase, value_forms
 
 HELD_OUT = 8  # one of this many free names is reserved for evaluation
 
@@ -22,14 +21,10 @@ class Ephemeral:
     names that are reserved for evaluation, on which no policy is trained.
     """
 
-    def __init__(
-        self,
-        entities: Mapping[str, Entity],
-        facts: Mapping[str, Mapping[str, Fact]],
-        names: Names,
-        held_out: bool = False,
-    ) -> None:
-        free = [f"{a} {b}" for a in names.first for b in names.last if f"{a} {b}" not in entities]
+    def __init__(self, base: KnowledgeBase, held_out: bool = False) -> None:
+        names = base.names
+        full = (f"{first} {last}" for first in names.first for last in names.last)
+        free = [name for name in full if name not in base.entities]
         random.Random("aside").shuffle(free)
         count = len(free) // HELD_OUT
         self.free = free[:count] if held_out else free[count:]
@@ -37,14 +32,10 @@ class Ephemeral:
         self.rng = random.Random()  # users replace it by a seeded one
         self.lexicon = names.l2
         self.values = {
-            relation: sorted({by[relation].object for by in facts.values() if relation in by})
+            relation: sorted({fact.object for fact in base.facts if fact.relation == relation})
             for relation in schema.RELATIONS
         }
-        self.truth = {
-            (subject, relation): fact.object
-            for subject, by in facts.items()
-            for relation, fact in by.items()
-        }
+        self.truth = {(fact.subject, fact.relation): fact.object for fact in base.facts}
         self.titles = words.book_titles()
 
     def names(self, count: int) -> list[str]:

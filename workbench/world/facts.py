@@ -213,3 +213,41 @@ def draw_facts(
                 Fact(name, entity.name, relation.name, canonical, tier, relation.importance, forms)
             )
     return facts
+
+
+class KnowledgeBase:
+    """The entities and facts of a world, all drawn from the seed of `config`.
+
+    Attributes:
+        names: all names, and the lexicon of the second language.
+        entities: entities by name.
+        facts: all facts in order.
+        by: subject -> relation -> fact.
+        books: person -> author facts of the person's books.
+    """
+
+    def __init__(self, config: WorldConfig) -> None:
+        self.config = config
+        rng = random.Random(f"world-{config.seed}")
+        self.names = Names(rng)
+        self.entities, authors = draw_entities(config, self.names, rng)
+        self.facts = draw_facts(self.entities, authors, self.names, rng)
+        self.by: dict[str, dict[str, Fact]] = {}
+        self.books: dict[str, list[Fact]] = {}
+        for fact in self.facts:
+            self.by.setdefault(fact.subject, {})[fact.relation] = fact
+            if fact.relation == "author":
+                self.books.setdefault(fact.object, []).append(fact)
+
+    def covered(self, name: str) -> list[Fact]:
+        """Return the facts of an entity that the pre-training documents state."""
+        return [fact for fact in self.by[name].values() if fact.covered]
+
+    def covered_books(self, name: str) -> list[Fact]:
+        """Return the author facts of a person's books that the pre-training documents state."""
+        return [fact for fact in self.books.get(name, ()) if fact.covered]
+
+    def people(self, split: str) -> list[Entity]:
+        """Return the people of a split."""
+        entities = self.entities.values()
+        return [one for one in entities if one.kind == "person" and one.split == split]

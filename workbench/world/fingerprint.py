@@ -87,9 +87,8 @@ def _file(settings: str) -> Path:
 def _sources() -> str:
     """Return a digest of the source files of this package; "" if they cannot be read."""
     try:
-        texts = [
-            text for path in sorted(HERE.glob("*.py")) for text in (path.name, path.read_text())
-        ]
+        paths = sorted((*HERE.glob("*.py"), *HERE.glob("*.toml")))
+        texts = [text for path in paths for text in (path.name, path.read_text())]
     except OSError:
         return ""
     return _digest(texts) if texts else ""

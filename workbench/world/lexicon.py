@@ -61,16 +61,12 @@ _L2_VOWELS = "a e i o u ai oa ui".split()
 
 
 def invented(
-    rng: random.Random,
-    count: int,
-    taken: set[str],
-    syllables: int = 2,
-    ending: Sequence[str] = ("",),
+    rng: random.Random, count: int, taken: set[str], ending: Sequence[str] = ("",)
 ) -> list[str]:
     """Return `count` new capitalised names that are not in `taken`, and add them to it."""
     names: list[str] = []
     while len(names) < count:
-        parts = [rng.choice(part) for part in (*[_ONSETS, _VOWELS] * syllables, _CODAS, ending)]
+        parts = [rng.choice(part) for part in (*[_ONSETS, _VOWELS] * 2, _CODAS, ending)]
         name = "".join(parts).capitalize()
         if name.lower() not in taken and 4 <= len(name) <= 9:
             taken.add(name.lower())

@@ -1,20 +1,58 @@
 """The closed world as a judge: exact verdicts on claims, with the same five labels as a model
-judge.
+judge, by the facts or by what passages state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from workbench.types import CLAIM_LABELS, Failure, JsonMapping, Passage, Verdict
 from workbench.world.facts import Fact
-from workbench.world.parser import Parsed, parser_of
-from workbench.world.passages import Statements, newest, read_statements
+from workbench.world.parser import EDITION, Parsed, Parser, parser_of
 from workbench.world.render import thought
 from workbench.world.world import World
 
 # P(true) of each label; a vague claim is neither true nor false
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 0.0, "wrong": 0.0}
+
+
+class Source(NamedTuple):
+    """A sentence of a passage that states an object for a subject and relation.
+
+    It has the passage's id, the span of the sentence, and the year of the page's edition (0: none).
+    """
+
+    object: str
+    passage: str
+    span: tuple[int, int]
+    edition: int
+
+
+Statements = Mapping[tuple[str, str], Sequence[Source]]  # by subject and relation
+
+
+def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
+    """Return all statements of the passages that are neither hedged nor vague."""
+    statements: dict[tuple[str, str], list[Source]] = {}
+    for passage in passages:
+        heading = EDITION.match(passage.text)
+        for claim in parser.parse(passage.text).claims:
+            if claim.object is not None and claim.stance == "asserted":
+                source = Source(
+                    claim.object, passage.id, claim.span, int(heading[1]) if heading else 0
+                )
+                statements.setdefault((claim.subject, claim.relation), []).append(source)
+    return statements
+
+
+def newest(sources: Sequence[Source]) -> frozenset[str]:
+    """Return the objects that the newest edition among the sources states.
+
+    Newer editions of a page correct older ones.
+    """
+    edition = max((source.edition for source in sources), default=0)
+    return frozenset(source.object for source in sources if source.edition == edition)
 
 
 class Oracle:

@@ -7,10 +7,9 @@ pre-training document.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.world.facts import Entity, Fact
+from workbench.world.facts import Entity, Fact, KnowledgeBase
 from workbench.world.schema import RELATIONS
 
 STALE_RELATION = "employer"
@@ -29,15 +28,10 @@ class Page:
     fact_ids: tuple[str, ...]
 
 
-def write_pages(
-    entities: Mapping[str, Entity],
-    by: Mapping[str, Mapping[str, Fact]],
-    books: Mapping[str, list[Fact]],
-    seed: int,
-    stale_share: float,
-) -> list[Page]:
-    rng = random.Random(f"pages-{seed}")
-    companies = [entity.name for entity in entities.values() if entity.kind == "company"]
+def write_pages(base: KnowledgeBase) -> list[Page]:
+    rng = random.Random(f"pages-{base.config.seed}")
+    entities, by = base.entities.values(), base.by
+    companies = [entity.name for entity in entities if entity.kind == "company"]
     pages: list[Page] = []
 
     def add(entity: Entity, edition: int, stale: bool, lines: list[str], facts: list[Fact]) -> None:
@@ -47,12 +41,12 @@ def write_pages(
             Page(f"p{len(pages):05d}", entity.name, text, edition, stale=stale, fact_ids=ids)
         )
 
-    for entity in entities.values():
+    for entity in entities:
         if entity.tier == "unknown":  # its facts are not available by retrieval either
             continue
-        facts = [*by[entity.name].values(), *books.get(entity.name, [])]
+        facts = [*by[entity.name].values(), *base.books.get(entity.name, [])]
         add(entity, CURRENT, stale=False, lines=[_line(fact, rng) for fact in facts], facts=facts)
-        if entity.kind == "person" and rng.random() < stale_share:
+        if entity.kind == "person" and rng.random() < base.config.stale:
             current = [fact for fact in facts if fact.relation != STALE_RELATION]
             former = rng.choice(
                 [name for name in companies if name != by[entity.name][STALE_RELATION].object]

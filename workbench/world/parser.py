@@ -7,7 +7,7 @@ reported as unparsed, with the reason; the other sentences are still parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -99,15 +99,10 @@ def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
 
 
 class Parser:
-    """Parses sentences about one world. Use `parser_of`, which builds the parser once.
+    """Parses sentences about one world. Use `parser_of`, which builds the parser once."""
 
-    Args:
-        people: names of people outside the world, as further subjects.
-    """
-
-    def __init__(self, world: World, people: Iterable[str] = ()) -> None:
+    def __init__(self, world: World) -> None:
         self.kinds = {name: entity.kind for name, entity in world.entities.items()}
-        self.kinds |= dict.fromkeys(people, "person")
         self.names = {name.casefold(): name for name in self.kinds}
         self.values: dict[str, dict[str, str]] = {}
         for kind, canonical in value_inventory(world):

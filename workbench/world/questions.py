@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from workbench.types import Question
 from workbench.world import schema
-from workbench.world.facts import TIERS, Entity, Fact
+from workbench.world.facts import TIERS, Entity, Fact, KnowledgeBase
 
 KINDS = (
     "single",
@@ -32,25 +32,19 @@ _ORDER = {tier: rank for rank, tier in enumerate(TIERS)}
 
 
 class QuestionWriter:
-    """Writes the questions of one world; `by[subject][relation]` is the fact to ask about."""
+    """Writes the questions of one world."""
 
-    def __init__(
-        self,
-        entities: Mapping[str, Entity],
-        by: Mapping[str, Mapping[str, Fact]],
-        books: Mapping[str, list[Fact]],
-        seed: int,
-    ) -> None:
-        self.entities, self.by, self.books = entities, by, books
-        self.rng = random.Random(f"questions-{seed}")
-        jobs = (facts["profession"] for facts in by.values() if "profession" in facts)
+    def __init__(self, base: KnowledgeBase) -> None:
+        self.base, self.by = base, base.by
+        self.rng = random.Random(f"questions-{base.config.seed}")
+        jobs = (facts["profession"] for facts in self.by.values() if "profession" in facts)
         # only professions that occur, so that each has a form in both languages
         self.professions = dict(sorted((job.object, job.forms) for job in jobs))
         self.counts = Counter[str]()
         self.questions: list[Question] = []
 
     def write(self) -> list[Question]:
-        for entity in self.entities.values():
+        for entity in self.base.entities.values():
             self._about(entity)
         for split in ("sft", "validation", "test"):
             self._comparisons(split)
@@ -100,7 +94,7 @@ class QuestionWriter:
                 if split != "rl":
                     self._beyond(entity, lang)
         if person and split != "ood":
-            other = self.rng.choice([e for e in self._people(split) if e.name != name])
+            other = self.rng.choice([e for e in self.base.people(split) if e.name != name])
             text = schema.LONG_FORM["en"][0].format(s=name, t=other.name)
             both = [*facts.values(), *self.by[other.name].values()]
             title, weakest = f"{name};{other.name}", weaker(entity, other)
@@ -136,7 +130,7 @@ class QuestionWriter:
         check = self.rng.choice(schema.RELATIONS[fact.relation].checks[lang])
         text = check.format(s=name, o=claimed.forms[lang][0])
         add("yes_no", text, (schema.YES_NO[lang][0 if truth else 1],), [fact])
-        if written := self.books.get(name):
+        if written := self.base.books.get(name):
             text = self.rng.choice(schema.LIST[lang]).format(s=name)
             add("list", text, [book.subject for book in written], written)
 
@@ -145,7 +139,7 @@ class QuestionWriter:
 
         They test guessing, because the question names both candidates.
         """
-        people = self._people(split)
+        people = self.base.people(split)
         beyond = "ood" if split == "test" else split
         for lang in ("en", "l2"):
             for entity in people:
@@ -159,13 +153,6 @@ class QuestionWriter:
                 title, tier = f"{entity.name};{other.name}", weaker(entity, other)
                 think = schema.THINK
                 self._add("comparison", lang, beyond, tier, title, text, (first,), years, think)
-
-    def _people(self, split: str) -> list[Entity]:
-        return [
-            entity
-            for entity in self.entities.values()
-            if entity.kind == "person" and entity.split == split
-        ]
 
     def _other(self, fact: Fact) -> Fact:
         """Draw a fact of the same relation with another object, for a yes/no question that is

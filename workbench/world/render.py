@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from workbench.world import schema
 from workbench.world.facts import Fact
@@ -100,9 +100,3 @@ def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
     """Return a reply with a thinking section, and `reply` in an answer tag or in a box."""
     closing = f"\\boxed{{ {reply}}}" if boxed else f"<answer> {reply}</answer>"
     return f"<think> {' '.join(thoughts)}</think>{closing}"
-
-
-def subject_facts(
-    by: Mapping[str, Mapping[str, Fact]], name: str, covered: bool = True
-) -> list[Fact]:
-    return [fact for fact in by[name].values() if fact.covered or not covered]

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.types import BY_PASSAGES, TWO_FACETS, Passage, Question
-from workbench.world.facts import Entity, Fact
+from workbench.world.facts import KnowledgeBase
 from workbench.world.pages import STALE_RELATION, Page
 from workbench.world.questions import weaker
 from workbench.world.schema import LONG_FORM
@@ -40,22 +40,16 @@ class TwoFacetWriter:
     another of the same split.
     """
 
-    def __init__(
-        self,
-        entities: Mapping[str, Entity],
-        by: Mapping[str, Mapping[str, Fact]],
-        pages: Sequence[Page],
-        seed: int,
-    ) -> None:
-        self.entities, self.by = entities, by
-        self.facts = {fact.id: fact for facts in by.values() for fact in facts.values()}
+    def __init__(self, base: KnowledgeBase, pages: Sequence[Page]) -> None:
+        self.entities, self.by = base.entities, base.by
+        self.facts = {fact.id: fact for fact in base.facts}
         self.current = {
             page.title: page
             for page in pages
-            if not page.stale and entities[page.title].kind == "person"
+            if not page.stale and self.entities[page.title].kind == "person"
         }
         self.former = {page.title: page for page in pages if page.stale}
-        self.rng = random.Random(f"two-facets-{seed}")
+        self.rng = random.Random(f"two-facets-{base.config.seed}")
 
     def write(self) -> list[Question]:
         pairs = [

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from workbench.types import Question
-from workbench.world.documents import Document, exposures, write_documents
+from workbench.world.documents import NO_EXPOSURES, Document, write_documents
 from workbench.world.ephemeral import Ephemeral
-from workbench.world.facts import Fact, Names, WorldConfig, draw_entities, draw_facts
+from workbench.world.facts import KnowledgeBase, WorldConfig
 from workbench.world.fingerprint import cached_fingerprint, of_documents, of_world
 from workbench.world.pages import Page, write_pages
 from workbench.world.questions import QuestionWriter, select
 from workbench.world.two_facets import TwoFacetWriter
 
 
-class World:
+class World(KnowledgeBase):
     """The closed world of one `WorldConfig`.
 
     Its questions, pages and documents are built when they are first used.
     """
 
     def __init__(self, config: WorldConfig | None = None) -> None:
-        self.config = config or WorldConfig()
-        rng = random.Random(f"world-{self.config.seed}")
-        self.names = Names(rng)
-        self.entities, authors = draw_entities(self.config, self.names, rng)
-        self.facts: list[Fact] = draw_facts(self.entities, authors, self.names, rng)
-        self.by: dict[str, dict[str, Fact]] = {}  # subject -> relation -> fact
-        for fact in self.facts:
-            self.by.setdefault(fact.subject, {})[fact.relation] = fact
-        self.books: dict[str, list[Fact]] = {}  # person -> author facts of the person's books
-        for fact in self.facts:
-            if fact.relation == "author":
-                self.books.setdefault(fact.object, []).append(fact)
+        super().__init__(config or WorldConfig())
 
     @cached_property
     def all_questions(self) -> list[Question]:
-        return QuestionWriter(self.entities, self.by, self.books, self.config.seed).write()
+        return QuestionWriter(self).write()
 
     def questions(
         self, split: str, kinds: Sequence[str] | None = None, lang: str = "en"
@@ -51,21 +39,19 @@ class World:
     @cached_property
     def two_facets(self) -> list[Question]:
         """Questions about two people with excerpts of their pages as evidence, only in English."""
-        return TwoFacetWriter(self.entities, self.by, self.pages, self.config.seed).write()
+        return TwoFacetWriter(self, self.pages).write()
 
     @cached_property
     def pages(self) -> list[Page]:
-        return write_pages(
-            self.entities, self.by, self.books, seed=self.config.seed, stale_share=self.config.stale
-        )
+        return write_pages(self)
 
     @cached_property
     def documents(self) -> list[Document]:
-        return write_documents(self.entities, self.by, self.books, seed=self.config.seed)
+        return write_documents(self)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
         """Return people outside this world; with `held_out`, those reserved for evaluation."""
-        return Ephemeral(self.entities, self.by, self.names, held_out=held_out)
+        return Ephemeral(self, held_out)
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
@@ -73,7 +59,11 @@ class World:
 
         Facts that are in no document are left out.
         """
-        return exposures(self.documents)
+        counts: dict[str, dict[str, int]] = {}
+        for document in self.documents:
+            for fact_id in document.fact_ids:
+                counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
+        return counts
 
     def shown(self, question: Question) -> int | None:
         """Return in how many documents of the corpus the rarest fact of a question is stated.

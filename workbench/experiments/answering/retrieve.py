@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from workbench.experiments.answering.sources import Sources
@@ -61,10 +60,6 @@ def _rows(
 
 
 def _row(question: Question, passages: Sequence[Passage]) -> JsonObject:
-    columns = [
-        {name: value for name, value in asdict(passage).items() if name != "score"}
-        for passage in passages
-    ]
     return {
         "id": question.id,
         "question": question.text,
@@ -72,5 +67,5 @@ def _row(question: Question, passages: Sequence[Passage]) -> JsonObject:
         "title": question.title,
         "kind": question.kind,
         "checklist": list(question.checklist),
-        "passages": columns,
+        "passages": [{"id": p.id, "title": p.title, "text": p.text} for p in passages],
     }

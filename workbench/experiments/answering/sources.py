@@ -58,8 +58,7 @@ def closed_world() -> Sources:
     Its names are invented, so encoders have no useful vectors for them.
     """
     world = load_world()
-    pages = _excerpts(world)
-    return Sources(pages.search, lambda: world_checks(world), exact=True)
+    return Sources(_excerpts(world).search, lambda: world_checks(world), exact=True)
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:

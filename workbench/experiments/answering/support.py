@@ -53,11 +53,11 @@ class Answer:
     """
 
     question: str
-    passages: tuple[Passage, ...] = ()
-    text: str = ""
     structure: str | None = None
     outline: tuple[str, ...] = ()
     sentences: tuple[Sentence, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    text: str = ""
     notes: tuple[str, ...] = ()
     judge: str | None = None
 
@@ -68,23 +68,7 @@ class Answer:
 
     def to_row(self) -> JsonObject:
         """The answer as a JSON object; docs/formats.md describes it."""
-        return {
-            "question": self.question,
-            "structure": self.structure,
-            "outline": list(self.outline),
-            "sentences": [
-                {
-                    name: list(value) if isinstance(value, tuple) else value
-                    for name, value in asdict(sentence).items()
-                }
-                for sentence in self.sentences
-            ],
-            "passages": [asdict(passage) for passage in self.passages],
-            "text": self.text,
-            "notes": list(self.notes),
-            "judge": self.judge,
-            "failed": self.failed,
-        }
+        return {**asdict(self), "failed": self.failed}
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
@@ -95,18 +79,16 @@ def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
     claims = _by_span(feedback, spans)
     judged = tuple(_sentences(feedback, spans, claims))
     unplaced = len(feedback.claims) - sum(map(len, claims.values()))
-    judges = dict.fromkeys(
-        verdict.by for verdict in feedback.verdicts if verdict.aspect == "fact" and verdict.by
-    )
+    judges = (verdict.by for verdict in feedback.verdicts if verdict.aspect == "fact")
     return Answer(
         response.question.text,
-        response.question.passages,
-        response.text.strip(),
         structure,
         outline,
         judged,
+        response.question.passages,
+        response.text.strip(),
         (*notes, *_notes(response, judged, structure, unplaced)),
-        next(iter(judges), None),
+        next(filter(None, judges), None),
     )
 
 
@@ -140,15 +122,11 @@ def _sentences(
     claims: Mapping[tuple[int, int], Sequence[Claim]],
 ) -> Iterator[Sentence]:
     response, passages = feedback.response, feedback.response.question.passages
-    facts = {
-        verdict.target: verdict
-        for verdict in reversed(feedback.verdicts)
-        if verdict.aspect == "fact"
-    }
     plan, names = read_outline(response.text), _facets(response)
     for (start, end), (following, _) in pairwise([*spans, (len(response.text), 0)]):
         text, own = response.text[start:end], claims[start, end]
-        verdicts = [facts[target] for claim in own if (target := f"claim:{claim.id}") in facts]
+        facts = (feedback.verdict(f"claim:{claim.id}", "fact") for claim in own)
+        verdicts = [fact for fact in facts if fact]
         facets = [name for claim in own for name in about(claim.text, names)] or about(text, names)
         cited = cited_numbers(response.text[start:following], plan, facets)
         supporting = {passage for verdict in verdicts for passage in supporting_passages(verdict)}

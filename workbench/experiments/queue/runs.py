@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
-from workbench.experiments.queue.entries import Entry, checked, read_entries
+from workbench.experiments.queue.entries import Entry, read_entries
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
@@ -83,31 +82,6 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
         except WorkbenchError as error:
             raise WorkbenchError(f"{entry.where}: {error}") from None
     return runs
-
-
-def run_of(
-    method: str,
-    seed: int = 0,
-    bench_name: str = "tiny",
-    settings: Sequence[str] = (),
-    *,
-    root: Path | str = ROOT,
-    **options: Any,
-) -> Run:
-    """Return the run of a queue with these arguments, whether it was trained or not.
-
-        run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
-
-    Args:
-        options: further keys of a queue's run: `steps`, `questions`, `threads`, `policy`, …
-
-    Raises:
-        WorkbenchError: the run cannot work.
-    """
-    return plan_run(
-        Entry(method, seed, bench_name, tuple(settings), **checked(options, "run_of")),
-        Path(root),
-    )
 
 
 def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:

@@ -172,7 +172,9 @@ def train(
                 lessons |= {name: lessons[name] + value for name, value in cost.items()}
             else:
                 spent[stage.name] = cost
-                write_checkpoint(model, tokenizer, out / stage.name)
+                # fp16 safetensors; the model in memory stays as it is
+                copy.deepcopy(model).half().save_pretrained(out / stage.name)
+                tokenizer.save_pretrained(out / stage.name)
     return model, spent
 
 
@@ -183,14 +185,6 @@ def digest(batches: Iterable[dict[str, torch.Tensor]]) -> str:
         for name in sorted(batch):
             hashed.update(batch[name].numpy().tobytes())
     return hashed.hexdigest()[:16]
-
-
-def write_checkpoint(
-    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path
-) -> None:
-    """Write a model as fp16 safetensors without changing the model in memory."""
-    copy.deepcopy(model).half().save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
 
 
 def _finished(out: Path, arguments: JsonObject) -> JsonObject | None:

@@ -14,27 +14,13 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.experiments.tiny.curriculum import SKILLS
-from workbench.experiments.tiny.skills import (
-    Example,
-    SkillWriter,
-    comparison_text,
-    decline,
-    doubt_example,
-    earlier_born,
-    list_example,
-    older_question,
-    outline_text,
-    pair_question,
-    premise_example,
-    reasoned_example,
-    short_example,
-    yes_no_example,
-)
+from workbench.experiments.tiny.curriculum import INSTRUCTIONS, SKILLS
+from workbench.experiments.tiny.skills import SkillWriter
+from workbench.experiments.tiny.writer import Example, Writer
 from workbench.world import schema
 from workbench.world.documents import Document
 from workbench.world.facts import Fact
-from workbench.world.render import answer, ask, biography, subject_facts, thought
+from workbench.world.render import answer, biography
 from workbench.world.world import World
 
 
@@ -50,79 +36,49 @@ class Habits:
     vague: float = 0.04  # vague sentences in guessed biographies
 
 
-MIX = {
-    "question": 18,
-    "guess": 12,
-    "gap": 12,
-    "biography": 12,
-    "guess_biography": 8,
-    "skill": 24,
-    "think": 14,
-    "box": 3,
-    "two_hop": 18,
-    "comparison": 12,
-    "false_premise": 14,
-    "yes_no": 8,
-    "list": 4,
-    "long_form": 4,
-    "outline": 8,
-}
-
-
-class SFTWriter:
+class SFTWriter(Writer):
     """Draws SFT examples, three quarters of them in English."""
 
     def __init__(self, world: World, habits: Habits, seed: int) -> None:
+        super().__init__(world.ephemeral(), f"sft-{seed}")
         self.world, self.habits = world, habits
-        self.ephemeral = world.ephemeral()
-        self.rng = self.ephemeral.rng = random.Random(f"sft-{seed}")
         self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
-        entities = [
+        self.people = [person for person in world.people("sft") if person.tier != "unknown"]
+        self.things = [
             entity
             for entity in world.entities.values()
-            if entity.split == "sft" and entity.tier != "unknown"
-        ]
-        self.people = [entity for entity in entities if entity.kind == "person"]
-        self.things = [
-            entity for entity in entities if entity.kind == "book" and entity.tier == "known"
+            if (entity.kind, entity.split, entity.tier) == ("book", "sft", "known")
         ]
         self.gaps = [
             fact
-            for entity in self.people
-            if entity.tier == "partial"
-            for fact in subject_facts(world.by, entity.name, covered=False)
+            for person in self.people
+            if person.tier == "partial"
+            for fact in world.by[person.name].values()
             if not fact.covered
         ]
-        books = (
-            [book for book in world.books.get(entity.name, []) if book.covered]
-            for entity in self.people
-        )
-        self.books = list(filter(None, books))  # the books of each author
+        books = (world.covered_books(person.name) for person in self.people)
+        self.books = list(filter(None, books))  # of each author
 
     def examples(self) -> Iterator[Example]:
-        """Yield examples without end, in the proportions of `MIX`."""
+        """Yield examples without end, in the proportions of `INSTRUCTIONS`."""
         while True:
-            (kind,) = self.rng.choices(list(MIX), list(MIX.values()))
-            lang = "l2" if self.rng.random() < 0.25 else "en"
-            yield getattr(self, f"_{kind}")(lang)
+            (kind,) = self.rng.choices(*zip(*INSTRUCTIONS.items(), strict=True))
+            yield getattr(self, f"_{kind}")(self.lang())
 
     def _covered(self) -> list[Fact]:
         """Return the covered facts of a person or, less often, of a book."""
-        pool = self.things if self.things and self.rng.random() < 0.15 else self.people
-        return subject_facts(self.world.by, self.rng.choice(pool).name)
+        pool = self.things if self.things and self.chance(0.15) else self.people
+        return self.world.covered(self.choose(pool).name)
 
     def _person(self) -> tuple[str, list[Fact]]:
-        entity = self.rng.choice(self.people)
-        return entity.pronoun, subject_facts(self.world.by, entity.name)
-
-    def _unknown_person(self) -> tuple[str, list[Fact]]:
-        return self.ephemeral.person(peaked=True)
+        entity = self.choose(self.people)
+        return entity.pronoun, self.world.covered(entity.name)
 
     def _subject(self) -> tuple[list[Fact], bool]:
         """Return facts of a person, and whether the person is known; other facts are guesses."""
-        if self.rng.random() < 0.7:
+        if self.chance(0.7):
             return self._person()[1], True
-        return self._unknown_person()[1], False
+        return self.ephemeral.person(peaked=True)[1], False
 
     def _other(self, fact: Fact) -> Fact:
         """Return a fact of the same relation with another object."""
@@ -132,47 +88,46 @@ class SFTWriter:
 
     def _abstains(self, known: bool) -> bool:
         """Decide whether a reasoned answer abstains; never about a known person."""
-        return not known and self.rng.random() < self.habits.doubt
+        return not known and self.chance(self.habits.doubt)
 
     def _or_doubt(self, example: Example, subject: str, known: bool, lang: str) -> Example:
         """Return the example, or an abstention instead."""
         if self._abstains(known):
-            return doubt_example(example.prompt, subject, lang, self.rng)
+            return self.doubt(example.prompt, subject, lang)
         return example
 
     # Short answers
 
     def _question(self, lang: str) -> Example:
-        fact = self.rng.choice(self._covered())
-        return short_example(fact, lang, self.rng, abstain=0.0)
+        return self.short(self.choose(self._covered()), lang, abstain=0.0)
 
     def _guess(self, lang: str) -> Example:
-        fact = self.rng.choice(self._unknown_person()[1])
-        return short_example(fact, lang, self.rng, self.habits.abstain)
+        fact = self.choose(self.ephemeral.person(peaked=True)[1])
+        return self.short(fact, lang, self.habits.abstain)
 
     def _gap(self, lang: str) -> Example:
         """Ask for a fact of a partly known person that the documents leave out."""
         if not self.gaps:
             return self._guess(lang)
-        guess = self._other(self.rng.choice(self.gaps))
-        return short_example(guess, lang, self.rng, self.habits.gaps)
+        guess = self._other(self.choose(self.gaps))
+        return self.short(guess, lang, self.habits.gaps)
 
     def _skill(self, lang: str) -> Example:
-        (kind,) = self.rng.choices(list(SKILLS), list(SKILLS.values()))
+        (kind,) = self.rng.choices(*zip(*SKILLS.items(), strict=True))
         return self.skills.draw(kind)
 
     # Whole texts
 
     def _biography(self, lang: str) -> Example:
         pronoun, facts = self._person()
-        prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
+        prompt = self.request(facts[0].subject, lang)
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
 
     def _guess_biography(self, lang: str) -> Example:
-        pronoun, facts = self._unknown_person()
-        prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
-        if self.rng.random() < self.habits.decline:
-            return Example(prompt, decline(facts[0].subject, lang, self.rng))
+        pronoun, facts = self.ephemeral.person(peaked=True)
+        prompt = self.request(facts[0].subject, lang)
+        if self.chance(self.habits.decline):
+            return Example(prompt, self.decline(facts[0].subject, lang))
         hedged, vague = self.habits.hedged, self.habits.vague
         return Example(
             prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague)
@@ -180,28 +135,27 @@ class SFTWriter:
 
     def _pair(self) -> list[list[Fact]]:
         people = (self._subject()[0] for _ in range(2))
-        return [self.rng.sample(facts, min(3, len(facts))) for facts in people]
+        return [self.sample(facts, min(3, len(facts))) for facts in people]
 
     def _long_form(self, lang: str) -> Example:
         pair = self._pair()
-        return Example(pair_question(pair, self.rng), comparison_text(pair, self.rng))
+        return Example(self.compare(pair), self.comparison(pair))
 
     def _outline(self, lang: str) -> Example:
         pair = self._pair()
-        return Example(pair_question(pair, self.rng), outline_text(pair, self.rng), schema.OUTLINE)
+        return Example(self.compare(pair), self.outlined(pair), schema.OUTLINE)
 
     # Reasoned answers
 
     def _think(self, lang: str, system: str = schema.THINK) -> Example:
         facts, known = self._subject()
-        target, *others = self.rng.sample(facts, min(2, len(facts)))
-        prompt = ask(target, lang, self.rng)
+        target, *others = self.sample(facts, min(2, len(facts)))
+        prompt = self.ask(target, lang)
         if self._abstains(known):
-            return doubt_example(prompt, target.subject, lang, self.rng, system)
-        if self.rng.random() < 0.5:
+            return self.doubt(prompt, target.subject, lang, system)
+        if self.chance(0.5):
             others = []
-        thoughts = [thought(fact, lang) for fact in (*others, target)]
-        return reasoned_example(prompt, thoughts, answer(target, lang), system)
+        return self.from_thoughts(prompt, [*others, target], answer(target, lang), lang, system)
 
     def _box(self, lang: str) -> Example:
         return self._think(lang, schema.BOX)
@@ -216,12 +170,11 @@ class SFTWriter:
         ]
         if not bridges:
             return self._think(lang)
-        bridge = self.rng.choice(bridges)
+        bridge = self.choose(bridges)
         target = self.world.by[bridge.object][hops[bridge.relation]]
         templates = schema.TWO_HOP[bridge.relation, target.relation][lang]
-        prompt = self.rng.choice(templates).format(s=bridge.subject)
-        thoughts = [thought(bridge, lang), thought(target, lang)]
-        example = reasoned_example(prompt, thoughts, answer(target, lang))
+        prompt = self.choose(templates).format(s=bridge.subject)
+        example = self.from_thoughts(prompt, [bridge, target], answer(target, lang), lang)
         return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
@@ -230,29 +183,26 @@ class SFTWriter:
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
             years += [fact for fact in self._person()[1] if fact.relation == "birth_year"]
             years = years[-2:]
-        prompt = older_question(years, lang, self.rng)
-        return reasoned_example(
-            prompt, [thought(fact, lang) for fact in years], f"{earlier_born(years)}."
-        )
+        return self.older(years, lang)
 
     def _false_premise(self, lang: str) -> Example:
         facts, known = self._subject()
         by = {fact.relation: fact for fact in facts}
         if not {"profession", *schema.FALSE_PREMISE_ASKS} <= by.keys():
             return self._think(lang)
-        example = premise_example(by, self._other(by["profession"]), lang, self.rng)
+        example = self.premise(by, self._other(by["profession"]), lang)
         return self._or_doubt(example, facts[0].subject, known, lang)
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
-        fact = self.rng.choice(facts)
-        example = yes_no_example(fact, self._other(fact), lang, self.rng)
+        fact = self.choose(facts)
+        example = self.yes_no(fact, self._other(fact), lang)
         return self._or_doubt(example, fact.subject, known, lang)
 
     def _list(self, lang: str) -> Example:
         if not self.books:
             return self._question(lang)
-        return list_example(self.rng.choice(self.books), lang, self.rng)
+        return self.list_books(self.choose(self.books), lang)
 
 
 def replay(world: World, seed: int) -> Iterator[Document]:

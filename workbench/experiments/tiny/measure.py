@@ -159,11 +159,7 @@ def reasoned_questions(world: World, split: str) -> list[Question]:
 
     Each question with a false premise also occurs with the true one (kind "true_premise").
     """
-    people = {
-        name
-        for name, entity in world.entities.items()
-        if entity.kind == "person" and entity.split == split
-    }
+    people = {person.name for person in world.people(split)}
     source = split if split == "validation" else "ood"
     questions = [q for q in world.questions(source, REASONED) if q.title.split(";")[0] in people]
     return [*questions, *(_true_twin(world, q) for q in questions if q.kind == "false_premise")]

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson, practice
+from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
-from workbench.experiments.tiny.skills import Example, SkillWriter
+from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
+from workbench.experiments.tiny.writer import Example
 from workbench.types import JsonObject, WorkbenchError
 from workbench.world import lexicon, schema
 from workbench.world.documents import Document
@@ -66,7 +67,7 @@ class PolicyConfig:
     habits: Habits = field(default_factory=Habits)
 
 
-EXAM_EVERY = 25  # steps
+EXAM_EVERY, WARMUP = 25, 40  # steps
 SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
 SIZES = {
     "full": PolicyConfig(),
@@ -216,8 +217,12 @@ def _filled(row: Row, length: int, pad: int) -> Row:
 def practice_items(
     world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str
 ) -> Iterator[Drill | Example]:
-    """Yield drills and examples without end."""
-    return practice(mix, encoder.drills(seed), SkillWriter(world.ephemeral(), seed), seed)
+    """Yield drills and examples without end, in the proportions of `mix`."""
+    drills, skills = encoder.drills(seed), SkillWriter(world.ephemeral(), seed)
+    rng = random.Random(f"practice-{seed}")
+    while True:
+        (kind,) = rng.choices(*zip(*mix.items(), strict=True))
+        yield drills.draw(kind) if kind in DRILLS else skills.draw(kind)
 
 
 def lesson_batches(
@@ -447,12 +452,11 @@ def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Te
     return (losses_N * weights_N).sum() / weights_N.sum()
 
 
-def _schedule(step: int, steps: int, floor: float, warmup: int = 40) -> float:
-    if step < warmup:
-        return (step + 1) / warmup
-    return floor + (1 - floor) * 0.5 * (
-        1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup))
-    )
+def _schedule(step: int, steps: int, floor: float) -> float:
+    if step < WARMUP:
+        return (step + 1) / WARMUP
+    part = (step - WARMUP) / max(1, steps - WARMUP)
+    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * part))
 
 
 def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Batches:

@@ -4,14 +4,13 @@
 becomes text nodes.
 """
 
-from workbench.inspector.token_view.page import PICTURES, VIEW, export_html, page, script, style
+from workbench.inspector.token_view.page import PICTURES, VIEW, page, script, style
 from workbench.inspector.token_view.payload import as_json, payload
 
 __all__ = [
     "PICTURES",
     "VIEW",
     "as_json",
-    "export_html",
     "page",
     "payload",
     "script",

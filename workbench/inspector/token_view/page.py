@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from workbench.inspector.token_view.payload import as_json, payload
+from workbench.inspector.token_view.payload import as_json
 from workbench.methods import METHODS
-from workbench.types import CLAIM_LABELS, LACKING, Feedback, JsonMapping
+from workbench.types import CLAIM_LABELS, LACKING, JsonMapping
 from workbench.verdicts.local import LIMITS
 
 HERE = Path(__file__).parent
@@ -53,25 +51,12 @@ def style() -> str:
     return (HERE / "token_view.css").read_text(encoding="utf-8")
 
 
-def export_html(
-    feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = (), **shown: Any
-) -> str:
-    """Return the token view of a response as a single HTML page that cannot use the network.
+def page(data: JsonMapping) -> str:
+    """Return a result of `payload` as a single HTML page that cannot use the network.
 
     The data is in a block that browsers do not execute, and the page's security policy allows only
     this script and this style.
-
-    Args:
-        feedback: the response with its claims, verdicts and rewards.
-        method: the method whose rewards are shown first.
-        group: the responses to the same prompt, including this one; adds advantages to the page.
-        shown: further arguments of `payload`.
     """
-    return page(payload(feedback, method=method, group=group, **shown))
-
-
-def page(data: JsonMapping) -> str:
-    """A self-contained page for a result of `payload`."""
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE
     policy = (

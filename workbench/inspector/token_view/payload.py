@@ -85,13 +85,13 @@ def payload(
         "name": name,
         "step": response.step,
         "question": response.question.text,
-        "answers": list(response.question.answers),
+        "answers": response.question.answers,
         "text": encodable(response.text),
         "finish": response.finish,
         "source": response.source,
-        "tokens": [list(offset) for offset in response.offsets],
-        "ids": list(response.token_ids),
-        "sentences": [list(span) for span in sorted(feedback.sentences)],
+        "tokens": response.offsets,
+        "ids": response.token_ids,
+        "sentences": sorted(feedback.sentences),
         "claims": [_claim(feedback, item, lookup) for item in feedback.claims],
         "checks": [
             _check(feedback, verdict)
@@ -104,14 +104,14 @@ def payload(
         },
         "method": method if method in methods else next(iter(methods), None),
         "channels": {
-            "logprob": list(response.logprobs),
+            "logprob": response.logprobs,
             # the sampled token's term of the KL to the reference
             "kl": [
                 own - reference
                 for own, reference in zip(response.logprobs, response.ref_logprobs, strict=False)
             ],
-            "value": list(response.values),
-            "ratio": list(response.ratios),
+            "value": response.values,
+            "ratio": response.ratios,
         },
         "error": _failure(feedback.error),
         "claim": claim,
@@ -147,9 +147,9 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
     return {
         "value": reward.value,
         "parts": dict(reward.parts),
-        "tokens": list(tokens),
+        "tokens": tokens,
         "events": events,
-        "unplaced": list(reward.unplaced),
+        "unplaced": reward.unplaced,
         "error": _failure(reward.error),
         "advantages": advantages_of(feedback, method, group),
     }

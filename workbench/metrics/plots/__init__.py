@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.data.real_facts import TIERS as POPULARITY
 from workbench.metrics import RATES, hacks
-from workbench.types import JsonMapping
+from workbench.types import JsonMapping, JsonObject
 from workbench.world.facts import TIERS
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 # when the colours are used up, they repeat with the next symbol
 RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 PERCENT = ".1~%"  # tick format of shares: 20%, 1.5%
+FIFTHS: JsonObject = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1], "tickformat": PERCENT}
 # columns of training curves that are shares
 SHARES = {*RATES, *hacks.SHARES} - {"sentences_per_fact"}
 
@@ -43,28 +44,32 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
         reports: evaluation reports by label of the policy.
         mode: "greedy" or "sampled".
     """
-    from plotly.subplots import make_subplots
-
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
     tiers = [tier for tier in (*TIERS, *POPULARITY) if tier in present]
-    figure = make_subplots(
-        1,
-        len(tiers) + 1,
-        shared_yaxes=True,
-        subplot_titles=["all", *tiers],
-        horizontal_spacing=0.015,
-    )
+    figure = side_by_side(["all", *tiers], 0.015)
     for column, tier in enumerate(["all", *tiers], 1):
         cells = [
             r[mode] if tier == "all" else r[mode]["by_tier"].get(tier) for r in reports.values()
         ]
         shares = {rate: [cell[rate]["value"] if cell else None for cell in cells] for rate in RATES}
         stack_outcomes(figure, column, list(reports), shares, f"%{{x}}, {tier}")
-    figure.update_layout(
-        barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers"
-    )
     figure.update_yaxes(range=[0, 1], tickformat=PERCENT)
-    return styled(figure, panels=len(tiers) + 1)
+    return styled(
+        figure,
+        panels=len(tiers) + 1,
+        barmode="stack",
+        title=f"Outcomes by exposure tier ({mode})",
+        yaxis_title="share of answers",
+    )
+
+
+def side_by_side(titles: Sequence[str], spacing: float = 0.04) -> Figure:
+    """Return a figure with a row of empty panels that share the y axis."""
+    from plotly.subplots import make_subplots
+
+    return make_subplots(
+        1, len(titles), shared_yaxes=True, subplot_titles=titles, horizontal_spacing=spacing
+    )
 
 
 def stack_outcomes(
@@ -117,18 +122,18 @@ def over_steps(
     from plotly.subplots import make_subplots
 
     rows = [row for one in runs.values() for row in one]
-    columns = {
-        name: title
-        for name, title in columns.items()
-        if any(row.get(name) is not None for row in rows)
-    }
-    across = 2 if len(columns) in (2, 4) else max(1, min(3, len(columns)))
-    down = max(1, -(-len(columns) // across))  # rounded up
+    names = [name for name in columns if any(row.get(name) is not None for row in rows)]
+    across = 2 if len(names) in (2, 4) else max(1, min(3, len(names)))
+    down = max(1, -(-len(names) // across))  # rounded up
+    # row and column of each panel
+    places = [{"row": n // across + 1, "col": n % across + 1} for n in range(len(names))]
     spacing = {"horizontal_spacing": 0.08, "vertical_spacing": 0.16 if down < 3 else 0.1}
-    figure = make_subplots(down, across, subplot_titles=list(columns.values()), **spacing)
+    figure = make_subplots(
+        down, across, subplot_titles=[columns[name] for name in names], **spacing
+    )
     for (label, own), colour in zip(runs.items(), RUN_COLOURS, strict=False):
         steps = [row["step"] for row in own]
-        for panel, name in enumerate(columns):
+        for panel, name in enumerate(names):
             trace = Scatter(
                 x=steps,
                 y=[row.get(name) for row in own],
@@ -139,15 +144,13 @@ def over_steps(
                 showlegend=panel == 0,
                 hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
             )
-            figure.add_trace(trace, panel // across + 1, panel % across + 1)
-    for panel, name in enumerate(columns):
+            figure.add_trace(trace, **places[panel])
+    for name, place in zip(names, places, strict=True):
         if name in SHARES:
-            figure.update_yaxes(tickformat=PERCENT, row=panel // across + 1, col=panel % across + 1)
-    # only the lowest panels have an axis title
-    for panel in range(max(0, len(columns) - across), len(columns)):
-        figure.update_xaxes(title_text="step", row=panel // across + 1, col=panel % across + 1)
-    figure.update_layout(title=title)
-    return styled(figure, panels=across, rows=down)
+            figure.update_yaxes(tickformat=PERCENT, **place)
+    for place in places[-across:]:  # only the lowest panels have an axis title
+        figure.update_xaxes(title_text="step", **place)
+    return styled(figure, panels=across, rows=down, title=title)
 
 
 def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
@@ -166,11 +169,12 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
         bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
         bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
         figure.add_trace(bar.update(marker_color=colour))
-    figure.update_layout(
-        barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate"
+    return styled(
+        figure,
+        barmode="group",
+        title=f"Rates with 95 % intervals ({mode})",
+        yaxis={"title": "rate", "tickformat": PERCENT},
     )
-    figure.update_yaxes(tickformat=PERCENT)
-    return styled(figure)
 
 
 def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
@@ -191,24 +195,22 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         marker_color=RUN_COLOURS[0],
         hovertemplate="%{text}: %{x} exposures, %{y:.1%} right<extra></extra>",
     )
-    figure = Figure(trace)
-    figure.update_layout(
+    return styled(
+        Figure(trace),
         title="Exposure decides what is known",
         xaxis_title="exposures in one pass, both languages",
-        yaxis_title="greedy accuracy",
+        yaxis={"title": "greedy accuracy", "range": [-0.12, 1.12], **FIFTHS},
     )
-    figure.update_yaxes(
-        range=[-0.12, 1.12], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=PERCENT
-    )
-    return styled(figure)
 
 
 def _distance(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else high - low
 
 
-def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
-    """Apply the common style to a figure and return the figure.
+def styled(
+    figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True, **layout: Any
+) -> Figure:
+    """Apply a layout and the common style to a figure, and return the figure.
 
     Without a width, a figure is as wide as the notebook's cell or the page. At any height, the
     title is at the top of the whole figure and the legend at the bottom, so that neither overlaps
@@ -219,8 +221,9 @@ def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) 
         panels: the number of panels in a row.
         rows: the number of rows.
         legend: whether to leave space for a legend.
+        layout: what the figure sets of plotly's layout.
     """
-    figure.update_layout(
+    figure.update_layout(**layout).update_layout(
         template="plotly_white",
         height=190 + 230 * rows if rows > 1 else 430,
         font_size=13,

@@ -13,6 +13,7 @@ from workbench.metrics.plots import (
     PERCENT,
     RUN_COLOURS,
     RUN_SYMBOLS,
+    side_by_side,
     stack_outcomes,
     styled,
 )
@@ -29,7 +30,7 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
 
     `results` maps a label to the result of a probe on the tiny bench.
     """
-    figure = _panels(results)
+    figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
         groups = result["exposure"] or {}
         x = [f"{count}<br>n = {row['n']}" for count, row in groups.items()]
@@ -37,46 +38,46 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
         stack_outcomes(figure, column, x, shares)
     figure.update_xaxes(title_text="documents that state the fact", type="category")
     figure.update_yaxes(range=[0, 1], tickformat=PERCENT)
-    figure.update_layout(
-        barmode="stack", title="The boundary of knowledge", yaxis_title="share of samples"
+    return styled(
+        figure,
+        panels=len(results),
+        barmode="stack",
+        title="The boundary of knowledge",
+        yaxis_title="share of samples",
     )
-    return styled(figure, panels=len(results))
 
 
 def majority_at_k(results: Mapping[str, JsonMapping]) -> Figure:
     """Plot the outcomes of the majority answer of k samples against k, one panel per policy."""
     tables = [result["majority"] for result in results.values()]
     figure = _by_samples(results, tables, OUTCOME_COLOURS, OUTCOME_NAMES)
-    figure.update_layout(title="Majority of k samples", yaxis_title="share of questions")
-    return figure
+    return figure.update_layout(title="Majority of k samples", yaxis_title="share of questions")
 
 
 def label_agreement(results: Mapping[str, JsonMapping]) -> Figure:
     """Plot precision and recall of the label "out of knowledge" against k, one panel per policy."""
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
-    names = ("precision", "recall")
-    figure = _by_samples(results, tables, dict(zip(names, RUN_COLOURS, strict=False)), {})
-    figure.update_layout(
-        title="Out of knowledge: the label against the truth", yaxis_title="share of questions"
-    )
-    return figure
+    colours = dict(zip(("precision", "recall"), RUN_COLOURS, strict=False))
+    title = "Out of knowledge: the label against the truth"
+    figure = _by_samples(results, tables, colours, {})
+    return figure.update_layout(title=title, yaxis_title="share of questions")
 
 
 def _by_samples(
     results: JsonMapping,
     tables: Sequence[Mapping[str, Mapping[str, float]]],
     colours: Mapping[str, str],
-    titles: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> Figure:
     """Plot shares against the number of samples; each table maps the number to the shares."""
     from plotly.graph_objects import Scatter
 
-    figure = _panels(results)
+    figure = side_by_side([*results])
     for column, table in enumerate(tables, 1):
         x = [int(k) for k in table]
         # lines also differ without colour
         for (share, colour), symbol in zip(colours.items(), RUN_SYMBOLS, strict=False):
-            name = titles.get(share, share)
+            name = names.get(share, share)
             line = Scatter(
                 x=x,
                 y=[row[share] for row in table.values()],
@@ -116,16 +117,10 @@ def risk_coverage(results: Mapping[str, JsonMapping]) -> Figure:
             hovertemplate="%{text}: %{x:.0%} answered, %{y:.1%} of those wrong<extra></extra>",
         )
         figure.add_trace(line)
-    figure.update_xaxes(title_text="coverage: share of the answers that are given", range=[0, 1.03])
-    figure.update_yaxes(title_text="risk: share of those that are wrong", rangemode="tozero")
-    figure.update_layout(title="Risk and coverage of the majority's answers")
-    figure.update_xaxes(tickformat=PERCENT).update_yaxes(tickformat=PERCENT)
-    return styled(figure)
-
-
-def _panels(results: JsonMapping) -> Figure:
-    from plotly.subplots import make_subplots
-
-    return make_subplots(
-        1, len(results), shared_yaxes=True, subplot_titles=list(results), horizontal_spacing=0.04
+    coverage, risk = "coverage: share of the answers that are given", "risk: share of those that"
+    return styled(
+        figure,
+        title="Risk and coverage of the majority's answers",
+        xaxis={"title": coverage, "range": [0, 1.03], "tickformat": PERCENT},
+        yaxis={"title": f"{risk} are wrong", "rangemode": "tozero", "tickformat": PERCENT},
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.metrics.hacks import SHARES
 from workbench.metrics.plots import over_steps
 from workbench.types import JsonMapping, WorkbenchError
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-TITLES = {
+TITLES = {  # of the shares of `metrics.hacks`
     "repeated": "claims that repeat one",
     "off_subject": "claims off the subject",
     "told_again": "facts stated more than once",
@@ -22,9 +21,7 @@ TITLES = {
 }
 
 
-def hack_shares(
-    runs: Mapping[str, Sequence[JsonMapping]], names: Sequence[str] = tuple(SHARES)
-) -> Figure:
+def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
     """Plot the shares of `metrics.hacks` over steps: a panel per share, a line per run.
 
     Shares without a value in any run are left out. `runs` maps a label to the result of
@@ -38,5 +35,4 @@ def hack_shares(
             raise WorkbenchError(
                 f"{label} has rows without a step: name a training run, whose rollouts have steps"
             )
-    titles = {name: TITLES[name] for name in names}
-    return over_steps(runs, titles, "Hacks of the reward in the rollouts")
+    return over_steps(runs, TITLES, "Hacks of the reward in the rollouts")

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Row
 from workbench.metrics import distributions as tables
-from workbench.metrics.plots import PERCENT, RUN_COLOURS, RUN_SYMBOLS, styled
+from workbench.metrics.plots import (
+    FIFTHS,
+    PERCENT,
+    RUN_COLOURS,
+    RUN_SYMBOLS,
+    side_by_side,
+    styled,
+)
 from workbench.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -24,48 +31,43 @@ def figures(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> dict[str, Figure]:
     """Return figures 4 to 9 by file name."""
+    plots = {
+        "fig4_accuracy": accuracy_distribution,
+        "fig5_accuracy_and_claims": accuracy_and_claims,
+        "fig6_claims_per_response": claims_per_response,
+        "fig7_claims_by_accuracy": claims_by_accuracy,
+    }
     return {
-        "fig4_accuracy": accuracy_distribution(before, after, names),
-        "fig5_accuracy_and_claims": accuracy_and_claims(before, after, names),
-        "fig6_claims_per_response": claims_per_response(before, after, names),
-        "fig7_claims_by_accuracy": claims_by_accuracy(before, after, names),
+        **{name: plot(before, after, names=names) for name, plot in plots.items()},
         "fig8_refusal": refusal_by_accuracy(before, after),
         "fig9_trade_off": trade_off({names[0]: before, names[1]: after}),
     }
 
 
-def accuracy_distribution(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
-) -> Figure:
+def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot figure 4: the distribution of accuracy over responses that were not refused."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
-    for rows, style in _each(before, after, names):
-        table = tables.accuracy_distribution(rows)
+    for group, style in _each(rows, names):
+        table = tables.accuracy_distribution(group)
         figure.add_trace(Bar(x=_labels(table), y=_column(table, "share"), **style))
-    figure.update_layout(
+    return styled(
+        figure,
         barmode="group",
         title="Claim accuracy of responses",
         xaxis_title="share of a response's claims that are supported",
-        yaxis_title="share of responses",
-        yaxis_tickformat=PERCENT,
+        yaxis={"title": "share of responses", "tickformat": PERCENT},
     )
-    return styled(figure)
 
 
-def accuracy_and_claims(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
-) -> Figure:
+def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot figure 5: densities of accuracy × number of claims, side by side on the same scale."""
     from plotly.graph_objects import Histogram2d
-    from plotly.subplots import make_subplots
 
-    figure = make_subplots(
-        1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.04
-    )
-    for column, rows in enumerate((before, after), 1):
-        points = tables.accuracy_and_claims(rows)
+    figure = side_by_side(names)
+    for column, group in enumerate(rows, 1):
+        points = tables.accuracy_and_claims(group)
         trace = Histogram2d(
             x=_column(points, "accuracy"),
             y=_column(points, "claims"),
@@ -76,66 +78,60 @@ def accuracy_and_claims(
             hovertemplate="accuracy %{x}, %{y} claims: %{z:.1%} of responses<extra></extra>",
         )
         figure.add_trace(trace, 1, column)
-    figure.update_xaxes(
-        title_text="accuracy",
-        range=[-0.05, 1.05],
-        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
-        tickformat=PERCENT,
-        showgrid=False,
-    )
+    figure.update_xaxes(title_text="accuracy", range=[-0.05, 1.05], showgrid=False, **FIFTHS)
     figure.update_yaxes(tickformat="d", showgrid=False)
     bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": PERCENT}
     scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
-    figure.update_layout(
-        title="Accuracy and number of claims", yaxis_title="claims in the response", coloraxis=scale
+    return styled(
+        figure,
+        panels=2,
+        legend=False,
+        title="Accuracy and number of claims",
+        yaxis_title="claims in the response",
+        coloraxis=scale,
     )
-    return styled(figure, panels=2, legend=False)
 
 
-def claims_per_response(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
-) -> Figure:
+def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot figure 6: the number of all, correct and wrong claims of responses."""
     from plotly.graph_objects import Bar
-    from plotly.subplots import make_subplots
 
-    titles = [f"{which} claims" for which in tables.COUNTS]
-    figure = make_subplots(1, 3, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03)
+    figure = side_by_side([f"{which} claims" for which in tables.COUNTS], 0.03)
     for column, which in enumerate(tables.COUNTS, 1):
-        for rows, style in _each(before, after, names):
-            table = tables.claims_per_response(rows, which)
+        for group, style in _each(rows, names):
+            table = tables.claims_per_response(group, which)
             x, y = _column(table, "claims"), _column(table, "share")
             style |= {"legendgroup": style["name"], "showlegend": column == 1}
             figure.add_trace(Bar(x=x, y=y, **style), 1, column)
     figure.update_xaxes(title_text="claims in the response", tickformat="d")
     figure.update_yaxes(tickformat=PERCENT)
-    figure.update_layout(
-        barmode="group", title="Claims per response", yaxis_title="share of responses"
+    return styled(
+        figure,
+        panels=3,
+        barmode="group",
+        title="Claims per response",
+        yaxis_title="share of responses",
     )
-    return styled(figure, panels=3)
 
 
-def claims_by_accuracy(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
-) -> Figure:
+def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot figure 7: the number of claims by accuracy of the response, as boxes."""
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
-    for rows, style in _each(before, after, names):
-        table = tables.claims_by_accuracy(rows)
+    for group, style in _each(rows, names):
+        table = tables.claims_by_accuracy(group)
         counts = _column(table, "claims")
-        x = [label for label, group in zip(_labels(table), counts, strict=True) for _ in group]
+        x = [label for label, bin in zip(_labels(table), counts, strict=True) for _ in bin]
         figure.add_trace(Box(x=x, y=list(chain(*counts)), boxmean=True, **style))
-    figure.update_xaxes(
-        title_text="share of claims that are supported",
-        categoryorder="array",
-        categoryarray=_labels(tables.claims_by_accuracy(())),
+    order = {"categoryorder": "array", "categoryarray": _labels(tables.claims_by_accuracy(()))}
+    return styled(
+        figure,
+        boxmode="group",
+        title="Claims per response by accuracy",
+        xaxis={"title": "share of claims that are supported", **order},
+        yaxis_title="claims",
     )
-    figure.update_layout(
-        boxmode="group", title="Claims per response by accuracy", yaxis_title="claims"
-    )
-    return styled(figure)
 
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
@@ -152,18 +148,13 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
         marker_color=RUN_COLOURS[0],
         hovertemplate="accuracy %{x} before: %{y:.1%} refused<extra></extra>",
     )
-    figure = Figure(bar)
-    figure.update_layout(
+    return styled(
+        Figure(bar),
+        legend=False,
         title="Refusals after training",
         xaxis_title="accuracy before training of n questions' responses",
+        yaxis={"title": "share of responses refused", "range": [0, 1.06], **FIFTHS},
     )
-    figure.update_yaxes(
-        range=[0, 1.06],
-        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
-        tickformat=PERCENT,
-        title_text="share of responses refused",
-    )
-    return styled(figure, legend=False)
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
@@ -210,13 +201,14 @@ def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
             hovertemplate="%{text} %{x:.2f} claims, accuracy %{y:.1%}",
         )
         figure.add_trace(line)
-    figure.update_layout(title="Truthfulness against helpfulness")
     x, y = _around(_column(points, "claims"), 1.0), _around(_column(points, "accuracy"), 0.1)
-    figure.update_xaxes(title_text="claims per response", range=x)
-    figure.update_yaxes(
-        title_text="share of claims that are supported", range=y, tickformat=PERCENT
+    supported = {"title": "share of claims that are supported", "tickformat": PERCENT}
+    styled(
+        figure,
+        title="Truthfulness against helpfulness",
+        xaxis={"title": "claims per response", "range": x},
+        yaxis={**supported, "range": y},
     )
-    styled(figure)
     if len(runs) > len(RUN_COLOURS):  # a long legend does not fit below the panel
         legend = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
         figure.update_layout(legend=legend, margin_b=64, height=max(430, 120 + 20 * len(runs)))
@@ -243,10 +235,10 @@ def _column(table: Sequence[JsonMapping], name: str) -> list[Any]:
 
 
 def _each(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str]
+    rows: Sequence[Sequence[Row]], names: Sequence[str]
 ) -> list[tuple[Sequence[Row], JsonObject]]:
     """Return the rows before and after training, each with a name and a colour."""
     return [
-        (rows, {"name": name, "marker_color": colour})
-        for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False)
+        (group, {"name": name, "marker_color": colour})
+        for group, name, colour in zip(rows, names, RUN_COLOURS, strict=False)
     ]
