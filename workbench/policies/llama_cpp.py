@@ -31,7 +31,7 @@ def check_file(model: str) -> None:
             raise WorkbenchError(f"'{model}' is not a GGUF file: download it again")
     if importlib.util.find_spec("xllamacpp") is None:
         raise WorkbenchError(
-            "llama.cpp is not installed: `pip install xllamacpp==2026.10.11549` (the extra gguf), or"
+            "llama.cpp is not installed: `pip install xllamacpp==2026.10.11549` (extra gguf), or"
             " use another OpenAI-compatible server for --judge"
         )
 
