@@ -71,10 +71,10 @@ Method = Annotated[
 JudgeName = Annotated[
     str | None,
     typer.Option(
-        metavar="world|local|URL",
+        metavar="world|local|URL|local+URL",
         help=(
-            "The closed world's exact judge, the packaged verifier (local, the default), or an"
-            " OpenAI-compatible endpoint."
+            "The closed world's exact judge, the packaged verifier (local, the default), an"
+            " OpenAI-compatible endpoint, or the endpoint where the verifier says correct."
         ),
     ),
 ]

@@ -19,6 +19,7 @@ from workbench.types import WorkbenchError
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
 # the hosts to which OPENAI_API_KEY is sent
 OPENAI = ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
+LOCAL_FIRST = "local+"  # before a judge's URL: the local verifier first, then this judge
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
 _SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
 _UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)

@@ -1,4 +1,4 @@
-"""The judge that `--judge` names: a language model behind a URL, or the local verifier.
+"""The judge that `--judge` names: a language model behind a URL, the local verifier, or both.
 
 A judge has checks, and an identity: the settings on which its verdicts depend.
 """
@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
-from workbench.judge.address import address, key_of, redacted
+from workbench.judge.address import LOCAL_FIRST, address, key_of, redacted
 from workbench.judge.endpoint import request_fields
 from workbench.retrieval import Search, open_index
 from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
-from workbench.verdicts.checks import judge_checks, local_checks
+from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks
 from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
@@ -38,6 +38,8 @@ class LLMJudge:
         cache: file of stored replies. Its keys contain the model and the prompt, but not the URL.
         options: extra fields of each request body; the value None removes a field.
         tokens: maximum number of tokens of a reply.
+        first: the local judge, if the model is asked only where it is uncertain
+            (`local_first_checks`).
     """
 
     url: str = field(repr=False)  # may contain a password
@@ -46,6 +48,7 @@ class LLMJudge:
     cache: Path | None = None
     options: JsonMapping = field(default_factory=dict)
     tokens: int | None = None
+    first: LocalJudge | None = None
 
     def identity(self) -> JsonObject:
         """Return the settings on which the verdicts depend; not the URL, which may change.
@@ -54,7 +57,8 @@ class LLMJudge:
             WorkbenchError: the index does not exist or is not finished.
         """
         identity = {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
-        return {**identity, "options": self.options} if self.options else identity
+        identity |= {"options": self.options} if self.options else {}
+        return identity | ({"first": self.first.identity()} if self.first else {})
 
     @cached_property
     def ask(self) -> BatchJudge:
@@ -85,7 +89,12 @@ class LLMJudge:
             evidence: False if neither the questions nor an index have passages; the check "fact"
                 is then left out.
         """
-        return _with_facts(judge_checks(self.ask, _search(self.store, search)), evidence)
+        search = _search(self.store, search)
+        if self.first:
+            checks = local_first_checks(self.ask, search, self.first.verifier)
+        else:
+            checks = judge_checks(self.ask, search)
+        return _with_facts(checks, evidence)
 
     def try_out(self) -> None:
         """Send one test question, so that a wrong URL or model fails before a long job.
@@ -96,6 +105,8 @@ class LLMJudge:
             WorkbenchError: there is no server, it refuses the request, or its reply cannot be
                 parsed.
         """
+        if self.first:
+            self.first.try_out()
         [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])
         if reply.error:
             raise WorkbenchError(
@@ -155,18 +166,22 @@ def named_judge(
     tokens: int | None = None,
     verifier: str | None = None,
 ) -> NamedJudge | None:
-    """Return the judge that the command's options name: the local verifier for the URL "local".
+    """Return the judge that the command's options name: the local verifier for the URL "local", and
+    both judges for "local+URL".
 
     For other URLs, and for None, see `llm_judge`.
 
     Raises:
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.
     """
+    if url and url.startswith(LOCAL_FIRST):
+        judge = llm_judge(url.removeprefix(LOCAL_FIRST), model, store, cache, options, tokens)
+        return judge and replace(judge, first=LocalJudge(verifier))
     if url != "local":
         if verifier:
             raise WorkbenchError(
-                f"--verifier {verifier} applies only to --judge local: add --judge local, or leave"
-                " out --verifier"
+                f"--verifier {verifier} needs --judge local or local+URL: add --judge local, or"
+                " leave out --verifier"
             )
         return llm_judge(url, model, store, cache, options, tokens)
     if model or cache or options or tokens:
