@@ -108,6 +108,7 @@ def test_a_gguf_file_is_served_on_this_machine_alone_until_it_is_interrupted(
     with serving(model, tmp_path, "--length", "1234") as (process, ready):
         url = ready["judge"]
         assert url.startswith("http://127.0.0.1:") and ready["judge_model"] == "small.Q4"
+        assert ready["judge_option"] == "response_format=schema"
         with urllib.request.urlopen(f"{url.removesuffix('/v1')}/health") as answer:
             settings = json.load(answer)
         own = url.removesuffix("/v1")

@@ -268,6 +268,7 @@ def main() -> None:
     parser.add_argument("--name", help="name in the results; default: the file's")
     parser.add_argument("--pairs", type=int, default=12, help="claims of a set, pairs of a kind")
     parser.add_argument("--form", choices=("schema", "json"), default="schema")
+    parser.add_argument("--only", nargs="+", default=[], help="ask about these sets or kinds alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--cache", type=Path, default=Path("runs/real_judge"))
@@ -285,7 +286,8 @@ def main() -> None:
             server = serve(str(chosen.gguf), port=0, name=name)
             try:
                 judge = endpoint(server.url, name, extra=options, max_new_tokens=64, **limits)
-                ask(items, judge, file, _cpu_of(server), until)
+                some = [item for item in items if not chosen.only or item.set in chosen.only]
+                ask(some, judge, file, _cpu_of(server), until)
             finally:
                 server.stop()
     finally:

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from workbench.cli.frame import Json, add_group, complain, ended_by_signal, show
-from workbench.policies.llama_cpp import LENGTH
+from workbench.policies.llama_cpp import LENGTH, is_gguf
 from workbench.policies.serve import serve
 from workbench.policies.vllm import MEMORY
 from workbench.types import JsonMapping
 
 EXAMPLE = "judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4"
+SMALL = "response_format=schema"  # the form of replies that suits small models
 judge_app = add_group("judge", "Serve a language model as a judge.", EXAMPLE)
 
 
@@ -57,6 +58,8 @@ def judge_serve(
             complain(f"loading {model}, which takes seconds to minutes")
             server = serve(model, port=port, name=name, memory=gpu_memory, length=length)
             result = {"judge": server.url, "judge_model": server.model, "log": str(server.log)}
+            if is_gguf(model):
+                result["judge_option"] = SMALL
             show(result, as_json, _print)
             server.wait()
         except KeyboardInterrupt:
@@ -67,6 +70,8 @@ def judge_serve(
 
 
 def _print(result: JsonMapping) -> None:
-    options = shlex.join(["--judge", result["judge"], "--judge-model", result["judge_model"]])
+    names = ("judge", "judge_model", "judge_option")
+    pairs = [(f"--{name.replace('_', '-')}", result[name]) for name in names if name in result]
+    options = shlex.join([text for pair in pairs for text in pair])
     print(f"ready; in another terminal: workbench evaluate … {options}", flush=True)
     print(f"Ctrl-C stops it; its log: {result['log']}", flush=True)

@@ -136,6 +136,12 @@ def key_of(url: str, variable: str | None = None) -> str | None:
     return next((key for name in names if (key := os.environ.get(name))), None)
 
 
+def is_local(url: str) -> bool:
+    """Return whether a server is on this machine."""
+    parts = _parts(url)
+    return parts is not None and _is_loopback(parts.hostname or "")
+
+
 def _parts(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url.strip())

@@ -14,6 +14,11 @@ SLOTS = 4  # requests that are computed at a time
 LENGTH = 4096  # default number of tokens of prompt and reply together
 
 
+def is_gguf(model: str) -> bool:
+    """Return whether a model's name is that of a GGUF file, which may be missing."""
+    return model.lower().endswith(".gguf") and not Path(model).is_dir()
+
+
 def check_file(model: str) -> None:
     """Check that `model` is a GGUF file and that llama.cpp is installed.
 

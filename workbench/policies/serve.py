@@ -92,7 +92,7 @@ def serve(
         WorkbenchError: vLLM or llama.cpp is not installed, unknown model, the port is in use, or
             the server ended.
     """
-    if model.lower().endswith(".gguf") and not Path(model).is_dir():
+    if llama_cpp.is_gguf(model):
         llama_cpp.check_file(model)
         port, name = free_port(port), name or Path(model).stem
         job: JsonObject = {"model": model, "host": HOST, "port": port, "name": name}

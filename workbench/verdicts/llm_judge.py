@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
-from workbench.judge.address import LOCAL_FIRST, address, key_of, redacted
+from workbench.judge.address import LOCAL_FIRST, address, is_local, key_of, redacted
 from workbench.judge.endpoint import request_fields
 from workbench.retrieval import Search, open_index
 from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
@@ -19,6 +19,8 @@ from workbench.verdicts.checks import judge_checks, local_checks, local_first_ch
 from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
+TIMEOUT = 60.0  # seconds for one request
+LOCAL_TIMEOUT = 600.0  # a CPU answers a few requests at a time, and the others wait
 ANYWHERE = "anywhere"  # replaces the URL in the cache's keys: a moved server keeps its cache
 TRIAL = {
     "question": "What is the capital of France?",
@@ -71,6 +73,7 @@ class LLMJudge:
             max_new_tokens=self.tokens,
             cache=self.cache,
             cache_address=ANYWHERE,
+            timeout=LOCAL_TIMEOUT if is_local(self.url) else TIMEOUT,
         )
 
     def close_cache(self) -> None:
