@@ -292,8 +292,8 @@ def main() -> None:
                 server.stop()
     finally:
         results = json.loads(chosen.results.read_text()) if chosen.results.exists() else {}
-        results["local_verifier"] = "data/verifier"
-        results[f"{name}, {chosen.form}"] = {
+        results.setdefault("models", {})[f"{name}, {chosen.form}"] = {
+            "form": chosen.form,
             "pairs": chosen.pairs,
             "seed": chosen.seed,
             "of": len(items),
