@@ -11,7 +11,8 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer
 from workbench.judge import Element, endpoint
 from workbench.methods.bench import bench
-from workbench.types import Claim, Claims, Cost, Passage, Question, Response
+from workbench.scoring.api import score
+from workbench.types import Claim, Claims, Cost, Feedback, Passage, Question, Response
 from workbench.verdicts.checks import local_first_checks
 from workbench.verdicts.llm_judge import LLMJudge, named_judge
 
@@ -78,6 +79,22 @@ def test_both_judges_are_part_of_a_runs_identity() -> None:
     named = named_judge("local+http://127.0.0.1:9", "m", verifier="folder")
     assert isinstance(named, LLMJudge) and named.first and named.first.verifier == "folder"
     assert bench("small").with_judge(both).llm_judge == both  # its replies are cached
+
+
+def test_one_answer_is_scored_by_both() -> None:
+    with JudgeServer(label) as server:
+        row = score(
+            RELATION,
+            QUESTION.text,
+            method="rlfh",
+            judge=f"local+{server.url}",
+            judge_model="m",
+            title="Paraguay",
+            passages=[PAGE],
+        )
+        assert asked(server) == [RELATION]
+    assert isinstance(row, Feedback)
+    assert [one.label for one in row.verdicts if one.aspect == "fact"] == ["wrong"]
 
 
 def test_a_file_is_scored_by_both_and_resumed_with_the_same_alone(tmp_path: Path, cli: Cli) -> None:

@@ -280,7 +280,7 @@ def main() -> None:
     local = local_labels(items, remembered(None, chosen.cache))
     file = chosen.cache / f"{name}-{chosen.form}.jsonl"
     options = {"response_format": "schema"} if chosen.form == "schema" else {}
-    limits = {"timeout": 1800, "reasks": 0, "retries": 0}
+    limits: dict[str, Any] = {"timeout": 1800, "reasks": 0, "retries": 0}
     try:
         if chosen.seconds:  # 0: only compute the figures again
             server = serve(str(chosen.gguf), port=0, name=name)

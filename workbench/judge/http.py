@@ -126,8 +126,8 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
     if not text.strip():
         return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
     logprobs = choice.get("logprobs")
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return Answer(text, tokens=tokens, cost=cost)
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return Answer(text, tokens=content, cost=cost)
 
 
 def _content(message: JsonMapping) -> str:

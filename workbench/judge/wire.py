@@ -182,7 +182,8 @@ def _schema(shape: Any, task: str, number: int | None) -> JsonObject:
         return {"type": "string", "enum": [*LABELS[task]]}
     if shape is _text or shape is _answer:
         return {"type": "string"}
-    return {"type": "integer", "enum": [*(RATINGS if shape is _rating else range(1, number + 1))]}
+    numbers = RATINGS if shape is _rating else range(1, (number or 0) + 1)
+    return {"type": "integer", "enum": [*numbers]}
 
 
 def clip(text: str) -> str:

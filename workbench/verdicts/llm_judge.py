@@ -58,9 +58,16 @@ class LLMJudge:
         Raises:
             WorkbenchError: the index does not exist or is not finished.
         """
-        identity = {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
-        identity |= {"options": self.options} if self.options else {}
-        return identity | ({"first": self.first.identity()} if self.first else {})
+        identity: JsonObject = {
+            "model": self.model,
+            "prompts": fingerprint(),
+            "store": _contents(self.store),
+        }
+        if self.options:
+            identity["options"] = self.options
+        if self.first:
+            identity["first"] = self.first.identity()
+        return identity
 
     @cached_property
     def ask(self) -> BatchJudge:
@@ -169,24 +176,23 @@ def named_judge(
     tokens: int | None = None,
     verifier: str | None = None,
 ) -> NamedJudge | None:
-    """Return the judge that the command's options name: the local verifier for the URL "local", and
-    both judges for "local+URL".
+    """Return the judge that the command's options name: the local verifier for the URL "local".
 
     For other URLs, and for None, see `llm_judge`.
 
     Raises:
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.
     """
-    if url and url.startswith(LOCAL_FIRST):
-        judge = llm_judge(url.removeprefix(LOCAL_FIRST), model, store, cache, options, tokens)
-        return judge and replace(judge, first=LocalJudge(verifier))
     if url != "local":
-        if verifier:
-            raise WorkbenchError(
-                f"--verifier {verifier} needs --judge local or local+URL: add --judge local, or"
-                " leave out --verifier"
-            )
-        return llm_judge(url, model, store, cache, options, tokens)
+        judge = llm_judge(url, model, store, cache, options, tokens)
+        if verifier is None:
+            return judge
+        if judge and judge.first:
+            return replace(judge, first=LocalJudge(verifier))
+        raise WorkbenchError(
+            f"--verifier {verifier} needs --judge local or local+URL: add --judge local, or leave"
+            " out --verifier"
+        )
     if model or cache or options or tokens:
         raise WorkbenchError(
             "--judge local sends no requests: leave out --judge-model, --judge-cache,"
@@ -205,6 +211,8 @@ def llm_judge(
 ) -> LLMJudge | None:
     """Return the language model that the command's options name; None without a URL.
 
+    With "local+" before the URL, the local verifier decides first.
+
     Raises:
         WorkbenchError: the URL is invalid, the model's name is missing, or an option is given
             without a URL.
@@ -217,6 +225,8 @@ def llm_judge(
                 f"{unused[0]} needs a judge at a URL: add --judge URL, or leave out {unused[0]}"
             )
         return None
+    first = LocalJudge() if url.startswith(LOCAL_FIRST) else None
+    url = url.removeprefix(LOCAL_FIRST)
     address(url, key_of(url))
     if not model:
         raise WorkbenchError(
@@ -224,7 +234,7 @@ def llm_judge(
             " NAME"
         )
     fields = request_fields(options or ())
-    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens)
+    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens, first)
 
 
 def _contents(store: str | None) -> JsonObject | None:
