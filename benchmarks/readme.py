@@ -41,6 +41,7 @@ MEANINGS = {
     "0.15": "shares a word with a gold answer; counts as wrong",
     "0.03": "shares no word, or says the opposite",
 }
+JUDGES, LEAST_CLAIMS = ("local", "model", "both"), 5
 HALVES = {"kept aside": "held out"}
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
@@ -152,6 +153,30 @@ def share(rate: dict) -> str:
         if rate["value"] is None
         else f"{rate['value']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
     )
+
+
+def real_judge(found: dict) -> str:
+    """The verifier, a small language model and both on the same claims; few claims are left out."""
+    columns = ["model", "claims", "n", "verifier", "model alone", "both"]
+    accurate, altered, costs = [], [], []
+    for name, one in found["models"].items():
+        if all(judge in (pooled := one["all_sets"]) for judge in JUDGES):
+            told = [cell(pooled[judge]["balanced_accuracy"]) for judge in JUDGES]
+            accurate.append([name, "four data sets", str(pooled["n"]), *told])
+        for kind, some in one["altered"].items():
+            for version in ("altered", "original"):
+                if some[version]["local"]["n"] >= LEAST_CLAIMS:
+                    told = [share(some[version][judge]) for judge in JUDGES]
+                    n = str(some[version]["local"]["n"])
+                    altered.append([name, f"{kind}: {version}", n, *told])
+        clock, form = one["cpu_seconds_per_claim"], one["in_declared_form"]
+        costs.append(
+            f"- {name}: {one['asked']} claims, {share(form)} in the declared form; median"
+            f" {clock['median']:.1f} CPU seconds a claim (mean {clock['mean']:.1f})."
+        )
+    tables = {"Share called *correct*": altered, "Balanced accuracy of *correct*": accurate}
+    parts = [f"{title}:\n\n{markdown(columns, rows)}" for title, rows in tables.items() if rows]
+    return "\n\n".join([*parts, "\n".join(costs)])
 
 
 def claims(found: dict) -> str:
@@ -291,6 +316,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
     "verdicts": ("human_labels", verdicts),
+    "real_judge": ("real_judge", real_judge),
     "verifier_card": ("../../data/verifier/card", measured_text),
     "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},

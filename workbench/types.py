@@ -318,6 +318,8 @@ class Reply:
     text: str | None
     error: Failure | None = None
     cost: Cost = Cost()
+    # P(the task's first label), such as correct, if the server returns log-probabilities
+    p: float | None = None
 
 
 @dataclass(frozen=True)

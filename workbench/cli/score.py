@@ -66,9 +66,9 @@ Method = Annotated[
 JudgeName = Annotated[
     str | None,
     Option(
-        metavar="world|local|URL",
-        help="The closed world's exact judge, the packaged verifier (local, the default), or an"
-        " OpenAI-compatible endpoint.",
+        metavar="world|local|URL|local+URL",
+        help="The closed world's exact judge, the packaged verifier (local, the default), an"
+        " OpenAI-compatible endpoint, or the endpoint where the verifier says correct.",
     ),
 ]
 KeyName = Annotated[

@@ -46,7 +46,8 @@ def score(
         question: the question that a text answers.
         method: one method, several, or "all": every method whose checks the judge can run.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
-            OpenAI-compatible server, or `Checks`.
+            OpenAI-compatible server, "local+URL" (the server where the verifier says correct), or
+            `Checks`.
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
         judge_tokens: the most tokens of the server's reply.

@@ -29,7 +29,7 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.util.hub import from_disk_or_hub, panics_as_errors
-from workbench.verdicts.checks import judge_checks, local_checks, world_checks
+from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks, world_checks
 from workbench.world import load_world
 
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
@@ -102,6 +102,8 @@ def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
     """Return the checks of `--judge`; `judge` is the language model if the option is a URL."""
+    if judge and options.local_first:
+        return local_first_checks(judge, search, options.verifier)
     if judge:
         return judge_checks(judge, search, in_doubt=options.in_doubt)
     return local_or_world_checks(options.judge, search, options.verifier)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from workbench.judge import BatchJudge, Totals, endpoint
-from workbench.judge.address import key_of
+from workbench.judge.address import LOCAL_FIRST, key_of
 from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
@@ -190,11 +190,10 @@ def _threads(options: Options, survey: Survey) -> int:
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
     """Return the endpoint's model as a judge, with its cache."""
-    url = str(options.judge)
     judge = endpoint(
-        url,
+        options.url,
         str(options.model),
-        key=key_of(url, options.api_key_env),
+        key=key_of(options.url, options.api_key_env),
         concurrency=max(1, options.concurrency // _threads(options, survey)),
         timeout=options.timeout,
         extra=request_fields(options.judge_option),
@@ -225,6 +224,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
     if judged:
         # without the address: a server may move
         judge = "endpoint" if options.remote else options.judge or "local"
+        judge = LOCAL_FIRST + judge if options.local_first else judge
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings |= {"verifier": options.verifier} if options.verifier else {}
         settings |= {"outcomes": "in doubt"} if options.in_doubt else {}

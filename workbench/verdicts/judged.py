@@ -100,7 +100,8 @@ def facts(
                 return replace(verdict, error=own)
             if not own:
                 return unfound(replace(verdict, by="rule"))
-            verdict = _labelled(verdict, read_reply("verify", replies[number, claim.id]))
+            reply = replies[number, claim.id]
+            verdict = _labelled(replace(verdict, p=reply.p), read_reply("verify", reply))
             if not (label := verdict.label):
                 return verdict
             # the judge reads the claim without its sentence, so a rule detects the hedge
@@ -293,7 +294,7 @@ def _one_call(
     checked = [Checked((verdict,)) for verdict in verdicts]
     present = {number: prompt for number, prompt in enumerate(prompts) if prompt}
     for number, reply in _ask(judge, present).items():
-        verdict = replace(verdicts[number], by=_name(judge))
+        verdict = replace(verdicts[number], by=_name(judge), p=reply.p)
         checked[number] = Checked((_labelled(verdict, read_reply(task, reply)),), reply.cost)
     return checked
 
