@@ -77,7 +77,7 @@ def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObje
     from sklearn.metrics import precision_recall_fscore_support
 
     precision, recall, _, n = (
-        np.where(np.isnan(values), None, values).tolist()
+        [None if np.isnan(value) else float(value) for value in values]
         for values in precision_recall_fscore_support(
             gold_N, predicted_N, labels=range(len(LABELS)), zero_division=np.nan
         )
