@@ -83,7 +83,7 @@ def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObje
         )
     )
     return {
-        name: {"n": n[i], "recall": recall[i], "precision": precision[i]}
+        name: {"n": int(n[i] or 0), "recall": recall[i], "precision": precision[i]}
         for i, name in enumerate(LABELS)
     }
 
