@@ -26,7 +26,7 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.cli.judge_options import judge_options
-from workbench.metrics import RATES, compare_files, read_rows
+from workbench.metrics import RATES, SIMPLEQA, compare_files, read_rows
 from workbench.metrics.claims import COUNTS, K
 from workbench.metrics.hacks import SHARES
 from workbench.metrics.hacks import hacks as hacks_of
@@ -216,7 +216,7 @@ def _names(result: JsonMapping) -> list[str]:
         for name, cell in result.items()
         if isinstance(cell, Mapping) and cell.get("value") is not None and name not in REASONS
     ]
-    return sorted(names, key=lambda name: name not in RATES)
+    return sorted(names, key=lambda name: name not in (*RATES, *SIMPLEQA))
 
 
 def _complain_of_metrics(result: JsonMapping) -> None:

@@ -31,7 +31,7 @@ from workbench.experiments.demo import run_demo
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
 from workbench.methods import TRAINED
-from workbench.metrics import RATES
+from workbench.metrics import RATES, SIMPLEQA
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import NamedJudge
@@ -111,8 +111,14 @@ def evaluate(
     bench: Bench = "tiny",
     samples: Annotated[
         int,
-        typer.Option(min=0, help="Sampled answers per question, besides the greedy one."),
+        typer.Option(
+            min=0,
+            help="Sampled answers per question, besides the greedy one; their rates are Avg@k.",
+        ),
     ] = 4,
+    temperature: Annotated[
+        float, typer.Option(min=0.01, help="Temperature of the sampled answers.")
+    ] = 1.0,
     seed: Seed = 0,
     limit: Limit = None,
     kinds: Kinds = None,
@@ -146,6 +152,7 @@ def evaluate(
             judge=judge,
             engine=engine,
             out=out,
+            temperature=temperature,
         )
     return show(report, as_json, _print_report)
 
@@ -155,7 +162,10 @@ def _print_report(report: JsonMapping) -> None:
         scores = report.get(decoding) or {}
         if scores.get("n"):  # `--samples 0` samples nothing
             tiers = {"all": scores, **scores.get("by_tier", {})}
-            title = f"{report['policy']} on {report['split']}: {decoding}, percent [95 % interval]"
+            how = decoding
+            if decoding == "sampled":
+                how = f"Avg@{report['samples']} at temperature {report['temperature']:g}"
+            title = f"{report['policy']} on {report['split']}: {how}, percent [95 % interval]"
             metrics = metrics_with_values(tiers.values())
             rows = [
                 (tier, str(row["n"]), *(percent(row.get(m)) for m in metrics))
@@ -182,6 +192,6 @@ def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
     }
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
     # in the order of RATES, whatever the order in the reports
-    return list(filter(present.__contains__, RATES)) or list(
+    return list(filter(present.__contains__, (*RATES, *SIMPLEQA))) or list(
         filter(present.__contains__, of_claims)
     )

@@ -51,6 +51,7 @@ def evaluate_policy(
     as_trained: bool = True,
     engine: Engine = "hf",
     out: Path | None = None,
+    temperature: float = 1.0,
 ) -> JsonObject:
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
@@ -59,7 +60,8 @@ def evaluate_policy(
             own checkpoints.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
-        samples: sampled responses per question at temperature 1, besides the greedy one.
+        samples: sampled responses per question, besides the greedy one. The sampled rates are
+            Avg@k of k samples; KnowRL's are 5, at temperature .6.
         limit: number of questions, drawn with `seed` so that every tier is represented.
         kinds: question kinds, including kinds without gold answers, for which only claim metrics
             are reported; by default all kinds with gold answers.
@@ -73,6 +75,7 @@ def evaluate_policy(
         engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
         out: new file for the graded greedy answers, to compare with another policy's
             (`metrics.pairs`).
+        temperature: of the sampled responses.
 
     Raises:
         WorkbenchError: `out` exists, the policy, bench or split is unknown, no question is left,
@@ -102,10 +105,11 @@ def evaluate_policy(
             seed=seed,
             max_failed=max_failed,
             out=out,
+            temperature=temperature,
         )
-    return (
-        result | {"policy": policy, "split": split} | ({"engine": engine} if engine != "hf" else {})
-    )
+    drawn = {"samples": samples, "temperature": temperature}
+    named = {"policy": policy, "split": split, **drawn}
+    return result | named | ({"engine": engine} if engine != "hf" else {})
 
 
 def training_prompt(policy: str) -> str | None:
@@ -159,6 +163,7 @@ def evaluate(
     seed: int = 0,
     max_failed: float = 1.0,
     out: Path | None = None,
+    temperature: float = 1.0,
 ) -> JsonObject:
     """Evaluate a loaded policy on `questions`; `report` describes the result.
 
@@ -173,9 +178,8 @@ def evaluate(
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     sampled: list[Feedback] = []
     if samples:
-        sampled = grade(
-            generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed)
-        )
+        drawn = {"samples": samples, "seed": seed, "temperature": temperature}
+        sampled = grade(generate(policy, questions, max_new_tokens=max_new_tokens, **drawn))
     graded = [*greedy, *sampled]
     errors = [
         f"{one.response.id}: {found[0]['message']}"

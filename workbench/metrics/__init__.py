@@ -1,6 +1,6 @@
 """Factuality metrics of graded responses, with intervals over questions and paired tests.
 
-* `outcomes`: accuracy, abstention, hallucination and truthfulness of graded answers.
+* `outcomes`: accuracy, abstention, hallucination, truthfulness and F-score of graded answers.
 * `rows`: stored feedback rows, reduced to the fields that metrics use.
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
 * `confidence`: risk–coverage, AURC and AUROC.
@@ -17,6 +17,7 @@ from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
 from workbench.metrics.outcomes import (
     RATES,
     RESAMPLES,
+    SIMPLEQA,
     breakdown,
     outcome_of,
     rates,
@@ -30,6 +31,7 @@ __all__ = [
     "FACET_METRICS",
     "RATES",
     "RESAMPLES",
+    "SIMPLEQA",
     "Row",
     "breakdown",
     "claim_table",

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, median_claims
 from workbench.metrics.confidence import ranked, risk_coverage
-from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
+from workbench.metrics.outcomes import RATES, RESAMPLES, SIMPLEQA, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, check_one_policy, file_of, read_rows
 from workbench.types import JsonObject, Judge, WorkbenchError
@@ -233,7 +233,7 @@ def _stacked(files: Sequence[Sequence[Row]], settings: Settings, questions: set[
 
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
     k = settings.k
-    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES)
+    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES, *SIMPLEQA)
     # Claims were not extracted from rows that only have outcomes: without claims they are not 0.
     states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
@@ -257,7 +257,9 @@ def _reason(name: str, rows: Sequence[Row]) -> str:
     states = {row.state for row in rows}
     if not rows:
         return "the file has no rows"
-    if name in RATES:
+    if name in (*RATES, *SIMPLEQA):
+        if any(row.outcome for row in rows):
+            return "every response is an abstention"
         no_gold = all(row.no_gold for row in rows)
         return "no question has a gold answer" if no_gold else "no response has an outcome"
     if name in ("aurc", "auroc"):
