@@ -23,6 +23,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
+MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
     "verify": ("correct", "vague", "wrong"),  # rules find hedged claims
@@ -30,6 +31,7 @@ LABELS = {
     "checklist": ITEM_LABELS,
     "reasoning": REASONING,
     "prefer": PREFERENCES,
+    **dict.fromkeys(MARKED, MARKS),
     "outline": STRUCTURES,
 }
 RATINGS = range(1, 6)
@@ -349,5 +351,5 @@ _SHAPES: JsonMapping = {
     "inform": {"ratings": [_rating]},
     "outline": {"structure": _label, "points": [{"text": _text, "passage": _passage}]},
     "expand": {"answer": _answer},
-    **{task: {"label": _label} for task in ("verify", "outcome", "reasoning", "prefer")},
+    **{task: {"label": _label} for task in ("verify", "outcome", "reasoning", "prefer", *MARKED)},
 }

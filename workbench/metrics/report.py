@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, median_claims
 from workbench.metrics.confidence import ranked, risk_coverage
+from workbench.metrics.marks import mark_prompts, marks
 from workbench.metrics.outcomes import RATES, RESAMPLES, SIMPLEQA, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, check_one_policy, file_of, read_rows
@@ -45,8 +46,8 @@ def compare_files(
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        judge: adds a win rate: the judge compares the answers of both files (see `pairs`). Needs
-            `other`.
+        judge: compares the answers of both files (see `pairs`), or without `other` marks the
+            answers (see `marks`).
         k: K of recall@K and F1@K.
         sections: count only claims of these sections ("think", "answer", "body"); empty for all.
         seed: seed of the bootstrap.
@@ -60,13 +61,14 @@ def compare_files(
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
-        if judge is None:  # a win rate needs no verdicts
+        if judge is None:  # a judge's own metrics need no other verdicts
             _check_judged(path, loaded)
         if other is not None and not several_steps:
             check_one_policy(path, (row.step for row in loaded))
         return loaded
 
-    pairs = None if judge is None else pair_files(feedback, other)
+    pairs = pair_files(feedback, other) if judge and other is not None else None
+    prompts = mark_prompts(feedback) if judge and other is None else ()
     rows = read(feedback)
     others = read(other) if other is not None else None
     # one K for both files, or VeriScore could not be compared
@@ -80,6 +82,8 @@ def compare_files(
         duels, result["judge"] = judge_pairs(judge, pairs.pairs)
         result |= win_rate(duels, len(pairs.pairs) - len(duels), seed, resamples)
         result["pairs"] |= pairs.left_out
+    elif judge is not None:
+        result |= marks(judge, prompts, seed, resamples)
     return result
 
 
