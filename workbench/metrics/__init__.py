@@ -5,6 +5,7 @@
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
 * `confidence`: risk–coverage, AURC and AUROC.
 * `pairs`: the win rate: a judge compares the answers of two files, each pair in both orders.
+* `capability`: accuracies on other tasks before and after training.
 * `marks`: a judge's marks of coherence and helpfulness.
 * `report`: every metric of one file, or of two files with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
