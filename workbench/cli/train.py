@@ -30,6 +30,7 @@ from workbench.cli.judge_options import judge_options
 from workbench.experiments.demo import run_demo
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
+from workbench.experiments.inference import Inference
 from workbench.methods import TRAINED
 from workbench.metrics import RATES, SIMPLEQA
 from workbench.types import JsonMapping
@@ -119,6 +120,15 @@ def evaluate(
     temperature: Annotated[
         float, typer.Option(min=0.01, help="Temperature of the sampled answers.")
     ] = 1.0,
+    inference: Annotated[
+        Inference | None,
+        typer.Option(
+            help=(
+                "Also report a baseline at inference time: the best sample by the local verifier,"
+                " the majority of the samples or an abstention, or chain of verification."
+            )
+        ),
+    ] = None,
     seed: Seed = 0,
     limit: Limit = None,
     kinds: Kinds = None,
@@ -153,18 +163,20 @@ def evaluate(
             engine=engine,
             out=out,
             temperature=temperature,
+            inference=inference,
         )
     return show(report, as_json, _print_report)
 
 
 def _print_report(report: JsonMapping) -> None:
-    for decoding in ("greedy", "sampled"):
+    for decoding in ("greedy", "sampled", "inferred"):
         scores = report.get(decoding) or {}
         if scores.get("n"):  # `--samples 0` samples nothing
             tiers = {"all": scores, **scores.get("by_tier", {})}
-            how = decoding
-            if decoding == "sampled":
-                how = f"Avg@{report['samples']} at temperature {report['temperature']:g}"
+            how = {
+                "sampled": f"Avg@{report['samples']} at temperature {report['temperature']:g}",
+                "inferred": report.get("inference", ""),
+            }.get(decoding, decoding)
             title = f"{report['policy']} on {report['split']}: {how}, percent [95 % interval]"
             metrics = metrics_with_values(tiers.values())
             rows = [

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.experiments.inference import (
+    Inference,
+    best_of_n,
+    cove,
+    self_consistency,
+    verifier_grade,
+)
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
@@ -32,6 +41,7 @@ from workbench.verdicts.llm_judge import NamedJudge
 if TYPE_CHECKING:
     import pandas as pd
 
+Infer = Callable[[Sequence[Feedback], Sequence[Feedback]], list[Feedback]]
 MEASURED = ("outcome", "fact")  # checks of an evaluation, if the bench has them
 
 
@@ -52,6 +62,7 @@ def evaluate_policy(
     engine: Engine = "hf",
     out: Path | None = None,
     temperature: float = 1.0,
+    inference: Inference | None = None,
 ) -> JsonObject:
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
@@ -74,8 +85,11 @@ def evaluate_policy(
             bench's.
         engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
         out: new file for the graded greedy answers, to compare with another policy's
-            (`metrics.pairs`).
+            (`metrics.pairs`); with `inference`, for the answers of that.
         temperature: of the sampled responses.
+        inference: also report the answers of a baseline at inference time: the best of the sampled
+            responses by the local verifier, their majority or an abstention, or the greedy ones
+            revised by chain of verification.
 
     Raises:
         WorkbenchError: `out` exists, the policy, bench or split is unknown, no question is left,
@@ -93,9 +107,22 @@ def evaluate_policy(
     selected = select(chosen_questions(chosen, split, kinds, lang), limit, seed)
     if judge:
         judge.try_out()
+    if inference not in (None, "cove") and samples < 2:
+        raise WorkbenchError(
+            f"samples is {samples}: inference={inference} chooses among at least 2 samples"
+        )
     with use_threads(threads):
         loaded = chosen.load(policy, engine)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
+
+        def infer(greedy: Sequence[Feedback], sampled: Sequence[Feedback]) -> list[Feedback]:
+            if inference == "best_of_n":
+                return best_of_n(sampled, verifier_grade(chosen))
+            if inference == "self_consistency":
+                return self_consistency(sampled, grade)
+            write = partial(generate, loaded, max_new_tokens=most, greedy=True)
+            return grade(cove(write, [one.response for one in greedy]))
+
         result = evaluate(
             loaded,
             selected,
@@ -106,10 +133,12 @@ def evaluate_policy(
             max_failed=max_failed,
             out=out,
             temperature=temperature,
+            infer=infer if inference else None,
         )
     drawn = {"samples": samples, "temperature": temperature}
     named = {"policy": policy, "split": split, **drawn}
-    return result | named | ({"engine": engine} if engine != "hf" else {})
+    more = {"engine": engine} if engine != "hf" else {}
+    return result | named | more | ({"inference": inference} if inference else {})
 
 
 def training_prompt(policy: str) -> str | None:
@@ -164,13 +193,16 @@ def evaluate(
     max_failed: float = 1.0,
     out: Path | None = None,
     temperature: float = 1.0,
+    infer: Infer | None = None,
 ) -> JsonObject:
     """Evaluate a loaded policy on `questions`; `report` describes the result.
 
     Args:
         grade: grades the responses.
         max_new_tokens: maximum length of a response.
-        out: file for the greedy answers.
+        out: file for the greedy answers, or for those of `infer`.
+        infer: graded greedy and sampled answers -> graded answers of a baseline at inference time,
+            the block "inferred" of the report.
 
     Raises:
         TooManyFailures: more than `max_failed` of the responses failed.
@@ -180,7 +212,12 @@ def evaluate(
     if samples:
         drawn = {"samples": samples, "seed": seed, "temperature": temperature}
         sampled = grade(generate(policy, questions, max_new_tokens=max_new_tokens, **drawn))
-    graded = [*greedy, *sampled]
+    # sample 0 of each question, as greedy answers are
+    inferred = [
+        replace(one, response=replace(one.response, sample=0))
+        for one in (infer(greedy, sampled) if infer else ())
+    ]
+    graded = [*greedy, *sampled, *inferred]
     errors = [
         f"{one.response.id}: {found[0]['message']}"
         for one in graded
@@ -189,8 +226,8 @@ def evaluate(
     # before the report: rates over few graded answers would look like a result
     check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
-        append_feedback(out, greedy)
-    return report(greedy, sampled, policy=policy.name, seeds=[seed])
+        append_feedback(out, inferred if infer else greedy)
+    return report(greedy, sampled, policy=policy.name, seeds=[seed], inferred=inferred)
 
 
 def report(
@@ -201,10 +238,12 @@ def report(
     split: str = "",
     seeds: Sequence[int] = (0,),
     resamples: int = 2000,
+    inferred: Sequence[Feedback] = (),
 ) -> JsonObject:
-    """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`.
+    """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`, and `inferred` if
+    there are such responses.
 
-    `greedy` and `sampled` have the outcome rates of `metrics.table`. Extracted claims add the
+    These have the outcome rates of `metrics.table`. Extracted claims add the
     metrics of `metrics.claim_table`, questions of two facets those of `metrics.facet_table`.
     `by_tier` and `by_kind` have the same metrics for each tier (how often the training documents
     state a fact) and kind of question. `n` counts questions; intervals are 95 % bootstraps over
@@ -231,6 +270,8 @@ def report(
         }
 
     tables = {"greedy": block(greedy), "sampled": block(sampled)}
+    if inferred:
+        tables["inferred"] = block(inferred)
     n = max(part["n"] for part in tables.values())
     return {"policy": policy, "split": split, "n": n, "seeds": list(seeds), **tables}
 
