@@ -60,7 +60,7 @@ def test_values_that_are_no_accuracies_are_left_out(tmp_path: Path) -> None:
     """Perplexities, losses and names are left out. Without a standard error, that of 100 samples
     with half of them right is √(.25 / 100).
     """
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "wiki": {"word_perplexity,none": 11.0, "bits,none": 0.5, "bits_stderr,none": 0.1},
         "old": {"acc": 0.5, "acc_stderr": "N/A", "alias": " - old"},
         "bare": {"acc": 1},

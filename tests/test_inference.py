@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.small_bench import make_bench
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.experiments.inference import best_of_n, cove, self_consistency
+from workbench.experiments.inference import Inference, best_of_n, cove, self_consistency
 from workbench.methods.baselines.stages import factscore
 from workbench.methods.bench import bench
 from workbench.metrics import outcome_of
@@ -97,7 +97,7 @@ class Scripted:
 
     def __call__(self, questions: Sequence[Question]) -> list[Response]:
         self.asked += questions
-        replies = {"plan": "Is A in Rome?\n\n Is B? ", "check": "yes"}
+        replies = {"plan": "<think>Hm.</think>Is A in Rome?\n\n Is B? ", "check": "yes"}
         return [
             Response(q.id, q, replies.get(q.id.partition("/")[2].rstrip("01"), f"Final {q.id}."))
             for q in questions
@@ -128,7 +128,7 @@ def test_a_draft_without_checks_is_still_revised() -> None:
 
 @pytest.mark.parametrize("inference", ["self_consistency", "cove"])
 def test_an_evaluation_reports_the_baseline_and_stores_its_answers(
-    inference: str, tmp_path: Path
+    inference: Inference, tmp_path: Path
 ) -> None:
     place, out = make_bench(tmp_path / "policy"), tmp_path / "out.jsonl"
     report = evaluate_policy(

@@ -21,7 +21,7 @@ from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
 from workbench.pipeline import ANSWER_SECTIONS, assemble
-from workbench.policies.generate import Policy, generate
+from workbench.policies.generate import Policy, Sampling, generate
 from workbench.policies.load import Engine, check_engine
 from workbench.runs.folder import read_json
 from workbench.runs.store import append_feedback
@@ -210,8 +210,8 @@ def evaluate(
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     sampled: list[Feedback] = []
     if samples:
-        drawn = {"samples": samples, "seed": seed, "temperature": temperature}
-        sampled = grade(generate(policy, questions, max_new_tokens=max_new_tokens, **drawn))
+        how = Sampling(max_new_tokens, samples=samples, seed=seed, temperature=temperature)
+        sampled = grade(generate(policy, questions, **vars(how)))
     # sample 0 of each question, as greedy answers are
     inferred = [
         replace(one, response=replace(one.response, sample=0))

@@ -103,7 +103,7 @@ def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
     The policy writes questions that check the draft, answers each one without the draft, and
     writes the final answer from draft and checks. The prompts are ours.
     """
-    texts = [answer_text(draft.text, draft.prefill).strip() for draft in drafts]
+    texts = [_answer(draft) for draft in drafts]
     asked = [draft.question for draft in drafts]
 
     def prompt(question: Question, text: str, name: str) -> Question:
@@ -115,7 +115,9 @@ def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
             for question, text in zip(asked, texts, strict=True)
         ]
     )
-    lists = [[line.strip() for line in plan.text.splitlines() if line.strip()] for plan in plans]
+    lists = [
+        [line.strip() for line in _answer(plan).splitlines() if line.strip()] for plan in plans
+    ]
     checks = [
         prompt(question, line, f"check{number}")
         for question, lines in zip(asked, lists, strict=True)
@@ -123,7 +125,7 @@ def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
     ]
     replies = iter(write(checks) if checks else ())
     found = [
-        "\n".join(f"- {line} {next(replies).text.strip()}" for line in lines[:MOST_CHECKS])
+        "\n".join(f"- {line} {_answer(next(replies))}" for line in lines[:MOST_CHECKS])
         for lines in lists
     ]
     revised = write(
@@ -133,3 +135,7 @@ def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
         ]
     )
     return [replace(one, question=own) for one, own in zip(revised, asked, strict=True)]
+
+
+def _answer(response: Response) -> str:
+    return answer_text(response.text, response.prefill).strip()
