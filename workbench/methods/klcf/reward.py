@@ -22,7 +22,7 @@ from workbench.util.config import check_values
 
 def reward(config: KLCF) -> RewardFn:
     """Return the reward function: the weighted mean of the terms plus format and length (equations
-    5 to 11), placed at the end of the response.
+    3 to 11), placed at the end of the response.
 
     It reads "checklist" and "truth" (or "fact") verdicts. A response that breaks the format gets
     format + length only; its part "format" is -1 instead of 0. A term of weight 0 is not used and

@@ -8,7 +8,7 @@ from workbench.types import ITEM_LABELS, Feedback, Response
 
 
 def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
-    """Compare an answer with its checklist (equations 6 to 8).
+    """Compare an answer with its checklist (equations 3 to 5).
 
     Of C consistent, X contradictory and M missing items, recall is C/(C+X+M) and precision
     C/(C+X). The part "check" is their F-measure, in which recall counts `b` times as much.
