@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
@@ -57,9 +58,7 @@ def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:
         (policy, policy_hash(other)),
         (str(tmp_path / "nowhere"), policy_hash(policy)),
     ):
-        with pytest.raises(
-            WorkbenchError, match=f"'{folder}' is missing or different on .*copy it to every"
-        ):
+        with raises_error(f"'{folder}' is missing or different on .*copy it to every"):
             _answering(policy, None, {folder: expected}, how)
 
 
@@ -165,7 +164,7 @@ def test_whatever_dies_each_item_has_one_result_in_order(
 
 
 def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
-    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} Ray processes died"):
+    with raises_error(f"{2 * STRIKES + 1} Ray processes died"):
         pooled(Ray(Random(1), 1.0, set()), [list(range(8))], 2)
 
     def broken(items: list[int]) -> list[int]:

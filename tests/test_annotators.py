@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from workbench.methods.bench import bench
 from workbench.methods.rlfh.annotators import OPPOSITE, annotated, by_verifier, flipped
 from workbench.methods.rlfh.config import RLFH
@@ -28,7 +29,6 @@ from workbench.types import (
     Response,
     Verdict,
     Verify,
-    WorkbenchError,
 )
 from workbench.verifier import load_verifier
 from workbench.world import load_world
@@ -278,5 +278,5 @@ def test_flipped_inverts_a_share_of_the_facts_and_nothing_else() -> None:
     )
     assert changed(0.3) == changed(0.3)
     assert (len(changed(0.0)), len(changed(1.0))) == (0, 400)
-    with pytest.raises(WorkbenchError, match="flips is"):
+    with raises_error("flips is"):
         reward(RLFH(flips=1.5))

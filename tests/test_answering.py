@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.bag_encoder import make_encoder
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.cli.answer import _print
 from workbench.experiments.answering import Answer, Sources, answer, answer_from, closed_world
@@ -36,7 +37,6 @@ from workbench.types import (
     Passage,
     Question,
     Response,
-    WorkbenchError,
 )
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
@@ -284,7 +284,7 @@ def test_a_prompt_has_the_passages_that_fit(small: Policy) -> None:
     long = Passage("long", "", " ".join(f"Sentence {n} is here." for n in range(400)))
     [cut] = shown(None, long)
     assert long.text.startswith(cut) and 0 < len(cut) < len(long.text) and cut.endswith(".")
-    with pytest.raises(WorkbenchError, match="ask a shorter one"):
+    with raises_error("ask a shorter one"):
         reader.prompt(Question("q", "Who? " * 500), found, None)
 
 

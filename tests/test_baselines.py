@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.methods import BASELINES, METHODS, TRAINED, method, trained
@@ -65,9 +66,9 @@ def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
     assert not set(TRAINED) & set(bench("tiny").checkpoints)
     assert trained("rft") is BASELINES["rft"] and trained("rlfh") is METHODS["rlfh"]
     for name in BASELINES:
-        with pytest.raises(WorkbenchError, match=f"no method '{name}'"):
+        with raises_error(f"no method '{name}'"):
             method(name)
-    with pytest.raises(WorkbenchError, match=r"choose one of rlfh, .*iterative_dpo"):
+    with raises_error(r"choose one of rlfh, .*iterative_dpo"):
         trained("nope")
 
 
@@ -100,7 +101,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
         for seed in (3, 4):
             for stage in stages_of(BASELINES[name], config, place, seed):
                 (folder := tmp_path / name / str(seed) / stage.name).mkdir(parents=True)
-                with pytest.raises(WorkbenchError, match="no pairs"):
+                with raises_error("no pairs"):
                     stage.run(Job(place.path("sft"), folder, seed))
     assert seeds[:2] == [3, 4] and len(set(seeds[2:])) == 4
 

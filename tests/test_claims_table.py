@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import Cli
 from workbench.experiments.claims_table import export_claims, write_table
 from workbench.runs.store import append_feedback
@@ -20,7 +21,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 
 TOWER = Passage("p", "Tower", "It is in Paris. It was built in 1889.")
@@ -74,7 +74,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path, cli: Cli) -> None:
         ("c.xlsx", r"name a \.csv or a \.parquet file"),
         ("c.csv", "exists already"),
     ):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             export_claims(tmp_path / "r.jsonl", tmp_path / name)
     for options in ((), ("--claims", "x.csv", "--merged", "x")):
         code, out, err = cli("export", tmp_path / "r.jsonl", *options)

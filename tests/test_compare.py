@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import Cli
 from tests.test_evaluate import run as answers
 from workbench import compare
 from workbench.experiments.evaluate import report
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS, append_feedback
-from workbench.types import WorkbenchError
 
 
 def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **config: Any) -> Path:
@@ -106,5 +106,5 @@ def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, runs: list[str], against: str | None, message: str
 ) -> None:
     sweep(tmp_path)
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         compare(*(tmp_path / run for run in runs), against=against)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from workbench.data import NAMES, load
 from workbench.data.sets import SETS
 from workbench.text import matches
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.jsonl import iter_rows
 
 # Records of each original schema (a name may have several), and what the first question holds.
@@ -66,7 +67,7 @@ def test_a_schema_of_its_own_is_recognised(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_schema_names_columns(name: str, tmp_path: Path) -> None:
     (tmp_path / "file.jsonl").write_text('{"claim": "x", "label": 1}\n')
-    with pytest.raises(WorkbenchError, match="found claim, label") as error:
+    with raises_error("found claim, label") as error:
         load(tmp_path / "file.jsonl", schema=name)
     assert SETS[name].columns[0] in str(error.value)
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
 from workbench.judge import endpoint
 from workbench.scoring import Options, score_file
-from workbench.types import WorkbenchError
 from workbench.util import disk
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,11 +108,11 @@ def test_too_little_space_is_refused_beforehand(
 ) -> None:
     free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     disk.check_space(tmp_path / "not" / "yet", 0, "…")
-    with pytest.raises(WorkbenchError, match="MB are needed: free some space, or leave it"):
+    with raises_error("MB are needed: free some space, or leave it"):
         disk.check_space(tmp_path / "not" / "yet", 2 * free, "leave it")
     source = write(tmp_path / "in.jsonl", world_rows(1))
     monkeypatch.setattr(disk, "MARGIN", 2 * free)
-    with pytest.raises(WorkbenchError, match="name an --out on another disk"):
+    with raises_error("name an --out on another disk"):
         score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
     assert not list((tmp_path / "out").glob("*.jsonl"))
 

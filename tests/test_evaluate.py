@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.truthrl_tiny import paired_difference
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate, evaluate_policy, report
 from workbench.metrics import outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
-from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Question, Response, Verdict
 
 LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
 
@@ -137,6 +138,6 @@ def test_greedy_answers_are_stored_for_comparison(tmp_path: Path) -> None:
     assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}
     assert rates(kept)["accuracy"] == found["greedy"]["accuracy"]["value"]
     before = out.read_bytes()
-    with pytest.raises(WorkbenchError, match="exists already: name another file"):
+    with raises_error("exists already: name another file"):
         evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
     assert out.read_bytes() == before

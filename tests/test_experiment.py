@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
@@ -33,7 +34,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 from workbench.util.config import override
 from workbench.util.failures import TooManyFailures
@@ -92,7 +92,7 @@ def test_run_from_start_to_summary_and_again(
     assert run(bench, out) == summary
     assert "is finished" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
-    with pytest.raises(WorkbenchError, match=r"another run \(seed is 3, not 4\)"):
+    with raises_error(r"another run \(seed is 3, not 4\)"):
         run(bench, out, seed=4)
 
 
@@ -106,16 +106,16 @@ def test_an_invalid_run_writes_nothing(bench: Bench, tmp_path: Path) -> None:
         " learning_rate=nan temperature=nan top_p=7 clip=-1 beta=-1 lora_alpha=0 micro_batch=0"
     )
     for setting in broken.split():
-        with pytest.raises(WorkbenchError, match=setting.partition("=")[0]):
+        with raises_error(setting.partition("=")[0]):
             run(bench, out, override(SMALL, "truthrl", [f"truthrl.{setting}"]))
-    with pytest.raises(WorkbenchError, match="the seed is -1"):
+    with raises_error("the seed is -1"):
         run(bench, out, seed=-1)
     assert not out.exists()
 
 
 def test_a_folder_in_use_is_refused(bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    with lock(tmp_path / "run"), pytest.raises(WorkbenchError, match="another process is using"):
+    with lock(tmp_path / "run"), raises_error("another process is using"):
         run(bench, tmp_path / "run", threads=None)
     assert not (tmp_path / "run" / "config.json").exists()
 
@@ -161,9 +161,7 @@ def test_a_run_with_an_older_config_format_resumes(bench: Bench, tmp_path: Path)
     (out / "config.json").write_text(
         json.dumps({**stored, "config": {**old, "learning_rate": 0.5}})
     )
-    with pytest.raises(
-        WorkbenchError, match=r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"
-    ):
+    with raises_error(r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"):
         run(bench, out)
 
 
@@ -246,9 +244,9 @@ def test_methods_and_benches_are_named_on_the_command_line(
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
     assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
     monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))
-    with pytest.raises(WorkbenchError, match="'klcf' computes rewards but has no training"):
+    with raises_error("'klcf' computes rewards but has no training"):
         train("klcf", "test", 1, tmp_path / "other")
-    with pytest.raises(WorkbenchError, match="no method 'nope'"):
+    with raises_error("no method 'nope'"):
         train("nope", "test", 1, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 

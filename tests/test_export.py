@@ -12,11 +12,11 @@ import pytest
 
 from tests.helpers import hub_server
 from tests.helpers.adapters import adapter_on
+from tests.helpers.errors import raises_error
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from workbench.experiments.export import export
 from workbench.policies.load import load_policy
-from workbench.types import WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,7 +105,7 @@ def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_
     load_policy(tmp_path / "merged", device="cpu")
     config = tmp_path / "merged" / "config.json"
     config.write_text(config.read_text() + " ")
-    with pytest.raises(WorkbenchError, match="is missing or changed since its training"):
+    with raises_error("is missing or changed since its training"):
         load_policy(tmp_path / "merged", device="cpu")
 
 
@@ -117,7 +117,7 @@ def test_an_invalid_export_is_refused_and_writes_nothing(
     there = {path.name for path in tmp_path.iterdir()}
 
     def refused(words: str, policy: Path = run, out: str = "merged", **how: Any) -> None:
-        with pytest.raises(WorkbenchError, match=words):
+        with raises_error(words):
             export(str(policy), tmp_path / out, **how)
         assert {path.name for path in tmp_path.iterdir()} == there
 

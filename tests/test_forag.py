@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
@@ -25,7 +26,7 @@ from workbench.pipeline import rescore
 from workbench.runs.folder import differences
 from workbench.runs.store import iter_feedback
 from workbench.training.stage import Job, order
-from workbench.types import Reward, WorkbenchError
+from workbench.types import Reward
 from workbench.util.config import find, get
 from workbench.world import load_world
 
@@ -196,7 +197,7 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
 def test_what_cannot_work_is_refused_before_anything_is_begun(
     settings: list[str], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
+    with raises_error(message.replace(".", r"\.")):
         config = configured(FORAG, few(12), overrides=settings)
         run_experiment(FORAG, config, few(12), tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()

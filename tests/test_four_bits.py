@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import tests.helpers.grpo_run as run
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
@@ -33,7 +34,6 @@ from workbench.training.loading import (
 )
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.settings import LoRA
-from workbench.types import WorkbenchError
 from workbench.util.config import scaled
 
 TRUTHRL = TRAINED["truthrl"]
@@ -46,7 +46,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_loading_it_without_a_gpu_is_refused(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(WorkbenchError, match="load_in_4bit is true, which needs a GPU"):
+    with raises_error("load_in_4bit is true, which needs a GPU"):
         load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, load_in_4bit=True)
 
 
@@ -55,25 +55,20 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
 ) -> None:
     config = TRUTHRL.configure("tiny", ["truthrl.grpo.load_in_4bit=true"])
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(
-        WorkbenchError, match=r"grpo\.lora\.load_in_4bit is true, which needs a GPU"
-    ):
+    with raises_error(r"grpo\.lora\.load_in_4bit is true, which needs a GPU"):
         run_experiment(TRUTHRL, config, make_bench(tmp_path / "policy"), tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
     check_four_bits(config, {"grpo"})
-    with pytest.raises(WorkbenchError, match="in 4 bits: leave it false, or use vllm=none"):
+    with raises_error("in 4 bits: leave it false, or use vllm=none"):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
-    with pytest.raises(WorkbenchError, match="needs bitsandbytes: `pip install"):
+    with raises_error("needs bitsandbytes: `pip install"):
         check_four_bits(config)
 
 
 def test_vllm_beside_it_is_refused() -> None:
-    with pytest.raises(
-        WorkbenchError,
-        match="work for weights in 4 bits: leave it false, or use vllm=none",
-    ):
+    with raises_error("work for weights in 4 bits: leave it false, or use vllm=none"):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     check_colocate(scaled(GRPO(), load_in_4bit=True))
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.errors import raises_error
 from workbench.methods.bench import bench
 from workbench.policies import hf
 from workbench.policies.decode import (
@@ -25,7 +26,6 @@ from workbench.policies.decode import (
     token_sampler,
 )
 from workbench.policies.generate import Sampling, prompt_ids
-from workbench.types import WorkbenchError
 
 VOCABULARY = 12
 SMALL = {
@@ -235,7 +235,7 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
 
     logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, float("-inf"), 1.0]])
     assert token_sampler(Sampling(1, greedy=True))(logits, [0.9, 0.9]) == [1, 0]
-    with pytest.raises(WorkbenchError, match="are NaN"):
+    with raises_error("are NaN"):
         token_sampler(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 

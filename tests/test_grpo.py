@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers.errors import raises_error
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
 from workbench.training.grpo import train_grpo
@@ -24,7 +25,7 @@ from workbench.training.grpo_config import GRPO, batches, check
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.sampling import grouped
 from workbench.training.stage import order
-from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
+from workbench.types import Failure, Feedback, Response, Reward
 from workbench.util.config import scaled
 from workbench.util.failures import TooManyFailures
 
@@ -77,7 +78,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             setattr(self, name, value)
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
-    with pytest.raises(WorkbenchError, match=rf"changed its arguments \({name} is {shown_value}\)"):
+    with raises_error(rf"changed its arguments \({name} is {shown_value}\)"):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 
@@ -195,7 +196,7 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         check(scaled(GRPO(), **changes))
 
 
@@ -225,16 +226,14 @@ def test_a_question_asked_twice_in_a_step_makes_two_groups() -> None:
 def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None  # the same run goes on
-    with pytest.raises(
-        WorkbenchError, match=r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"
-    ):
+    with raises_error(r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"):
         open_run(tmp_path, {"seed": 2, "config": {"steps": 3}})
 
 
 def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"),
+        raises_error(r"cannot write to .*choose another --out"),
         lock(tmp_path / "file" / "run"),
     ):
         pass
@@ -253,14 +252,14 @@ def test_resuming_under_other_versions_is_told(
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.runs.folder.FREE_MB", 10**12)
-    with pytest.raises(WorkbenchError, match="MB free"):
+    with raises_error("MB free"):
         open_run(tmp_path, {})
     assert not (tmp_path / "config.json").exists()
 
 
 def test_folder_with_results_but_no_config_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text("")
-    with pytest.raises(WorkbenchError, match=r"metrics.jsonl but no config.json"):
+    with raises_error(r"metrics.jsonl but no config.json"):
         open_run(tmp_path, {})
 
 
@@ -320,7 +319,7 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     step = next(step for step, count in enumerate(counts, start=1) if count != 3)
     message = f"must have 3 rows with distinct ids for step {step}: restore"
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         rewind(tmp_path, 3)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -329,7 +328,7 @@ def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
     record_steps(tmp_path, [1], [3])
     lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
     (tmp_path / "rollouts.jsonl").write_text("\n".join([lines[0], lines[0], lines[2]]) + "\n")
-    with pytest.raises(WorkbenchError, match="3 rows with distinct ids for step 1"):
+    with raises_error("3 rows with distinct ids for step 1"):
         rewind(tmp_path, 3)
 
 
@@ -339,10 +338,10 @@ def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_pa
             (tmp_path / "rollouts.jsonl").write_text("")
         return run.grade(responses)
 
-    with pytest.raises(WorkbenchError, match="must have 16 rows with distinct ids for step 1"):
+    with raises_error("must have 16 rows with distinct ids for step 1"):
         train_grpo(SMALL, run.QUESTIONS, losing, policy, tmp_path, method="m", seed=1)
     assert not (tmp_path / "policy").exists()
-    with pytest.raises(WorkbenchError, match="must have 16 rows with distinct ids for step 1"):
+    with raises_error("must have 16 rows with distinct ids for step 1"):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 
@@ -356,5 +355,5 @@ def test_unsloth_imported_after_trl_is_refused(
     trainee = replace(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1), path="unsloth")
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as recorder:
         monkeypatch.setattr("trl.GRPOTrainer", type("Patched", (), {}))
-        with pytest.raises(WorkbenchError, match="train in a new process"):
+        with raises_error("train in a new process"):
             RolloutTrainer(SMALL, trainee, recorder, run.QUESTIONS, tmp_path, 1)

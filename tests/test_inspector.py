@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from workbench.cli import main
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
@@ -24,7 +25,7 @@ from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import bench
 from workbench.runs.store import Store, append_feedback, iter_feedback
-from workbench.types import Failure, Feedback, Passage, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Passage, Verdict
 from workbench.util.failures import unparsed
 from workbench.util.jsonl import append_json
 
@@ -157,7 +158,7 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
     record(root / "a" / "first", [])
     record(tmp_path / "outside", [])
     (root / "link").symlink_to(tmp_path / "outside")
-    with pytest.raises(WorkbenchError, match="name a run of the list"):
+    with raises_error("name a run of the list"):
         Runs(root).folder(name)
     assert Runs(root).names() == ["a/first"]
 
@@ -204,7 +205,7 @@ def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     )
     assert runs.question("good", "tarven").text
     if name == "passages.jsonl":
-        with pytest.raises(WorkbenchError, match="is a link to a file outside its folder"):
+        with raises_error("is a link to a file outside its folder"):
             runs.question("sly", "tarven")
 
 
@@ -215,7 +216,7 @@ def test_a_linked_policy_is_not_loaded(tmp_path):
     (run / "policy" / "adapter_model.safetensors").symlink_to(tmp_path / "elsewhere.safetensors")
     runs = Runs(tmp_path / "runs")
     assert runs.policy("run") is None
-    with pytest.raises(WorkbenchError, match="no policy of its own"):
+    with raises_error("no policy of its own"):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 
@@ -223,9 +224,9 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
     inside = runs.root / "a" / "first"
     assert settings(inside, runs.root, 0).run == "a/first"
     assert settings(inside, None, 0) == Settings(inside.parent.resolve(), "first", 0)
-    with pytest.raises(WorkbenchError, match="--runs"):
+    with raises_error("--runs"):
         settings(inside, tmp_path, 0)
-    with pytest.raises(WorkbenchError, match="no run"):
+    with raises_error("no run"):
         settings(tmp_path / "none", tmp_path, 0)
 
 
@@ -240,9 +241,9 @@ def test_pasted_answers():
         "Who?", "Ada wrote it. She lived in London.", "", "", "No judge: only find the claims"
     )
     assert plain.feedback.claims and plain.feedback.rewards["rlfh"].value is None
-    with pytest.raises(WorkbenchError, match="no answer"):
+    with raises_error("no answer"):
         open_pasted("Who?", "  ", "", "", "No judge: only find the claims")
-    with pytest.raises(WorkbenchError, match="sources"):
+    with raises_error("sources"):
         open_pasted("Who?", "Ada.", "", "", LOCAL)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.test_inspector import record, rollout
 from workbench.inspector.annotate import annotator
 from workbench.inspector.annotated import annotate, labels
@@ -18,7 +19,6 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import labeller
 from workbench.runs.store import iter_feedback
 from workbench.scoring.agree import agreement
-from workbench.types import WorkbenchError
 
 
 def asked(runs: Runs, **request: Any) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     assert "remove or fix that line" in annotator(runs)({})["error"]
     opened = open_row(runs, "run", "tarven/1/1")  # the row is still shown
     assert opened.labels == {} and "remove or fix that line" in opened.note
-    with pytest.raises(WorkbenchError, match="fix"):
+    with raises_error("fix"):
         annotate(runs, "run", rollout(1, 1), {"0": {"label": "vague"}})
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from workbench.cli import main
 from workbench.inspector.guard import LARGEST, allowed, guard
 from workbench.inspector.page import settings
-from workbench.types import WorkbenchError
 
 PORT = 7860
 OWN = f"127.0.0.1:{PORT}"
@@ -220,7 +220,7 @@ def test_allow_host_adds_names() -> None:
 def test_an_invalid_host_name_is_refused(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(WorkbenchError, match="not a host's name"):
+    with raises_error("not a host's name"):
         settings(None, tmp_path, 0, [name])
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--runs", str(tmp_path), "--no-browser", "--allow-host", name])

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
 from workbench.experiments.claims_table import without_formula
@@ -35,7 +36,7 @@ from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
 from workbench.runs.store import append_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Feedback, Question, Response, Reward, Verdict, WorkbenchError
+from workbench.types import Feedback, Question, Response, Reward, Verdict
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
@@ -336,7 +337,7 @@ def test_the_list_is_exported_without_formulas(tmp_path: Path) -> None:
         "Who built it?",
         "7.0",
     )
-    with pytest.raises(WorkbenchError, match="choose one of csv, parquet"):
+    with raises_error("choose one of csv, parquet"):
         exported(Runs(tmp_path), "run", Query(), "pickle")
 
 
@@ -353,7 +354,7 @@ def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
 def test_a_wrong_index_shows_no_row(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
     runs.rows("run").table.loc[0, "id"] = "r1"
-    with pytest.raises(WorkbenchError, match="its index names another row"):
+    with raises_error("its index names another row"):
         runs.feedback("run", 0)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.experiment import configured, identity_of, run_experiment
 from workbench.experiments.prepare import prepare_klcf
@@ -21,7 +22,6 @@ from workbench.methods.klcf.prepared import source_of
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.store import iter_feedback
-from workbench.types import WorkbenchError
 from workbench.util.jsonl import iter_rows
 
 KLCF = METHODS["klcf"]
@@ -106,7 +106,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
     assert card["status"] == "done" and card["samples"]["all"] == 12 and card["known"]["items"] > 0
     # as it is stored
     assert prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings) == card
-    with pytest.raises(WorkbenchError, match="seed is 2, not 3"):
+    with raises_error("seed is 2, not 3"):
         prepare_klcf(prepared, place, seed=3, threads=1, overrides=settings)
     config = scaled(
         config_of(["klcf.trainer=dpo", "klcf.start=sft", "klcf.rewarded=judge"]),
@@ -226,7 +226,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
 def test_what_cannot_work_is_refused_before_anything_is_begun(
     settings: list[str], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
+    with raises_error(message.replace(".", r"\.")):
         run_experiment(
             KLCF, configured(KLCF, few(), overrides=settings), few(), tmp_path / "run", seed=1
         )

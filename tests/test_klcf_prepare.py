@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.short_runs import short_bench
 from workbench.experiments.prepare import prepare_klcf
@@ -32,7 +33,6 @@ from workbench.types import (
     Response,
     Verdict,
     Verify,
-    WorkbenchError,
 )
 from workbench.util.config import check_values, scaled
 from workbench.util.jsonl import iter_rows
@@ -145,7 +145,7 @@ def test_facts_that_could_not_be_compared_are_on_no_list_and_stop_the_preparatio
     tiny = bench("tiny").checks
     checks = replace(tiny, verify={**tiny.verify, "claim_checklist": down})
     texts = [true_of(LIVES[0], name) for name in ("profession", "employer")]
-    with pytest.raises(WorkbenchError, match="comparisons with checklists failed") as stopped:
+    with raises_error("comparisons with checklists failed") as stopped:
         write_prepared(
             Prepare(), SOURCE, LIVES[:1], said(LIVES[0], *texts), checks, tmp_path, seed=1
         )
@@ -249,7 +249,7 @@ def test_what_is_prepared_is_read_for_the_questions_that_are_trained_on(tmp_path
 def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> None:
     folder = finished(tmp_path / "one")
     for source in (replace(SOURCE, base="another/base"), replace(SOURCE, hash="x")):
-        with pytest.raises(WorkbenchError, match="was prepared for"):
+        with raises_error("was prepared for"):
             read_prepared(folder, source, LIVES)
     held, own = WORLD.questions("test", ["biography"])[0].id, LIVES[0].id
     for name, line, message in (
@@ -262,11 +262,11 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
     ):
         before = (folder / name).read_text()
         (folder / name).write_text(before + json.dumps(line) + "\n")
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             read_prepared(folder, SOURCE, LIVES)
         (folder / name).write_text(before)
     (folder / CARD).unlink()
-    with pytest.raises(WorkbenchError, match="workbench klcf prepare"):
+    with raises_error("workbench klcf prepare"):
         read_prepared(folder, SOURCE, LIVES)
 
 
@@ -276,7 +276,7 @@ def test_settings_that_cannot_work_are_refused() -> None:
         ({"temperature": 0.0}, "temperature is 0.0"),
         ({"max_failed": 2.0}, "max_failed is 2.0"),
     ):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             check_values(scaled(Prepare(), **changed))
 
 
@@ -292,7 +292,7 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
         == again
     )
     for other, seed in ((config, 2), (scaled(config, items=5), 1)):
-        with pytest.raises(WorkbenchError, match="holds another preparation"):
+        with raises_error("holds another preparation"):
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 
 
@@ -320,7 +320,7 @@ def test_a_preparation_goes_on_where_so_many_failures_are_allowed(tmp_path: Path
     checks = replace(place.checks, verify={**place.checks.verify, "fact": fact})
     broken = replace(place, judge=lambda: checks)
     settings = ["klcf.prepare.samples=1", "klcf.prepare.questions=2"]
-    with pytest.raises(WorkbenchError, match="could not be graded"):
+    with raises_error("could not be graded"):
         prepare_klcf(tmp_path, broken, overrides=settings, threads=1)
     card = prepare_klcf(
         tmp_path, broken, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1
@@ -330,7 +330,7 @@ def test_a_preparation_goes_on_where_so_many_failures_are_allowed(tmp_path: Path
 
 
 def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="no check fact"):
+    with raises_error("no check fact"):
         prepare(Prepare(), SOURCE, LIVES[:1], rule_checks(), tmp_path / "new", seed=1)
     assert not (tmp_path / "new").exists()
 
@@ -345,6 +345,6 @@ def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path)
 def test_settings_that_no_preparation_uses_are_refused(
     tmp_path: Path, setting: str, policy: str | None, message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=re.escape(message)):
+    with raises_error(re.escape(message)):
         prepare_klcf(tmp_path / "new", policy=policy, overrides=[setting])
     assert not (tmp_path / "new").exists()

@@ -10,8 +10,8 @@ import pytest
 
 import workbench.retrieval.build as building
 from tests.helpers.bag_encoder import make_encoder
+from tests.helpers.errors import raises_error
 from workbench.retrieval import Index, build_index, open_index
-from workbench.types import WorkbenchError
 
 PAGES: list[dict[str, Any]] = [
     {"id": "who", "title": "The Who", "text": "The Who are an English rock band."},
@@ -127,13 +127,13 @@ def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
 
 
 def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match=r"no vectors.*--encoder"):
+    with raises_error(r"no vectors.*--encoder"):
         index.search(["clown"], 3, mode="dense")
-    with pytest.raises(WorkbenchError, match=r"no index .*workbench index build none"):
+    with raises_error(r"no index .*workbench index build none"):
         open_index("none", tmp_path)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "index.json").write_text("{")
-    with pytest.raises(WorkbenchError, match=r"index\.json is damaged"):
+    with raises_error(r"index\.json is damaged"):
         open_index("broken", tmp_path)
 
 
@@ -179,6 +179,6 @@ def test_dense_and_hybrid_search(
 @pytest.mark.slow
 def test_an_encoder_out_of_reach_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     pages = write_jsonl(tmp_path / "p.jsonl", PAGES)
-    with pytest.raises(WorkbenchError, match="encoder 'no-such/model'"):
+    with raises_error("encoder 'no-such/model'"):
         build_index("none", pages, encoder="no-such/model", root=tmp_path)
     assert not (tmp_path / "none").exists()

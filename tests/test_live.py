@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
 from tests.helpers.background_jobs import crash, train_slowly
+from tests.helpers.errors import raises_error
 from tests.helpers.waiting import wait_for
 from workbench import train
 from workbench.experiments.live import POINTS, Live, curves, redraw
@@ -45,7 +46,7 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     assert re.fullmatch(r"run: step \d+, running", view.status.value)
     wait_for(lambda: steps_of(view.figure) > first, seconds=120)
     assert view.button not in view.controls.children
-    with pytest.raises(WorkbenchError, match="was not started by this notebook"):
+    with raises_error("was not started by this notebook"):
         view.stop()
     writer.interrupt()
     assert view.wait() == {"status": "interrupted"} and writer.wait() == 0
@@ -97,7 +98,7 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
 
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
-    with pytest.raises(WorkbenchError, match="the training failed: RuntimeError: a bug"):
+    with raises_error("the training failed: RuntimeError: a bug"):
         view.wait()
     assert view.status.value.endswith("failed: RuntimeError: a bug")
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
 from workbench.claims import single_pass
@@ -32,7 +33,6 @@ from workbench.types import (
     Question,
     Reply,
     Response,
-    WorkbenchError,
 )
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import judge_checks
@@ -68,7 +68,7 @@ def index(folder: Path, text: str) -> str:
 def test_options_of_the_local_judge_and_of_an_endpoint_exclude_each_other(
     options: dict[str, Any], remedy: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=remedy):
+    with raises_error(remedy):
         named_judge(**options)
 
 
@@ -155,7 +155,7 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
 def test_options_that_cannot_work_together_are_refused(
     options: dict[str, Any], remedy: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=remedy.replace("…", ".")):
+    with raises_error(remedy.replace("…", ".")):
         llm_judge(**{"url": None, "model": None, **options})
 
 
@@ -164,7 +164,7 @@ def test_a_password_in_its_address_is_shown_and_stored_nowhere(
 ) -> None:
     url = "https://ada:pa55-w0rd@127.0.0.1:9"
     judged = place.with_judge(llm_judge(url, "m"))
-    with pytest.raises(WorkbenchError, match="gives no verdict") as refused:
+    with raises_error("gives no verdict") as refused:
         run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1)
     told = (
         refused.value,
@@ -214,14 +214,14 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
     assert identity(model="n")["judge"] == {**plain["judge"], "model": "n"}
     assert identity(options={"a": 1})["judge"] == {**plain["judge"], "options": {"a": 1}}
     assert identity(tokens=9) == plain
-    with pytest.raises(WorkbenchError, match="no index in"):
+    with raises_error("no index in"):
         identity(store=str(tmp_path / "nothing"))
 
 
 def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_path: Path) -> None:
     judged = place.with_judge(LLMJudge(NOWHERE, "m"))
     assert "fact" not in judged.checks.verify and "outcome" in judged.checks.verify
-    with pytest.raises(WorkbenchError, match=r"there are none: give the questions .*--store NAME"):
+    with raises_error(r"there are none: give the questions .*--store NAME"):
         run_experiment(RLFH, RLFH.configure(), judged, tmp_path / "run", seed=1)
     with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).with_judge(
         LLMJudge(NOWHERE, "m")
@@ -239,9 +239,7 @@ def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
             (NOWHERE, "no connection to"),
             (server.url, "not a JSON object|not JSON"),
         ):
-            with pytest.raises(
-                WorkbenchError, match=f"gives no verdict .*({told}).*: start its server"
-            ):
+            with raises_error(f"gives no verdict .*({told}).*: start its server"):
                 run_experiment(
                     TRUTHRL, SMALL, place.with_judge(LLMJudge(url, "m")), tmp_path / "run", seed=1
                 )
@@ -265,7 +263,7 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
         assert run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1) == summary
         assert server.requests == asked
         for other in (place, place.with_judge(LLMJudge(server.url, "n"))):
-            with pytest.raises(WorkbenchError, match=r"another run \(judge"):
+            with raises_error(r"another run \(judge"):
                 run_experiment(TRUTHRL, SMALL, other, out, seed=1, threads=1)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import workbench.methods.bench as benches
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
@@ -46,7 +47,6 @@ from workbench.types import (
     Reward,
     RewardFn,
     Verdict,
-    WorkbenchError,
 )
 from workbench.util.config import setting
 from workbench.util.config import settings as settings_of
@@ -150,7 +150,7 @@ def test_defaults_are_from_the_paper_and_a_bench_replaces_them() -> None:
         0.2,
     )
     assert METHODS["truthrl"].configure("paper") == TruthRL() == METHODS["truthrl"].configure()
-    with pytest.raises(WorkbenchError, match="no method 'truthlr': choose one of rlfh, truthrl"):
+    with raises_error("no method 'truthlr': choose one of rlfh, truthrl"):
         method("truthlr")
 
 
@@ -177,7 +177,7 @@ def test_a_setting_of_an_unused_trainer_is_refused() -> None:
         ("rlfh", "rlfh.advantages=rtg"),
         ("truthrl", "truthrl.probe_samples=4"),
     ):
-        with pytest.raises(WorkbenchError, match=f"{name} does not use (grpo|probe)"):
+        with raises_error(f"{name} does not use (grpo|probe)"):
             METHODS[name].configure("tiny", [given])
 
 
@@ -204,16 +204,15 @@ def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> No
     assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
     for kinds in ("biography", "single,nonsense"):
         missing = kinds.rpartition(",")[2]
-        with pytest.raises(
-            WorkbenchError,
-            match=f"no questions with answers of kinds {missing} in split 'rl': choose among",
+        with raises_error(
+            f"no questions with answers of kinds {missing} in split 'rl': choose among"
         ):
             training_questions(Prompts(kinds), bench)
 
 
 def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:
     bench = make_bench(tmp_path / "policy")
-    with pytest.raises(WorkbenchError, match="correct is nan"):
+    with raises_error("correct is nan"):
         run_experiment(
             METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1
         )
@@ -253,7 +252,7 @@ def test_a_reward_reads_the_verdicts_of_models_and_probes(
         [response]
     )
     assert feedback.rewards[name].value == value, feedback.rewards[name]
-    with pytest.raises(WorkbenchError, match=f"no check {aspect}"):
+    with raises_error(f"no check {aspect}"):
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)
 
 
@@ -276,7 +275,7 @@ class Untrainable:
 def test_a_method_that_cannot_work_is_refused_when_it_is_made(
     changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         replace(BRIEF, **changes)
     assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # it only scores
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.errors import raises_error
 from workbench.metrics import compare_files, summarise
 from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare
 from workbench.metrics.rows import Row, reduce_row
-from workbench.types import CLAIM_LABELS, WorkbenchError
+from workbench.types import CLAIM_LABELS
 
 FAST: dict[str, Any] = {"resamples": 200}
 CLAIM_KEYS = (
@@ -332,7 +333,7 @@ def test_rollouts_of_several_steps_are_not_compared(tmp_path: Path) -> None:
         (folder / "evaluation").mkdir(parents=True)
         file(folder / "rollouts.jsonl", rows)
     for pair in (runs, [run / "rollouts.jsonl" for run in runs]):
-        with pytest.raises(WorkbenchError, match=r"rollouts of 2 steps.*workbench evaluate RUN"):
+        with raises_error(r"rollouts of 2 steps.*workbench evaluate RUN"):
             compare_files(*pair, **FAST)
     assert compare_files(runs[0], **FAST)["steps"] == 2
     for folder, label in zip(runs, ("correct", "incorrect"), strict=True):
@@ -349,10 +350,7 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
     )
     good = file(tmp_path / "good.jsonl", [stored("a", "c")])
     for files in ((bare,), (good, bare), (bare, good)):
-        with pytest.raises(
-            WorkbenchError,
-            match=r"0 of 2 rows are judged.*`workbench score --in .*bare\.jsonl --out",
-        ):
+        with raises_error(r"0 of 2 rows are judged.*`workbench score --in .*bare\.jsonl --out"):
             compare_files(*files, **FAST)
 
 
@@ -363,9 +361,9 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
 def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
-    with pytest.raises(WorkbenchError, match=r"row 2 is not a feedback row .*\(id (None|'q')\)"):
+    with raises_error(r"row 2 is not a feedback row .*\(id (None|'q')\)"):
         compare_files(path)
-    with pytest.raises(WorkbenchError, match="no such file"):
+    with raises_error("no such file"):
         compare_files(tmp_path / "none.jsonl")
 
 
@@ -404,7 +402,5 @@ def test_shares_stay_shares(responses: list[list[str]]) -> None:
     ("k", "supported", "n"), [(0, 1, 1), (-1, 1, 1), (0, 0, 0), (4, -1, 3), (4, 0, -1), (4, 3, 2)]
 )
 def test_f1_of_impossible_counts_is_refused(k: int, supported: int, n: int) -> None:
-    with pytest.raises(
-        WorkbenchError, match=r"K must be at least 1|must be at most the number of claims"
-    ):
+    with raises_error(r"K must be at least 1|must be at most the number of claims"):
         f1_at(k, supported, n)

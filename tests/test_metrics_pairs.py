@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, Script
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import Cli, write
 from workbench.judge import Element
 from workbench.metrics import compare_files
 from workbench.metrics.pairs import Duel, pair_files, win_rate
-from workbench.types import WorkbenchError
 from workbench.verdicts.llm_judge import LLMJudge
 
 Better = Callable[[str, str], str]  # the two answers as they are shown -> what is said of them
@@ -167,7 +167,7 @@ def test_what_cannot_be_paired_is_told_before_anything_is_asked(
     first: list[dict[str, Any]], second: list[dict[str, Any]], remedy: str, tmp_path: Path, cli: Cli
 ) -> None:
     paths = files(tmp_path, first, second)
-    with pytest.raises(WorkbenchError, match=remedy):
+    with raises_error(remedy):
         pair_files(*paths)
     with JudgeServer() as server:
         code, out, err = cli("metrics", *paths, "--judge", server.url, "--judge-model", "m")

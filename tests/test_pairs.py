@@ -8,8 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
+from tests.helpers.errors import raises_error
 from tests.test_formats import names
 from workbench.training import pairs
 from workbench.training.rows import Card, Example, Pair
@@ -21,7 +20,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 
 ADA = Question("ada", "Where was Ada born?", ("Oslo", "Christiania"))
@@ -215,7 +213,7 @@ def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
         -0.25,
     ]
     for weight in (0.0, -1.0, 2.0):
-        with pytest.raises(WorkbenchError, match="above 0 and at most 1"):
+        with raises_error("above 0 and at most 1"):
             pairs.unlikely([fact], weight=weight)
 
 

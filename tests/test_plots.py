@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from notebooks.pictures import CHROMIUM, WIDTH, add_pictures
+from tests.helpers.errors import raises_error
 from workbench.credit.tokens import words
 from workbench.inspector.token_view import VIEW, payload
 from workbench.metrics import RATES, Row
@@ -25,7 +26,7 @@ from workbench.metrics.plots import (
     rates_with_intervals,
     rlfh,
 )
-from workbench.types import Feedback, Question, Response, WorkbenchError
+from workbench.types import Feedback, Question, Response
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 
@@ -298,7 +299,7 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
 def test_pictures_of_what_is_no_notebook_are_refused(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     for name, message in (("a.ipynb", "it has no cells"), ("none.ipynb", "cannot read")):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             add_pictures([tmp_path / name])
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import by_token
+from tests.helpers.errors import raises_error
 from workbench.credit import advantages as credit
 from workbench.credit.tensors import kl_of, masked, minus_kl, ratio_of, whitened
 from workbench.policies.generate import Sampling
@@ -21,7 +22,6 @@ from workbench.training.actor import Actor, State, schedule
 from workbench.training.loading import load_trainee
 from workbench.training.ppo import check, losses, prepare, sizes
 from workbench.training.sampling import rollouts
-from workbench.types import WorkbenchError
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.AS_PPO, steps=4)
@@ -207,7 +207,7 @@ def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         check(scaled(CONFIG, **changes))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
 from workbench.experiments.experiment import run_experiment, train
@@ -30,7 +31,6 @@ from workbench.experiments.queue.runs import distinct, hash_of, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock
-from workbench.types import WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,9 +113,9 @@ REFUSED = (
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
 def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         read_entries(write(tmp_path / "q.toml", text))
-    with pytest.raises(WorkbenchError, match="cannot read"):
+    with raises_error("cannot read"):
         read_entries(tmp_path / "none.toml")
 
 
@@ -133,7 +133,7 @@ def test_an_invalid_run_is_refused_before_the_first_run(
     cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
 ) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
-    with pytest.raises(WorkbenchError, match=told):
+    with raises_error(told):
         queue_runs(file, tmp_path / "runs")
     code, out, err = cli("queue", file, "--out", tmp_path / "runs")
     assert (code, out, err.count("\n")) == (2, "", 1) and not (tmp_path / "runs").exists()
@@ -188,7 +188,7 @@ def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) ->
     [row] = status_of([run])["runs"]
     assert (row["status"], row["step"], row["steps"]) == ("done", 2, 2)
     write(run.folder / "config.json", json.dumps({**stored, "seed": 5}))
-    with pytest.raises(WorkbenchError, match=r"has another run \(seed is 5, not 1\)"):
+    with raises_error(r"has another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
 
 
@@ -215,7 +215,7 @@ def test_status_is_read_from_the_folders(small: Callable[..., Run]) -> None:
 
 def test_two_queues_do_not_share_a_folder(small: Callable[..., Run], tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    with lock(tmp_path / "runs"), pytest.raises(WorkbenchError, match="another process is using"):
+    with lock(tmp_path / "runs"), raises_error("another process is using"):
         train_queue([small()], tmp_path / "runs")
     assert not small().folder.exists()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import world_rows, write
 from workbench.cli import main
 from workbench.runs.folder import lock, open_run
@@ -177,18 +178,18 @@ def test_a_run_whose_policy_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> N
     """Its config.json goes as well, unless it was there before or something else has been
     written.
     """
-    with pytest.raises(WorkbenchError, match="cannot load"), lock(tmp_path / "new" / "run"):
+    with raises_error("cannot load"), lock(tmp_path / "new" / "run"):
         open_run(tmp_path / "new" / "run", {"method": "truthrl"})
         raise WorkbenchError("cannot load")
     assert not (tmp_path / "new").exists()
     folder = tmp_path / "begun"
-    with pytest.raises(WorkbenchError, match="later"), lock(folder):
+    with raises_error("later"), lock(folder):
         open_run(folder, {"method": "truthrl"})
         (folder / "before.json").write_text("{}")
         raise WorkbenchError("later")
     assert (folder / "config.json").exists()
     (folder / "before.json").unlink()
-    with pytest.raises(WorkbenchError, match="again"), lock(folder):
+    with raises_error("again"), lock(folder):
         raise WorkbenchError("again")
     assert (folder / "config.json").exists()
 
@@ -196,13 +197,13 @@ def test_a_run_whose_policy_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> N
 def test_a_refusal_takes_back_its_own_lock_alone(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     with lock(tmp_path / "held"):
-        with pytest.raises(WorkbenchError, match="another process"), lock(tmp_path / "held"):
+        with raises_error("another process"), lock(tmp_path / "held"):
             pass
         assert (tmp_path / "held" / ".lock").exists()
-    with pytest.raises(WorkbenchError, match="mine"), lock(tmp_path / "held"):
+    with raises_error("mine"), lock(tmp_path / "held"):
         raise WorkbenchError("mine")
     assert (tmp_path / "held" / ".lock").exists()  # from before
-    with pytest.raises(WorkbenchError, match="mine"), lock(tmp_path / "new" / "run"):
+    with raises_error("mine"), lock(tmp_path / "new" / "run"):
         raise WorkbenchError("mine")
     assert not (tmp_path / "new").exists()
 
@@ -221,5 +222,5 @@ def test_a_lock_that_was_taken_back_holds_nobody(
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with pytest.raises(WorkbenchError, match="another process"), lock(tmp_path):
+    with raises_error("another process"), lock(tmp_path):
         pass

@@ -24,10 +24,11 @@ from benchmarks.reproduce import (
     statements,
     terms_of,
 )
+from tests.helpers.errors import raises_error
 from workbench.experiments.queue import read_entries
 from workbench.metrics import RATES, Row
 from workbench.metrics.plots import outcomes_by_tier
-from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict
 
 FILE = """
 [[run]]
@@ -236,7 +237,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
         ("[[finding", "rlfh.toml"),
     ):
         file.write_text(text)
-        with pytest.raises(WorkbenchError, match=message.replace("[", r"\[")):
+        with raises_error(message.replace("[", r"\[")):
             load_findings(file)
 
 
@@ -305,5 +306,5 @@ def test_stored_means_and_curves_have_the_shape_of_evaluations_and_runs() -> Non
     assert set(shaped["by_tier"]) == {"known"}  # no outcomes are stored of the other
     assert outcomes_by_tier({"a": {"greedy": shaped}}).data[0].y == (0.5,)
     assert curves(STORED, ["a"])["a"][1] == {"step": 2, "reward": None}
-    with pytest.raises(WorkbenchError, match="no curves of b: there are those of a"):
+    with raises_error("no curves of b: there are those of a"):
         curves(STORED, ["b"])

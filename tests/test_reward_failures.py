@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row
 from workbench.credit.tokens import words
 from workbench.methods import method, method_configs, reward_fns
@@ -30,7 +31,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 from workbench.verdicts.checks import judge_checks
 
@@ -211,7 +211,7 @@ def test_single_pass_mode_uses_the_verdicts_of_the_extraction() -> None:
     assert [verdict.target for verdict in feedback.verdicts] == [
         "claim:1"
     ] and feedback.cost.calls == 1
-    with pytest.raises(WorkbenchError, match="no check fact"):
+    with raises_error("no check fact"):
         method("rlfh").grader(RLFH(), judge)
 
 

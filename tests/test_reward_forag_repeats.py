@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from tests.test_reward_forag import BASELINE, MIXED, pay
 from workbench.judge import LABELS
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import reward
-from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict
 
 
 def judged(
@@ -206,7 +207,7 @@ def test_failures_and_bad_settings() -> None:
     )
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
         assert failure(pay(with_verdicts(MIXED, verdict))).stage == "reward"
-    with pytest.raises(WorkbenchError, match="has no effect with evaluation=holistic"):
+    with raises_error("has no effect with evaluation=holistic"):
         reward(FoRAG(evaluation="holistic", repeats="once"))
-    with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):
+    with raises_error("choose one of mean, min, max"):
         reward(FoRAG(aggregate="median"))  # type: ignore[arg-type]

@@ -9,13 +9,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.terms import overlong
 from workbench.pipeline import rescore
 from workbench.text import sentences
-from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Reward, Verdict
 
 PLAIN = KLCF(form=False)
 ONE_TRUE_ONE_WRONG: Sequence[Rated] = [("correct", 5), ("wrong", 5)]
@@ -80,7 +81,7 @@ def test_a_response_without_claims_or_refusal_is_not_an_abstention(text: str) ->
 def test_abstention_settings_that_cannot_work_are_refused(
     abstain: float, w_truth: float, message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         reward(replace(PLAIN, abstain=abstain, w_truth=w_truth))
 
 
@@ -238,5 +239,5 @@ def test_settings_and_the_checks_they_need() -> None:
         KLCF(l_cache=0),
         KLCF(l_max=8, l_cache=9),
     ):
-        with pytest.raises(WorkbenchError, match=r"klcf|it must"):
+        with raises_error(r"klcf|it must"):
             reward(broken)

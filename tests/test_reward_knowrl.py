@@ -8,12 +8,13 @@ from math import exp
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
 from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.knowrl.reward import reward
 from workbench.pipeline import rescore
 from workbench.text import well_formed
-from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Reward, Verdict
 
 
 def pay(feedback: Feedback, config: KnowRL | None = None) -> Reward:
@@ -175,5 +176,5 @@ def test_failures() -> None:
     assert pay(
         replace(feedback, verdicts=feedback.verdicts[-1:]), KnowRL(facts="if_wrong")
     ).value == pytest.approx(3.0)
-    with pytest.raises(WorkbenchError, match="choose one of always, if_wrong"):
+    with raises_error("choose one of always, if_wrong"):
         reward(KnowRL(facts="sometimes"))  # type: ignore[arg-type]

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers.errors import raises_error
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.actor import Actor
 from workbench.training.loading import load_trainee
 from workbench.training.reward_model import check, check_rows, losses, train_reward_model
 from workbench.training.scorer import Judged, Scorer, Segment, load_reward_model, passes
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.MODELLED, steps=30, batch=8, micro_batch=None, max_length=2048, save_every=4)
@@ -174,15 +175,15 @@ def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_cannot_be_trained_on_are_refused(rows: list[Judged], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         check_rows(CONFIG, rows)
 
 
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="micro_batch is 3"):
+    with raises_error("micro_batch is 3"):
         check(scaled(CONFIG, micro_batch=3))
-    with pytest.raises(WorkbenchError, match="is not a reward model"):
+    with raises_error("is not a reward model"):
         load_reward_model(tmp_path, policy)
     train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
-    with pytest.raises(WorkbenchError, match="other rows or steps"):
+    with raises_error("other rows or steps"):
         train_reward_model(scaled(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)

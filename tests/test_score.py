@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import Claim, Question, Response, WorkbenchError
+from workbench.types import Claim, Question, Response
 from workbench.verdicts.checks import judge_checks
 
 
@@ -87,7 +88,7 @@ def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
         assert paid == expected or given is not spans  # a place by matching may be another one
     mixed = [*claims[:-1], {**claims[-1], "label": "wrong"}]
     chosen = options(tmp_path, [{**row, "claims": mixed}], judge="world")
-    with pytest.raises(WorkbenchError, match=rf"id '{row['id']}'.*\"label\""):
+    with raises_error(rf"id '{row['id']}'.*\"label\""):
         score_file(replace(chosen, out=tmp_path / "mixed.jsonl"))
 
 
@@ -235,9 +236,7 @@ def test_other_settings_are_refused_with_the_remedy(
     score_file(chosen)
     before = chosen.out.read_bytes()
     # and nothing else
-    with pytest.raises(
-        WorkbenchError, match=re.escape(f"with other settings ({named}): ")
-    ) as refused:
+    with raises_error(re.escape(f"with other settings ({named}): ")) as refused:
         score_file(replace(chosen, **changed))
     assert "--overwrite" in str(refused.value)
     assert chosen.out.read_bytes() == before
@@ -257,7 +256,7 @@ def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path
     settings["config"]["truthrl"]["learning_rate"] = 1.0
     path.write_text(json.dumps(settings))
     assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
-    with pytest.raises(WorkbenchError, match=r'\(truthrl\.reward is "ternary", not "binary"\)'):
+    with raises_error(r'\(truthrl\.reward is "ternary", not "binary"\)'):
         score_file(replace(chosen, overrides=["truthrl.reward=binary"]))
 
 
@@ -266,7 +265,7 @@ def test_another_response_under_the_same_id_is_refused(tmp_path: Path) -> None:
     chosen = options(tmp_path, rows, judge="world", method="rlfh")
     score_file(chosen)
     write(chosen.source, [rows[0], {**rows[1], "response": "It is another."}])
-    with pytest.raises(WorkbenchError, match="another response for the id '1'"):
+    with raises_error("another response for the id '1'"):
         score_file(chosen)
 
 
@@ -274,7 +273,7 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
     chosen = options(tmp_path, [LABELLED])
     chosen.out.parent.mkdir()
     chosen.out.write_text('{"mine": 1}\n')
-    with pytest.raises(WorkbenchError, match="was not written by"):
+    with raises_error("was not written by"):
         score_file(chosen)
     assert chosen.out.read_text() == '{"mine": 1}\n'
 
@@ -300,9 +299,8 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
     chosen = options(tmp_path, [LABELLED])
-    with pytest.raises(WorkbenchError, match=re.escape(message)) as refused:
+    with raises_error(re.escape(message)):
         score_file(replace(chosen, **changed))
-    assert "\n" not in str(refused.value)
     assert not chosen.out.exists()
 
 
@@ -311,23 +309,23 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
     mine = write(tmp_path / name, [LABELLED])
     out, other = tmp_path / "f.jsonl", write(tmp_path / "in.jsonl", [LABELLED])
     for chosen in (Options(mine, out), Options(other, out, passages=mine)):
-        with pytest.raises(WorkbenchError, match="another folder"):
+        with raises_error("another folder"):
             score_file(chosen)
-    with pytest.raises(WorkbenchError, match="another folder"):
+    with raises_error("another folder"):
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
         # nothing names it, and it is in the way
-        with pytest.raises(WorkbenchError, match="not a file of stored feedback"):
+        with raises_error("not a file of stored feedback"):
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 
 
 def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
     chosen = options(tmp_path, world_rows(2), judge="http://127.0.0.1:1/v1", model="m")
-    with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
+    with raises_error("--passages FILE or --store NAME"):
         score_file(chosen)
-    with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
+    with raises_error("--passages FILE or --store NAME"):
         estimate_file(chosen)
 
 

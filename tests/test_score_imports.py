@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import examples, read, write
 from workbench.cli import main
 from workbench.data.chat import text_of
 from workbench.runs.store import iter_feedback
 from workbench.scoring import Options, score_file
 from workbench.scoring.imports import import_completions
-from workbench.types import WorkbenchError
 
 TRL: list[dict[str, Any]] = [
     {"step": 3, "prompt": prompt, "completion": text, "accuracy": accuracy, "format": 0.5}
@@ -167,11 +167,11 @@ def test_bad_rows_are_reported_and_the_rest_goes_on(
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match='no "input" or "output"'):
+    with raises_error('no "input" or "output"'):
         import_completions("verl", write(tmp_path / "c.jsonl", TRL), tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
-    with pytest.raises(WorkbenchError, match="cannot read"):
+    with raises_error("cannot read"):
         import_completions("verl", tmp_path / "nowhere.jsonl", tmp_path / "out.jsonl")
     import_completions("verl", write(tmp_path / "c.jsonl", VERL), tmp_path / "out.jsonl")
-    with pytest.raises(WorkbenchError, match="exists, or does not end in"):
+    with raises_error("exists, or does not end in"):
         import_completions("verl", tmp_path / "c.jsonl", tmp_path / "out.jsonl")

@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, reply, responses, write
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import WorkbenchError
 
 
 def options(folder: Path, server: JudgeServer, rows: list[dict[str, Any]], **more: Any) -> Options:
@@ -248,7 +248,7 @@ def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
 
     with JudgeServer(reply=reply) as server:
         chosen = options(tmp_path, server, responses(1))
-        with lock(chosen.out.parent), pytest.raises(WorkbenchError, match="another process"):
+        with lock(chosen.out.parent), raises_error("another process"):
             score_file(chosen)
         assert server.requests == 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.forag import METHOD, FoRAG
@@ -29,7 +30,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 from workbench.util.config import scaled
 from workbench.verdicts.checks import rule_checks
@@ -228,7 +228,7 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
     own = moved / "stages" / "cold_start" / "policy"
     assert load_reward_model(model, str(own)).level == "sequence"
-    with pytest.raises(WorkbenchError, match="was trained from"):
+    with raises_error("was trained from"):
         load_reward_model(model, str(make_policy(tmp_path / "other", seed=7)))
 
 
@@ -248,6 +248,5 @@ def test_a_bad_file_is_refused_in_one_line(
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    with pytest.raises(WorkbenchError, match=message) as refused:
+    with raises_error(message):
         load_reward_model(folder)
-    assert "\n" not in str(refused.value)

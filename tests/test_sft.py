@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers.errors import raises_error
 from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
@@ -31,7 +32,7 @@ from workbench.training.offline import (
 from workbench.training.rows import Card, Example, encode_example
 from workbench.training.settings import Passes
 from workbench.training.stage import Job
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.config import scaled
 from workbench.world import schema
 
@@ -206,7 +207,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     )
     data = json.loads((tmp_path / "run" / "data.json").read_text())
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
-    with pytest.raises(WorkbenchError, match=r"7 of 7 rows are longer .*raise max_length"):
+    with raises_error(r"7 of 7 rows are longer .*raise max_length"):
         train_offline(run.TUNED, long, policy, tmp_path / "none", seed=1)
     assert not (tmp_path / "none").exists()
 
@@ -214,7 +215,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
     train_offline(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(WorkbenchError, match="holds a training on other rows"):
+    with raises_error("holds a training on other rows"):
         train_offline(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -231,7 +232,7 @@ def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path:
 def test_rows_that_cannot_be_trained_on_are_refused(
     tmp_path: Path, bad: list[Example], message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         train_offline(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
 
@@ -244,7 +245,7 @@ def test_rows_that_cannot_be_trained_on_are_refused(
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         check(scaled(SFT(), **changes))
 
 
@@ -252,7 +253,7 @@ def test_several_processes_are_refused(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(WorkbenchError, match="one process"):
+    with raises_error("one process"):
         train_offline(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
 
 

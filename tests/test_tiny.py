@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import forked
+from tests.helpers.errors import raises_error
 from workbench.experiments.tiny.build import digest
 from workbench.experiments.tiny.curriculum import BETWEEN
 from workbench.experiments.tiny.drills import DRILLS
@@ -30,7 +31,6 @@ from workbench.experiments.tiny.training import (
     pretraining_batches,
     sft_batches,
 )
-from workbench.types import WorkbenchError
 from workbench.world import load_world
 
 # of the nine lessons, the pre-training and the instruction tuning
@@ -203,9 +203,9 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
 
     (tmp_path / "work").mkdir()
     torch.save({"identity": "another build"}, tmp_path / "work" / "base.pt")
-    with pytest.raises(WorkbenchError, match="--out"):
+    with raises_error("--out"):
         build_policy(tmp_path, size="small")
-    with pytest.raises(WorkbenchError, match="size"):
+    with raises_error("size"):
         build_policy(tmp_path, size="huge")
 
 

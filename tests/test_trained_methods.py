@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
@@ -31,7 +32,6 @@ from workbench.types import (
     Question,
     Response,
     Verify,
-    WorkbenchError,
 )
 from workbench.verdicts.checks import rule_checks
 
@@ -120,9 +120,9 @@ def test_what_an_annotator_needs_is_looked_for_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.verifier.verifier.SHIPPED", tmp_path / "nowhere")
-    with pytest.raises(WorkbenchError, match="nowhere: no verifier there"):
+    with raises_error("nowhere: no verifier there"):
         run_of("rlfh", settings=["rlfh.annotator=local"])
-    with pytest.raises(WorkbenchError, match=r"--judge URL --judge-model NAME"):
+    with raises_error(r"--judge URL --judge-model NAME"):
         stages_of(
             METHODS["rlfh"],
             METHODS["rlfh"].configure("tiny", ["rlfh.annotator=self"]),
@@ -209,7 +209,7 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
         ("rlfh", ["rlfh.flips=0.3"], "no check fact"),
     ):
         place = replace(few(4), judge=rule_checks) if message == "no check fact" else few(4)
-        with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
+        with raises_error(message.replace(".", r"\.")):
             run_experiment(
                 METHODS[name],
                 configured(METHODS[name], place, overrides=settings),
@@ -235,7 +235,7 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
     name: str, setting: str, meant: str
 ) -> None:
     """It was given to both, so that a longer training had a longer cold start as well."""
-    with pytest.raises(WorkbenchError, match=f"{name}.{setting}: .* write {meant}$"):
+    with raises_error(f"{name}.{setting}: .* write {meant}$"):
         METHODS[name].configure("tiny", [f"{name}.{setting}"])
     usual = METHODS[name].configure("tiny")
     changed = METHODS[name].configure("tiny", [meant.partition(" ")[0]])

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from benchmarks.human.robustness import cases, robustness
 from benchmarks.verifier_card import measured_text
+from tests.helpers.errors import raises_error
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
-from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
+from workbench.types import Claim, Claims, Passage, Question, Response
 from workbench.util.failures import unjudged
 from workbench.verdicts.local import local_facts
 from workbench.verifier import Verifier, load_verifier
@@ -416,26 +417,24 @@ def test_the_evaluate_command_gives_one_object(
 
 
 def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -> None:
-    with pytest.raises(
-        WorkbenchError, match="no verifier there: train one with `workbench verifier train"
-    ):
+    with raises_error("no verifier there: train one with `workbench verifier train"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
     card = json.loads((SHIPPED / "card.json").read_text())
     (tmp_path / "card.json").write_text(json.dumps(card))
-    with pytest.raises(WorkbenchError, match="cannot be read"):
+    with raises_error("cannot be read"):
         load_verifier(tmp_path)
     (tmp_path / "card.json").write_text(json.dumps({**card, "base": {"sha256": "0" * 64}}))
-    with pytest.raises(WorkbenchError, match="was trained on base weights 000000000000"):
+    with raises_error("was trained on base weights 000000000000"):
         load_verifier(tmp_path)
     (tmp_path / "card.json").write_text(json.dumps({**card, "settings": {"temperature": 1}}))
-    with pytest.raises(WorkbenchError, match="is not a verifier's card"):
+    with raises_error("is not a verifier's card"):
         load_verifier(tmp_path)
 
 
 def test_without_the_weights_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.verifier.model.packaged_folder", lambda: None)
-    with pytest.raises(WorkbenchError, match="install the dependencies of this package"):
+    with raises_error("install the dependencies of this package"):
         load_verifier()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from workbench.scoring.verl_rows import (
     estimate,
     grader_of,
@@ -26,7 +27,6 @@ from workbench.types import (
     Question,
     Response,
     Reward,
-    WorkbenchError,
 )
 from workbench.util.failures import TooManyFailures
 from workbench.world import load_world
@@ -209,7 +209,7 @@ def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> N
 def test_a_penalty_on_every_token_is_no_event() -> None:
     rewards, masks = batch(([0.0, 1.0], 2), ([0.0, 0.0], 2))
     for name in ("process", "rtg"):
-        with pytest.raises(WorkbenchError, match="use_kl_loss"):
+        with raises_error("use_kl_loss"):
             estimate(name, rewards, masks, ["a", "a"], {"use_kl_in_reward": True})
     assert estimate("whiten", rewards, masks, ["a", "a"], {"use_kl_in_reward": True}).shape == (
         2,
@@ -258,5 +258,5 @@ def test_settings_of_a_config_make_a_grader() -> None:
     ],
 )
 def test_a_config_that_cannot_work_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         grader_of(given)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.probe import probe_policy
@@ -70,12 +71,10 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
         lambda: check(scaled(GRPO(), vllm="colocate")),
         lambda: serve.serve(str(folder)),
     ):
-        with pytest.raises(
-            WorkbenchError, match=r"vLLM is not installed: `pip install vllm==.*; or "
-        ):
+        with raises_error(r"vLLM is not installed: `pip install vllm==.*; or "):
             call()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(WorkbenchError, match="no engine 'llamacpp': choose one of hf, vllm"):
+    with raises_error("no engine 'llamacpp': choose one of hf, vllm"):
         load_policy(folder, engine="llamacpp")  # type: ignore[arg-type]
     code, out, err = cli("evaluate", "sft", "--split", "validation", "--engine", "vllm")
     assert (code, out) == (2, "") and "or leave --engine at hf" in err and err.count("\n") == 1
@@ -118,9 +117,9 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     vllm.register(second)
     assert ended == [1]
     engine = vllm.Engine(first, 64)
-    with pytest.raises(WorkbenchError, match="another one was loaded after this policy: load"):
+    with raises_error("another one was loaded after this policy: load"):
         vllm.complete(engine, [[1]], [2], Sampling(4))
-    with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and vLLM can read 63"):
+    with raises_error("a prompt has 64 tokens, and vLLM can read 63"):
         vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))
 
 
@@ -193,7 +192,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
             damaged,
             metadata={"format": "pt"},
         )
-        with pytest.raises(WorkbenchError, match="are missing"):
+        with raises_error("are missing"):
             model, _ = load_checkpoint(
                 str(damaged.parent if victim == "q_proj" else folder), device="meta"
             )
@@ -250,18 +249,18 @@ def test_trl_is_given_every_setting_of_vllm(
 def test_colocated_settings_that_cannot_work_are_refused(
     setting: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=reason):
+    with raises_error(reason):
         check(scaled(scaled(GRPO(), vllm="colocate"), **setting))
 
 
 def test_colocated_training_is_plain_and_of_one_process() -> None:
     config = scaled(GRPO(), vllm="colocate")
     assert choose_unsloth(config, None) is False
-    with pytest.raises(WorkbenchError, match="leave unsloth out"):
+    with raises_error("leave unsloth out"):
         choose_unsloth(config, True)
     check_split(config, 1)
     check_split(GRPO(), 2)
-    with pytest.raises(WorkbenchError, match="works in one process, not in 2"):
+    with raises_error("works in one process, not in 2"):
         check_split(config, 2)
 
 
@@ -293,13 +292,9 @@ def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(
-            WorkbenchError, match=f"port {port} is not available .* choose another --port"
-        ):
+        with raises_error(f"port {port} is not available .* choose another --port"):
             serve.free_port(port)
     assert serve.free_port(port) == port and serve.free_port(0) > 0
     save_policy(trainee, tmp_path)
-    with pytest.raises(
-        WorkbenchError, match=r"is an adapter: merge it, `workbench export .* --merged DIR`"
-    ):
+    with raises_error(r"is an adapter: merge it, `workbench export .* --merged DIR`"):
         serve.serve(str(tmp_path))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.types import WorkbenchError
+from tests.helpers.errors import raises_error
 from workbench.world import load_world, schema
 from workbench.world.export import export_world
 from workbench.world.oracle import Oracle
@@ -126,7 +126,7 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
 def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
     """A run's folder has a questions.jsonl of its own, which an export would replace."""
     (tmp_path / name).write_text("mine\n")
-    with pytest.raises(WorkbenchError, match=rf"has {name}, not from an export.* --out"):
+    with raises_error(rf"has {name}, not from an export.* --out"):
         export_world(tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine\n"]
 
@@ -144,5 +144,5 @@ def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses
     assert code == 0 and f"written to {killed}: rows by file\n" in printed
     assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
     (killed / "rollouts.jsonl").touch()
-    with pytest.raises(WorkbenchError, match=r"has rollouts\.jsonl"):
+    with raises_error(r"has rollouts\.jsonl"):
         export_world(killed)

@@ -25,6 +25,7 @@ from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.judge import endpoint, render
 from workbench.methods.bench import SCALES, bench
@@ -32,7 +33,7 @@ from workbench.policies.generate import Policy, Sampling, generate
 from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 
 pytestmark = needs("vllm")
 
@@ -172,7 +173,7 @@ def test_what_vllm_cannot_lay_over_is_refused(tmp_path: Path) -> None:
     dora = adapted(tmp_path / "dora", 1)
     config = json.loads((dora / "policy" / "adapter_config.json").read_text())
     (dora / "policy" / "adapter_config.json").write_text(json.dumps({**config, "bias": "all"}))
-    with pytest.raises(WorkbenchError, match="workbench export RUN --merged DIR"):
+    with raises_error("workbench export RUN --merged DIR"):
         load_policy(dora, engine="vllm")
 
 
