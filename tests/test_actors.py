@@ -3,7 +3,6 @@ tests the actors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
@@ -28,7 +28,6 @@ from workbench.types import Failure, WorkbenchError
 from workbench.util.actors import STRIKES, _map
 from workbench.util.failures import TooManyFailures
 
-Cli = Callable[..., tuple[int, str, str]]
 DIED = Failure("grade", "died", "2 processes died while grading this item: out of memory")
 
 

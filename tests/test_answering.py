@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import ROOT, Cli
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
@@ -41,7 +42,6 @@ from workbench.types import (
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
-Cli = Callable[..., tuple[int, str, str]]
 SMALL = str(TINY_POLICY / "sft")  # its folder, whichever world it was built on
 WORLD = load_world()
 ASKED = bench("tiny").questions("test", [TWO_FACETS])[0]
@@ -109,7 +109,7 @@ def number_of(answer: Answer, text: str) -> int:
 
 @pytest.mark.slow
 def test_the_example_of_the_pages_is_answered_rightly_with_the_right_sources() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     example = answer(re.findall(r'workbench answer "(.*?)"  #', page)[0])
     assert len(example.sentences) == 6
     for sentence in example.sentences:

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.human.answers import examples
+from tests.helpers import ROOT
 from workbench.text import DOUBT, final_answer, is_abstention, matches, normalise, probability
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = ROOT / "tests" / "examples"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import ROOT
 from workbench.text import (
     ABSTENTIONS,
     INVALID_QUESTION,
@@ -19,7 +20,7 @@ from workbench.text import (
     matches,
 )
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = ROOT / "tests" / "examples"
 
 
 def parts(name: str) -> dict[str, list[str]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli
 from workbench.experiments.claims_table import export_claims, write_table
 from workbench.runs.store import append_feedback
 from workbench.types import (

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 
+from tests.helpers import Cli
 from tests.helpers.small_bench import make_bench
 from workbench import __version__
 from workbench.cli.frame import TASKS, app
@@ -28,8 +29,6 @@ def commands(command: Any, path: str = "") -> Iterator[str]:
 COMMANDS = list(commands(typer.main.get_command(app)))
 TRAIN = ["train", "truthrl", "--out", "unused"]
 NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
-
-Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

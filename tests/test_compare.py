@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli
 from tests.test_evaluate import run as answers
 from workbench import compare
 from workbench.experiments.evaluate import report

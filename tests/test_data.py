@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli
 from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.hub import read_hub
 from workbench.types import Question

@@ -17,14 +17,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
 from workbench.judge import endpoint
 from workbench.scoring import Options, score_file
 from workbench.util import disk
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:

@@ -23,13 +23,13 @@ import pytest
 import typer
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import ROOT
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
 from workbench.cli.frame import app
 from workbench.methods import TRAINED
 from workbench.util.config import find
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 # not in the base install
 EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")

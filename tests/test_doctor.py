@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT
 from workbench.experiments import doctor as module
 from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
-ROOT = Path(__file__).resolve().parent.parent
 ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"
 
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.helpers import hub_server
+from tests.helpers import Cli, hub_server
 from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from workbench.experiments.export import export
 from workbench.policies.load import load_policy
-
-Cli = Callable[..., tuple[int, str, str]]
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import ROOT
 from workbench.claims import rules
 from workbench.claims.clauses import clauses
 from workbench.claims.pronouns import resolve
@@ -16,7 +15,7 @@ from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 
 TOPIC = "Toma Ardel"
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = ROOT / "tests" / "examples"
 
 
 def table(name: str) -> list[list[str]]:

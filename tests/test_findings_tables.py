@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import readme
+from tests.helpers import ROOT
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+BENCHMARKS = ROOT / "benchmarks"
 SWEEP = {
     "date": "2026-01-02",
     "policy_hash": "abc",

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.evaluate import training_prompt
@@ -30,7 +31,6 @@ from workbench.types import Reward
 from workbench.util.config import find, get
 from workbench.world import load_world
 
-ROOT = Path(__file__).resolve().parent.parent
 # by its folder, whatever world it was built on: what is asked for is read, not known
 POLICY = str(TINY_POLICY / "sft")
 FORAG = METHODS["forag"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import ROOT
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
@@ -31,7 +32,7 @@ from workbench.verdicts.llm_judge import LLMJudge
 from workbench.world.export import _tables
 from workbench.world.world import load_world
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "formats.md").read_text()
+PAGE = (ROOT / "docs" / "formats.md").read_text()
 
 
 def table(mark: str) -> list[list[str]]:

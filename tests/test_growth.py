@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 
 from benchmarks import growth
 from benchmarks.growth import AXES, BASE, Written, judged, people, slope
+from tests.helpers import ROOT
 from workbench.experiments.plan import judge_requests
 
-STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "growth.json"
+STORED = ROOT / "benchmarks" / "results" / "growth.json"
 
 
 def words(text: str) -> int:

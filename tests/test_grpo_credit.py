@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers import ROOT
 from tests.helpers.credit import all_scored, by_token, largest_difference
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
 from workbench.runs.checkpoints import metrics_rows
@@ -297,7 +298,6 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
     """Three groups of four on two processes of six responses each: the weights of one process
     with all twelve.
     """
-    root = Path(__file__).resolve().parent.parent
     for count in (1, 2):
         command = [
             sys.executable,
@@ -310,7 +310,7 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
         ]
         done = subprocess.run(
             [*command, "-m", "tests.helpers.grpo_ranks", policy, str(tmp_path / str(count))],
-            cwd=root,
+            cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from benchmarks.hacking import (
     tagged,
 )
 from benchmarks.hacking_text import JUDGES, UNSEEN, measure_text
+from tests.helpers import ROOT
 from workbench.methods import METHODS, method_configs, reward_fns
 from workbench.methods.knowrl.config import KnowRL
 from workbench.metrics import rows_of
@@ -32,7 +32,7 @@ from workbench.types import RewardFn
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"
+RESULTS = ROOT / "benchmarks" / "results" / "hacking.json"
 Paying = dict[str, set[tuple[str, str]]]
 
 KNOWN, UNKNOWN, BIOGRAPHY, HALF, BLANK = SITUATIONS

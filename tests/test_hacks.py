@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli
 from tests.test_metrics import file
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots.hacks import hack_shares

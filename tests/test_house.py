@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT
+
 HEAVY = tuple(
     "torch transformers trl peft accelerate datasets sentence_transformers gradio plotly lancedb"
     " aiohttp httpx numpy pandas".split()

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import workbench.retrieval.build as building
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli
 from tests.test_knowledge import write_jsonl
 from workbench.retrieval import Page, Source, build_index, open_index
 from workbench.retrieval.index import connect

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
+from tests.helpers import ROOT
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.errors import raises_error
 from tests.helpers.waiting import wait_for
@@ -154,7 +155,7 @@ def test_a_notebook_trains_is_interrupted_and_goes_on(
 ) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("PLOTLY_RENDERER", "plotly_mimetype")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parent.parent))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     run = tmp_path / "run"
     cells = [
         nbformat.v4.new_code_cell(cell.format(run=str(run), settings=SETTINGS)) for cell in CELLS

@@ -5,7 +5,7 @@ what a refusal leaves.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
@@ -38,7 +39,6 @@ from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import judge_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge, named_judge
 
-Cli = Callable[..., tuple[int, str, str]]
 TRUTHRL, RLFH = METHODS["truthrl"], METHODS["rlfh"]
 NOWHERE = "http://127.0.0.1:9"
 

@@ -6,18 +6,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import ROOT
 from workbench.types import OBJECTIONS
 from workbench.verifier.mentions import Mentions, objections
 from workbench.verifier.tokens import tokenize
 
-LINES = (Path(__file__).parent / "examples" / "objections.tsv").read_text(encoding="utf-8")
+LINES = (ROOT / "tests" / "examples" / "objections.tsv").read_text(encoding="utf-8")
 EXAMPLES = [line.split("\t") for line in LINES.splitlines() if not line.startswith("#")]
 
 

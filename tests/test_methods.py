@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import workbench.methods.bench as benches
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
@@ -283,7 +284,7 @@ def test_a_method_that_cannot_work_is_refused_when_it_is_made(
 @pytest.mark.slow
 def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md, installed as a package with an entry point."""
-    page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()
+    page = (ROOT / "CONTRIBUTING.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)
     info = tmp_path / "brief-0.1.dist-info"
     info.mkdir()

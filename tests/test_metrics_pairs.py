@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, Script
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli, write
+from tests.helpers.score_helpers import write
 from workbench.judge import Element
 from workbench.metrics import compare_files
 from workbench.metrics.pairs import Duel, pair_files, win_rate

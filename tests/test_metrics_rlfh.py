@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.score_helpers import Cli
+from tests.helpers import Cli
 from tests.test_metrics import file, row, stored, with_outcome
 from workbench.metrics import distributions as tables
 from workbench.metrics.rows import Row

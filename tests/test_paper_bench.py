@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import forked
+from tests.helpers import Cli, forked
 from tests.helpers.thinker import hotpotqa, make_thinker, webglm_qa
 from workbench.judge import Element
 from workbench.runs.store import iter_feedback
@@ -23,7 +23,6 @@ from workbench.text import answer_text, well_formed
 from workbench.text.outline import citations, read_outline
 from workbench.types import Feedback
 
-Cli = Callable[..., tuple[int, str, str]]
 PPO = (
     "steps=2 prompts_per_step=4 micro_batch=4 max_new_tokens=24 lora_r=4 save_every=1"
     " learning_rate=1e-3".split()

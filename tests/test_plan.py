@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import by_checksum
+from tests.helpers import Cli
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
@@ -40,7 +41,6 @@ from workbench.types import Passage, Prompt, Question, Reply, Response
 from workbench.util.config import scaled
 from workbench.verdicts.checks import judge_checks
 
-Cli = Callable[..., tuple[int, str, str]]
 TOLERANCE = 0.12  # of the formulas against the resident memory at a step's peak
 PUBLISHED = {  # parameters of the models' safetensors
     "Qwen/Qwen2.5-0.5B": 494_032_768,

@@ -6,12 +6,12 @@ import base64
 import io
 import json
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from notebooks.pictures import CHROMIUM, WIDTH, add_pictures
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from workbench.credit.tokens import words
 from workbench.inspector.token_view import VIEW, payload
@@ -309,7 +309,7 @@ def is_token_view(output: dict) -> bool:
 
 def test_the_plots_of_our_notebooks_have_their_pictures():
     """`make notebooks` draws them: GitHub runs no script."""
-    for file in sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb")):
+    for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
         notebook = json.loads(file.read_text(encoding="utf-8"))
         found = [
             output.get("data", {})

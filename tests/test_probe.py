@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
@@ -25,7 +25,6 @@ from workbench.verdicts.checks import rule_checks
 
 TRUTHRL = METHODS["truthrl"]
 KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
-Cli = Callable[..., tuple[int, str, str]]
 
 
 def shown(question: Question) -> int | None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo import check_processes, check_unsharded
 from workbench.types import Feedback
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
 SMALL = (
     "steps=3 prompts_per_step=4 group_size=4 max_new_tokens=16 micro_batch=2 advantages=whiten"

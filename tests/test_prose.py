@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT
+
 WORDS = re.compile(
     r"\b(whoever|nobody|astray|beside|told|held against|lest|hence|none of|that is none"
     r"|is asked of|strangers|mended)\b",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT, Cli
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
@@ -32,8 +33,6 @@ from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock
 
-Cli = Callable[..., tuple[int, str, str]]
-ROOT = Path(__file__).resolve().parent.parent
 LIGHT = [
     f"truthrl.{part}"
     for part in (

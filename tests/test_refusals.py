@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import world_rows, write
 from workbench.cli import main
@@ -160,7 +161,7 @@ def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
     write(place / "nothing.jsonl", [])
     (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))
     code = [sys.executable, "-c", TOLD % (HEAVY,)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         code, input=json.dumps([*TYPOS]), capture_output=True, text=True, cwd=place, env=environment
     )

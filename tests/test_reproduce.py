@@ -24,6 +24,7 @@ from benchmarks.reproduce import (
     statements,
     terms_of,
 )
+from tests.helpers import ROOT
 from tests.helpers.errors import raises_error
 from workbench.experiments.queue import read_entries
 from workbench.metrics import RATES, Row
@@ -256,7 +257,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
     ],
 )
 def test_what_our_findings_compare_is_listed(name: str) -> None:
-    folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
+    folder = ROOT / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())
     arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {
         START,

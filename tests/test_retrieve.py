@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import Cli
 from workbench.data import load
 from workbench.experiments.answering.retrieve import retrieve
 from workbench.experiments.answering.sources import Sources

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
+from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
 from workbench.types import Claim, Question, Response

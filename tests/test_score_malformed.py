@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
+from tests.helpers import Cli
+from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
 from workbench.metrics.rows import read_rows as read_metric_rows
 from workbench.scoring import Options, score_file
 

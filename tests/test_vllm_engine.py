@@ -8,7 +8,6 @@ import importlib.util
 import itertools
 import os
 import socket
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
@@ -30,8 +30,6 @@ from workbench.training.loading import Trainee, load_trainee, save_policy
 from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import WorkbenchError
 from workbench.util.config import scaled
-
-Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

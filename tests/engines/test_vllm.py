@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,6 @@ pytestmark = needs("vllm")
 # longer than they do here.
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
-Cli = Callable[..., tuple[int, str, str]]
 SFT = SCALES["tiny"].policy
 ROUNDING = 1e-4
 HALF = 0.02  # TRL has vLLM compute in 16 bits: those of the checkpoint, bfloat16 for one in 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -14,8 +14,6 @@ from workbench.judge import Element
 from workbench.scoring import Options
 from workbench.world import load_world
 from workbench.world.render import biography
-
-Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
 
 LABELLED = {
     "id": "a",
