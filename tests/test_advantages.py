@@ -205,7 +205,6 @@ BATCHES = st.lists(st.lists(RESPONSES, max_size=5), max_size=4)
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @hypothesis.example([[valued(-10.0), valued(-10.0), valued(-10.001)]])
 @hypothesis.example([[valued(1e-12, -1e-12, 1e-12)]])
 @hypothesis.example([[valued(1e30), valued(-1e30, 1e30)], [valued(1e100, 1e100)]])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import ROOT, Cli
+from tests.helpers import ROOT, Cli, read_json, write_json
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
@@ -343,8 +343,8 @@ def test_the_inspector_does_not_load_an_encoder_named_by_an_index(tmp_path: Path
         encoder=str(encoder),
         root=root,
     )
-    card = json.loads((root / "dense" / CARD).read_text())
-    (root / "dense" / CARD).write_text(json.dumps({**card, "encoder": "no/such-encoder"}))
+    card = read_json(root / "dense" / CARD)
+    write_json(root / "dense" / CARD, {**card, "encoder": "no/such-encoder"})
     assert sources_of(Runs(tmp_path / "runs"), "dense").search(["w1"], 1)[0][0].title == "T"
     (root / "dense" / "more").symlink_to(encoder)
     assert indexes(Runs(tmp_path / "runs")) == [PAGES_OF_THE_WORLD]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json
 from workbench.text import (
     ABSTENTIONS,
     INVALID_QUESTION,
@@ -50,9 +49,7 @@ def test_refusals_in_many_styles(half: int) -> None:
 
 
 def test_gold_answers_of_real_questions_are_no_abstentions(slices: Path) -> None:
-    rows = json.loads((slices / "selfaware" / "SelfAware.json").read_text(encoding="utf-8"))[
-        "example"
-    ]
+    rows = read_json(slices / "selfaware" / "SelfAware.json")["example"]
     answers = [answer for row in rows if row["answerable"] for answer in row["answer"]]
     assert len(answers) > 500 and [answer for answer in answers if is_abstention(answer)] == []
     # some tell a story before they ask

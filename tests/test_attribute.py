@@ -95,7 +95,7 @@ def plain_end(claim: str, sentence: str) -> int:
     return lengths.index(lengths[-1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LETTERS, LETTERS)
 def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
     found = match(claim, sentence)
@@ -141,7 +141,7 @@ def test_quoted_sentence() -> None:
     assert find_sentence(text, "  ") is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="abc", min_size=1, max_size=9), st.text(alphabet="abc", max_size=15))
 def test_the_longest_common_substring(quote: str, text: str) -> None:
     pieces = {quote[i:j] for i in range(len(quote)) for j in range(i + 1, len(quote) + 1)}
@@ -235,7 +235,7 @@ def test_a_token_that_two_spans_share_is_the_last_of_the_first() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     text = data.draw(st.text(alphabet="ab é́中👍\r\n", max_size=20))
@@ -267,7 +267,7 @@ def test_rescoring_places_the_events_and_pays_a_reward_without_events_at_the_end
     assert found == {"a": (1.0, 0.0, 0.5), "b": (), "own": (0.0, 0.0, 2.5)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="ab .中", max_size=30), st.text(alphabet="ab c.中", max_size=12))
 def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str) -> None:
     sentences = [(start, min(start + 7, len(text))) for start in range(0, len(text), 7)]

@@ -46,7 +46,7 @@ def test_a_row_has_the_claim_its_verdict_evidence_rewards_and_tokens(
     append_feedback(
         tmp_path / "r.jsonl", [replace(one, claims=(replace(one.claims[0], section="a\udc80"),))]
     )
-    code, out, _ = cli("export", tmp_path / "r.jsonl", "--claims", tmp_path / name, "--json")
+    code, out, _ = cli(f"export {tmp_path / 'r.jsonl'} --claims {tmp_path / name} --json")
     assert code == 0 and '"claims": 1' in out
     read = pd.read_csv if name.endswith("csv") else pd.read_parquet
     [row] = read(tmp_path / name).to_dict("records")
@@ -77,5 +77,5 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path, cli: Cli) -> None:
         with raises_error(message):
             export_claims(tmp_path / "r.jsonl", tmp_path / name)
     for options in ((), ("--claims", "x.csv", "--merged", "x")):
-        code, out, err = cli("export", tmp_path / "r.jsonl", *options)
+        code, out, err = cli(f"export {tmp_path / 'r.jsonl'}", *options)
         assert (code, out) == (2, "") and "--merged DIR" in err and "--claims FILE" in err

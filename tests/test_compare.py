@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli
+from tests.helpers import Cli, write_json
 from tests.helpers.errors import raises_error
 from tests.test_evaluate import run as answers
 from workbench import compare
@@ -27,8 +27,8 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
     about = {"method": "truthrl", "seed": seed, "threads": 2, "config": settings}
     result = {"before": before, "after": done, "seconds": 2.0, "cost": {"calls": seed}}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(about))
-    (folder / "summary.json").write_text(json.dumps({**about, **result, "status": "done"}))
+    write_json(folder / "config.json", about)
+    write_json(folder / "summary.json", {**about, **result, "status": "done"})
     (folder / ROLLOUTS).write_text("")
     return folder
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli
+from tests.helpers import Cli, write_json
 from tests.helpers.errors import raises_error
 from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.hub import read_hub
@@ -72,7 +72,7 @@ def test_mapping_names_columns(tmp_path: Path) -> None:
         "more": {"page": "Ada"},
         "question": "not this",
     }
-    (tmp_path / "q.json").write_text(json.dumps([row]))
+    write_json(tmp_path / "q.json", [row])
     mapping = {"question": "prompt", "answers": "gold", "id": "key", "title": "more.page"}
     (found,) = load(tmp_path / "q.json", mapping=mapping)
     assert (found.id, found.text, found.answers, found.title) == (
@@ -197,5 +197,5 @@ def test_show_counts_and_shows(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_list_names_them_all(cli: Cli) -> None:
-    _, out, _ = cli("data", "show", "--json")
+    _, out, _ = cli("data show --json")
     assert [row["name"] for row in json.loads(out)["data_sets"]] == list(NAMES)

@@ -9,7 +9,6 @@ that the pages no longer have.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import shlex
 import subprocess
@@ -23,7 +22,7 @@ import pytest
 import typer
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
 from workbench.cli.frame import app
@@ -383,9 +382,7 @@ def test_the_commands_page_can_be_followed_in_order(tmp_path: Path, run: Run) ->
             run(command, AS_IT_IS)
         asked = server.requests
     assert asked and (tmp_path / "runs" / "again" / "rollouts.jsonl").exists()
-    assert (
-        json.loads((tmp_path / "runs" / "ternary" / "summary.json").read_text())["status"] == "done"
-    )
+    assert read_json(tmp_path / "runs" / "ternary" / "summary.json")["status"] == "done"
 
 
 @pytest.mark.slow

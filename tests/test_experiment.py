@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
@@ -59,7 +59,7 @@ def test_run_from_start_to_summary_and_again(
 ) -> None:
     out = tmp_path / "run"
     summary = run(bench, out)
-    assert summary == json.loads((out / "summary.json").read_text())
+    assert summary == read_json(out / "summary.json")
     assert list(summary)[:4] == ["method", "config", "seed", "threads"]
     assert {
         "versions",
@@ -84,7 +84,7 @@ def test_run_from_start_to_summary_and_again(
         assert stored["accuracy"] == summary[when]["greedy"]["accuracy"]["value"]
     assert file_of(out) == out / "evaluation" / "after.jsonl"
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
-    assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
+    assert read_json(out / "config.json")["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
     assert not capsys.readouterr().out  # stdout belongs to the command line
 
@@ -150,17 +150,15 @@ def test_interrupted_evaluation_is_an_interrupted_run(
 def test_a_run_with_an_older_config_format_resumes(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(bench, out)
-    summary = json.loads((out / "summary.json").read_text())
-    stored = json.loads((out / "config.json").read_text())
+    summary = read_json(out / "summary.json")
+    stored = read_json(out / "config.json")
     flat = {**asdict(SMALL), **asdict(SMALL)["grpo"], **asdict(SMALL)["prompts"]}
     old = {name: flat[name] for name in flat if name not in ("grpo", "prompts", "eval_kinds")}
-    (out / "config.json").write_text(json.dumps({**stored, "config": old}))
+    write_json(out / "config.json", {**stored, "config": old})
     assert run(bench, out) == summary
     (out / "summary.json").unlink()
     assert run(bench, out)["status"] == "done"
-    (out / "config.json").write_text(
-        json.dumps({**stored, "config": {**old, "learning_rate": 0.5}})
-    )
+    write_json(out / "config.json", {**stored, "config": {**old, "learning_rate": 0.5}})
     with raises_error(r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"):
         run(bench, out)
 
@@ -267,9 +265,7 @@ def test_a_stage_starts_from_the_policy_of_the_stage_before(bench: Bench, tmp_pa
     out = tmp_path / "run"
     summary = run_experiment(replace(TRUTHRL, stages=stages), SMALL, bench, out, seed=3, threads=1)
     made = out / "stages" / "cold_start" / "policy"
-    assert json.loads((out / "policy" / "adapter_config.json").read_text())[
-        "base_model_name_or_path"
-    ] == str(made)
+    assert read_json(out / "policy" / "adapter_config.json")["base_model_name_or_path"] == str(made)
     moved = out.rename(tmp_path / "moved")
     again = evaluate_policy(str(moved), "validation", bench, samples=1, seed=3, threads=1)
     assert {**again, "policy": ""} == {**summary["after"], "policy": ""}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import readme
-from tests.helpers import ROOT
+from tests.helpers import ROOT, write_json
 
 BENCHMARKS = ROOT / "benchmarks"
 SWEEP = {
@@ -63,7 +63,7 @@ def test_a_table_without_results_says_so_and_stays(tmp_path: Path) -> None:
 
 
 def test_the_sweeps_tables(tmp_path: Path) -> None:
-    (tmp_path / "rlfh_sweep.json").write_text(json.dumps(SWEEP))
+    write_json(tmp_path / "rlfh_sweep.json", SWEEP)
     lines = readme.rendered(page("rlfh_sweep_findings", "rlfh_sweep_arms"), tmp_path).splitlines()
     assert (
         "| R4 | **holds** | They trade off. (figure 9) | supported_claims on test: ppo − a2_b.5, at"

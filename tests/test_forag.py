@@ -4,7 +4,6 @@ refused.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.evaluate import training_prompt
@@ -62,14 +61,14 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
     assert summary["before"]["greedy"]["factscore"]["value"] is not None and len(rows) == 8
 
-    card = json.loads((made / "cold_start" / "card.json").read_text())
+    card = read_json(made / "cold_start" / "card.json")
     assert card["rule"] == "cold_start_forag" and card["samples"] == 16
     # the policy learns the form from samples that a system prompt asks for
     assert training_prompt(str(made / "cold_start" / "policy")) == ""
     for sample in iter_feedback(made / "cold_start" / "samples"):
         assert sample.response.question.system == config_of().cold.told and not sample.rewards
 
-    held = json.loads((made / "reward_model" / "held_out.json").read_text())
+    held = read_json(made / "reward_model" / "held_out.json")
     assert held["segments"] > 0 and 0 <= held["accuracy"] <= 1 and 0 <= held["ece"] <= 1
     own: dict[str, list[Reward]] = {}
     for sample in iter_feedback(made / "reference" / "samples"):
@@ -105,7 +104,7 @@ def test_unlikelihood_learns_from_judged_samples(tmp_path: Path) -> None:
     config = scaled(config_of(["forag.trainer=unlikelihood"]), drawn={"questions": 12})
     summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
     assert summary["status"] == "done" and weights_moved(tmp_path)
-    card = json.loads((tmp_path / "card.json").read_text())
+    card = read_json(tmp_path / "card.json")
     assert card["rule"] == "unlikely" and card["samples"] == 24 and "not factual" in card["rows"]
     assert not (tmp_path / "stages" / "reward_model").exists()
 

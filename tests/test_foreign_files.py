@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
@@ -136,7 +137,7 @@ def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: st
     if what == "tokenizer":
         changes = {"auto_map": {"AutoTokenizer": ["sly.Sly", "sly.Sly"]}, "tokenizer_class": "Sly"}
     file = folder / ("tokenizer_config.json" if what == "tokenizer" else "config.json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    write_json(file, read_json(file) | changes)
     return folder
 
 
@@ -258,9 +259,7 @@ def test_an_adapter_that_is_more_than_weights_is_refused(
     tmp_path: Path, change: dict | None
 ) -> None:
     (tmp_path / "adapter_model.safetensors").touch()
-    (tmp_path / "adapter_config.json").write_text(
-        json.dumps({"peft_type": "LORA", "megatron_config": None})
-    )
+    write_json(tmp_path / "adapter_config.json", {"peft_type": "LORA", "megatron_config": None})
     check_adapter(tmp_path)
     (tmp_path / "adapter_config.json").write_text(
         json.dumps({"peft_type": "LORA"} | change) if change else "["

@@ -15,6 +15,7 @@ import pytest
 
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.errors import raises_error
+from tests.helpers.grpo_run import perturb
 from workbench.methods.bench import bench
 from workbench.policies import hf
 from workbench.policies.decode import (
@@ -174,9 +175,7 @@ def test_a_lora_adapter_is_decoded_and_other_adapters_use_generate() -> None:
         random_model("qwen2", **ROTARY), LoraConfig(r=2, target_modules=["q_proj", "down_proj"])
     ).eval()
     before = greedy(lora, [3])
-    for name, weight in lora.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_()
+    perturb(lora, 1.0)
     after = greedy(lora, [3])
     assert plain_model(lora) is lora.get_base_model() and after != before
     assert after == greedy(lora.merge_and_unload(), [3])

@@ -20,7 +20,6 @@ import tests.helpers.grpo_run as run
 from tests.helpers.errors import raises_error
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.training.grpo import train_grpo
 from workbench.training.grpo_config import GRPO, batches, check
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.sampling import grouped
@@ -39,12 +38,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_without_a_gpu_the_plain_path_is_taken(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.training.loading import load_trainee
-
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert load_trainee(policy, lora_r=4, lora_alpha=8, seed=1).path == "plain"
+    assert run.trainee_of(policy).path == "plain"
     with pytest.raises(RuntimeError, match="needs a CUDA device"):
-        load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=True)
+        run.trainee_of(policy, unsloth=True)
 
 
 def test_unsloth_compiles_where_nobody_else_can_write(
@@ -79,7 +76,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
     with raises_error(rf"changed its arguments \({name} is {shown_value}\)"):
-        train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+        run.grpo(SMALL, policy, tmp_path)
 
 
 def test_unsloth_is_not_asked_for_more_positions_than_the_policy_has(policy: str) -> None:
@@ -120,9 +117,7 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
         fsync(file)
 
     monkeypatch.setattr("os.fsync", noting)
-    train_grpo(
-        scaled(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1
-    )
+    run.grpo(scaled(SMALL, steps=1), policy, tmp_path)
     checkpoint = tmp_path / "checkpoints" / "checkpoint-1"
     # a rename keeps the inode
     before = synced[: synced.index((checkpoint / "complete.json").stat().st_ino)]
@@ -137,15 +132,9 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
 def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
     policy: str, tmp_path: Path
 ) -> None:
-    from workbench.training.loading import load_trainee
-
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    config = scaled(SMALL, prompts_per_step=8)
-    with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        trainer = run.make_trainer(config, trainee, record, tmp_path)
-        trainer.model.train()
-        batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
-    values = [feedback.rewards["m"].value for feedback in record.step_feedbacks]
+    trainer = run.trainer_of(scaled(SMALL, prompts_per_step=8), policy, tmp_path, run.grade)
+    batch = run.batch_of(trainer)
+    values = [feedback.rewards["m"].value for feedback in trainer.recorder.step_feedbacks]
     assert None in values
     expected = []
     for start in range(0, len(values), 4):
@@ -171,7 +160,7 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
     with pytest.raises(
         TooManyFailures, match=r"16 of 16 responses of step 1 .*judge: garbled reply"
     ) as raised:
-        train_grpo(SMALL, run.QUESTIONS, failing, policy, tmp_path, method="m", seed=1)
+        run.grpo(SMALL, policy, tmp_path, failing)
     assert raised.value.code == 4
     assert len(rows(tmp_path / "rollouts.jsonl")) == 16
     # what was loaded is left out of garbage collection as long as a run lasts
@@ -339,10 +328,10 @@ def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_pa
         return run.grade(responses)
 
     with raises_error("must have 16 rows with distinct ids for step 1"):
-        train_grpo(SMALL, run.QUESTIONS, losing, policy, tmp_path, method="m", seed=1)
+        run.grpo(SMALL, policy, tmp_path, losing)
     assert not (tmp_path / "policy").exists()
     with raises_error("must have 16 rows with distinct ids for step 1"):
-        train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+        run.grpo(SMALL, policy, tmp_path)
 
 
 def test_unsloth_imported_after_trl_is_refused(
@@ -350,9 +339,8 @@ def test_unsloth_imported_after_trl_is_refused(
 ) -> None:
     """Unsloth replaces `trl.GRPOTrainer`; a class made before that has the loss of plain TRL."""
     from workbench.training.grpo_step import RolloutTrainer
-    from workbench.training.loading import load_trainee
 
-    trainee = replace(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1), path="unsloth")
+    trainee = replace(run.trainee_of(policy), path="unsloth")
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as recorder:
         monkeypatch.setattr("trl.GRPOTrainer", type("Patched", (), {}))
         with raises_error("train in a new process"):

@@ -18,7 +18,7 @@ import pytest
 from benchmarks import readme
 from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json
 from workbench.verifier import Entailment, Settings
 
 ONES = np.ones(4)
@@ -168,9 +168,7 @@ def test_no_claim_of_the_slices_is_in_both_halves(slices: Path) -> None:
 
 
 def test_stored_results_are_of_the_shipped_verifier_and_make_a_table() -> None:
-    results = json.loads(
-        (ROOT / "benchmarks" / "results" / "human_labels.json").read_text(encoding="utf-8")
-    )
+    results = read_json(ROOT / "benchmarks" / "results" / "human_labels.json")
     adapter = (ROOT / "data" / "verifier" / "adapter.safetensors").read_bytes()
     assert results["verifier"]["sha256"] == hashlib.sha256(adapter).hexdigest()
     assert results["limit"] is None
@@ -193,9 +191,9 @@ def test_slices_are_in_the_form_the_readers_expect(slices: Path) -> None:
 
 def test_the_pages_say_how_far_claims_by_rules_are_to_be_trusted() -> None:
     """The rates of the draws in docs/numbers.md are those of the stored results."""
-    draws = json.loads((ROOT / "benchmarks/results/human_labels.json").read_text())["faithful"][
-        "kept aside"
-    ]["draws"]
+    draws = read_json(ROOT / "benchmarks/results/human_labels.json")["faithful"]["kept aside"][
+        "draws"
+    ]
     page = (ROOT / "docs/numbers.md").read_text()
     [row] = re.findall(r"^\| nine samples .*\|$", page, re.M)
     assert [cell.strip() for cell in row.split("|")[3:5]] == [

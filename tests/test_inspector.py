@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import write_json
 from tests.helpers.errors import raises_error
 from workbench.cli import main
 from workbench.inspector.annotated import relabelled
@@ -70,8 +71,9 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
                 "seconds": 1.0,
             },
         )
-    (folder / "config.json").write_text(
-        json.dumps({"method": "rlfh", "bench": "small", "config": {"alpha": 1.0, "unknown": 3}})
+    write_json(
+        folder / "config.json",
+        {"method": "rlfh", "bench": "small", "config": {"alpha": 1.0, "unknown": 3}},
     )
     cell = {"value": 0.5, "low": 0.4, "high": 0.6}
     report = {
@@ -79,7 +81,7 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
         "split": "test",
         "greedy": dict.fromkeys(("accuracy", "abstention", "hallucination", "truthfulness"), cell),
     }
-    (folder / "summary.json").write_text(json.dumps({"before": report, "after": report}))
+    write_json(folder / "summary.json", {"before": report, "after": report})
     return folder
 
 

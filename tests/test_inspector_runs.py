@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
@@ -257,8 +258,8 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     for age, name in ((30, "old"), (20, "seed")):
         record_queried(tmp_path / name)
-        (tmp_path / name / "config.json").write_text(
-            json.dumps({"method": "truthrl", "seed": age, "config": {}})
+        write_json(
+            tmp_path / name / "config.json", {"method": "truthrl", "seed": age, "config": {}}
         )
         lines = (
             {"step": step, "reward": reward} for step, reward in ((1, 0.5), (2, 0.75), (3, 0.25))
@@ -268,9 +269,7 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
         )
         os.utime(tmp_path / name / "rollouts.jsonl", (age, 2000 - age))
     greedy = {"truthfulness": {"value": 0.5}}
-    (tmp_path / "seed" / "summary.json").write_text(
-        json.dumps({"status": "done", "after": {"greedy": greedy}})
-    )
+    write_json(tmp_path / "seed" / "summary.json", {"status": "done", "after": {"greedy": greedy}})
     (tmp_path / "old" / "config.json").write_text("[1]")
     told = run_list(Runs(tmp_path))
     assert [run["name"] for run in told] == [

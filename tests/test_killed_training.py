@@ -16,7 +16,6 @@ import tests.helpers.grpo_run as run
 from tests.helpers import forked
 from tests.helpers.credit import by_token, interrupting
 from workbench.runs.checkpoints import is_complete
-from workbench.training.grpo import train_grpo
 from workbench.training.ppo import ppo_stage
 from workbench.training.stage import Job
 from workbench.util.threads import use_threads
@@ -82,9 +81,7 @@ def test_an_interrupted_training_saves_a_checkpoint_and_resumes(
     with use_threads(1):
         if kind == "grpo":
             broken = interrupting(run.grade, call=5)  # in the third step: two batches a step
-            status = train_grpo(
-                run.CONFIG, run.QUESTIONS, broken, policy, tmp_path, method="m", seed=1
-            )
+            status = run.grpo(run.CONFIG, policy, tmp_path, broken)
         else:
             broken = interrupting(by_token, call=3)
             status = ppo_stage(run.AS_PPO, lambda job: (run.QUESTIONS, broken), "m").run(

@@ -4,7 +4,6 @@ refused.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.experiment import configured, identity_of, run_experiment
@@ -59,9 +59,9 @@ def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path
     asked = {question.id for question in few(80).questions("rl", ["biography"])}
     assert set(lists) <= asked and len(rows) == 8
     assert {row["question_id"] for row in iter_rows(made / "prepare" / "truth.jsonl")} <= asked
-    held = json.loads((made / "truth" / "held_out.json").read_text())
+    held = read_json(made / "truth" / "held_out.json")
     assert {"accuracy", "f1", "auc", "ece", "untuned"} <= set(held)
-    card = json.loads((made / "truth" / "model" / "reward_model.json").read_text())
+    card = read_json(made / "truth" / "model" / "reward_model.json")
     assert card["policy"] == source_of(few(), None).base  # tuned from the base, whatever is trained
     for row in rows:
         assert row.response.question.checklist == lists[row.response.question.id]
@@ -85,8 +85,8 @@ def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and rows and weights_moved(tmp_path)
     assert not (made / "truth" / "model").exists()
-    assert json.loads((made / "truth" / "confidence.json").read_text())["slope"]
-    held = json.loads((made / "general" / "held_out.json").read_text())
+    assert read_json(made / "truth" / "confidence.json")["slope"]
+    held = read_json(made / "general" / "held_out.json")
     assert held["strangers"] == held["rows"] == held["segments"] > 0  # nobody that it was tuned on
     for row in rows:
         paid = row.rewards["klcf"]
@@ -118,7 +118,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
         and summary["policy"] == "sft"
         and weights_moved(tmp_path / "run")
     )
-    assert json.loads((tmp_path / "run" / "card.json").read_text())["rule"] == "best_worst"
+    assert read_json(tmp_path / "run" / "card.json")["rule"] == "best_worst"
     for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
         assert (tmp_path / "run" / "stages" / "prepare" / name).read_bytes() == (
             prepared / name

@@ -148,7 +148,6 @@ print(view.wait()["status"])
 )
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_a_notebook_trains_is_interrupted_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

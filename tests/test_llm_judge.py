@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import Cli
+from tests.helpers import Cli, read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
@@ -257,7 +257,7 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
         asked = server.requests
         assert (
             summary["status"] == "done"
-            and summary["judge"] == json.loads((out / "config.json").read_text())["judge"]
+            and summary["judge"] == read_json(out / "config.json")["judge"]
         )
         assert server.tasks == {"outcome": asked} and (out / REPLIES).exists()
         assert run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1) == summary

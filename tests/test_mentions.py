@@ -45,7 +45,7 @@ def test_values_as_they_are_read() -> None:
     assert values("IV XIX XXXIX IIII VX I") == [4, 19, 39]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(max_size=120))
 def test_any_text_supports_itself(text: str) -> None:
     assert found(text, text) == []

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import workbench.methods.bench as benches
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
@@ -129,7 +129,7 @@ def test_a_new_method_is_scored_listed_and_inspected(
     with pytest.raises(SystemExit) as ended:
         main(f"score --in {source} --out {out} --method brief --judge world".split())
     assert ended.value.code == 0
-    assert json.loads(out.read_text())["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
+    assert read_json(out)["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
     capsys.readouterr()
     for command in (["methods"], ["methods", "brief"]):
         with pytest.raises(SystemExit):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.errors import raises_error
@@ -367,7 +367,6 @@ def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
         compare_files(tmp_path / "none.jsonl")
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=6))
 def test_shares_stay_shares(responses: list[list[str]]) -> None:
     rows = [

@@ -84,7 +84,7 @@ def test_trade_off_has_a_point_a_step() -> None:
 def test_command_prints_one_object(tmp_path: Path, cli: Cli) -> None:
     a = file(tmp_path / "a.jsonl", [with_outcome(stored("a", "ccw"), "correct"), stored("b", "c")])
     b = file(tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect")])
-    code, out, err = cli("metrics", a, b, "--k", "2", "--json")
+    code, out, err = cli(f"metrics {a} {b} --k 2 --json")
     found = json.loads(out)
     assert (code, err) == (0, "")
     assert found["recall@2"]["value"] == 0.75
@@ -102,7 +102,7 @@ def test_outcomes_come_first_where_there_are_some_and_claims_where_not(
         ([with_outcome(stored("a"), "correct")], "accuracy", "factscore"),
     ):
         path = file(tmp_path / "rows.jsonl", rows)
-        table = cli("metrics", path)[1].splitlines()
+        table = cli(f"metrics {path}")[1].splitlines()
         names = [line.split()[0] for line in table[3:] if line.strip()]
         assert names[0] == first and absent not in names and table[0].startswith(str(path))
 

@@ -4,7 +4,6 @@ dense search.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
 from workbench.retrieval.encoder import load_encoder
 from workbench.util.minilm import DIGESTS, packaged_folder
@@ -69,10 +69,10 @@ def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -
     """The tokenizer that would read "true" as "false": the file is sound JSON, the weights are
     untouched.
     """
-    tokenizer = json.loads((copy / "tokenizer.json").read_text())
+    tokenizer = read_json(copy / "tokenizer.json")
     words = tokenizer["model"]["vocab"]
     words["true"], words["false"] = words["false"], words["true"]
-    (copy / "tokenizer.json").write_text(json.dumps(tokenizer))
+    write_json(copy / "tokenizer.json", tokenizer)
     with raises_error(r"\(tokenizer.json\): reinstall"):
         Encoder()
     load_encoder.cache_clear()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import Cli, forked
+from tests.helpers import Cli, forked, read_json
 from tests.helpers.thinker import hotpotqa, make_thinker, webglm_qa
 from workbench.judge import Element
 from workbench.runs.store import iter_feedback
@@ -111,7 +111,7 @@ def test_the_paper_bench_trains_by_a_judge(
         assert set(server.asked.values()) == {1}
         assert server.tasks["verify"] and server.tasks["outcome"]
     summary: dict[str, Any] = json.loads(printed)
-    assert summary == json.loads((out / "summary.json").read_text()) and summary["status"] == "done"
+    assert summary == read_json(out / "summary.json") and summary["status"] == "done"
     assert (summary["bench"], summary["policy"], summary["judge"]["model"]) == (
         "paper",
         str(thinker),
@@ -174,7 +174,7 @@ def test_the_small_bench_trains_without_an_endpoint(
     code, _, err = cli(*given, "--json")
     assert code == 0, err
     assert ("against the local verifier alone" in err) == bool(judge)
-    config = json.loads((out / "config.json").read_text())
+    config = read_json(out / "config.json")
     assert (config.get("judge") or {}).get("model") == ("local" if judge else None)
     rows = list(iter_feedback(out))
     assert len(rows) == 4 and all(row.rewards["rlfh"].error is None for row in rows)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import by_checksum
-from tests.helpers import Cli
+from tests.helpers import Cli, write_json
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
@@ -70,7 +70,7 @@ TRAINERS = ("grpo", "ppo", "sft", "dpo", "reward_model")
 
 def folder(path: Path, **config: Any) -> str:
     path.mkdir(exist_ok=True)
-    (path / "config.json").write_text(json.dumps(CONFIG | config))
+    write_json(path / "config.json", CONFIG | config)
     return str(path)
 
 
@@ -125,7 +125,6 @@ def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) 
     return sum(tensor.untyped_storage().nbytes() for tensor in seen.values())
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK),
@@ -191,7 +190,7 @@ def test_every_method_fits_one_gpu_of_80_gb(method: str) -> None:
 def test_a_plan_that_does_not_fit_names_the_settings_to_change(
     cli: Cli, method: str, setting: str, remedy: str
 ) -> None:
-    status, out, said = cli("plan", method, "--gpu", "a100-80", "--set", setting)
+    status, out, said = cli(f"plan {method} --gpu a100-80 --set {setting}")
     assert status == 2 and "does not fit on a100-80" in out and remedy in said
 
 
@@ -333,17 +332,17 @@ def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: A
         (tmp_path / "config.json").unlink()
     elif isinstance(changed, bytes):
         (tmp_path / "config.json").write_bytes(changed)
-    status, out, said = cli("plan", "truthrl", "--policy", tmp_path, "--json")
+    status, out, said = cli(f"plan truthrl --policy {tmp_path} --json")
     assert (status, out) == (2, "") and len(said.splitlines()) == 1 and "Traceback" not in said
 
 
 def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
-    status, out, said = cli("plan", "truthrl", "--gpu", "h200-141")
+    status, out, said = cli("plan truthrl --gpu h200-141")
     assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
     assert "not measured on a GPU" in said
     policy = make_policy(tmp_path / "policy")
     settings = ["--bench", "tiny", "--gpu", "cpu", "--policy", policy, "--json"]
-    status, out, _ = cli("plan", "truthrl", *settings)
+    status, out, _ = cli("plan truthrl", *settings)
     assert status == 0 and json.loads(out)["fits"] is True
-    status, out, _ = cli("plan", "truthrl", "--json")
+    status, out, _ = cli("plan truthrl --json")
     assert json.loads(out)["fits"] is None and "a100-80" in json.loads(out)["fits_on"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from notebooks.pictures import CHROMIUM, WIDTH, add_pictures
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json, write_json
 from tests.helpers.errors import raises_error
 from workbench.credit.tokens import words
 from workbench.inspector.token_view import VIEW, payload
@@ -189,7 +189,6 @@ def drawn(reports: dict) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
@@ -285,9 +284,9 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
     }
     notebook, file = a_notebook(), tmp_path / "a.ipynb"
     notebook["cells"][1]["outputs"] = [shown]
-    file.write_text(json.dumps(notebook))
+    write_json(file, notebook)
     assert add_pictures([file]) == 1
-    [output] = json.loads(file.read_text())["cells"][1]["outputs"]
+    [output] = read_json(file)["cells"][1]["outputs"]
     assert output["metadata"] == {} and set(output["data"]) == {"text/plain", "image/png"}
     drawn = Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"]))).convert("RGB")
     colours = drawn.getcolors(1 << 20)
@@ -310,7 +309,7 @@ def is_token_view(output: dict) -> bool:
 def test_the_plots_of_our_notebooks_have_their_pictures():
     """`make notebooks` draws them: GitHub runs no script."""
     for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        notebook = json.loads(file.read_text(encoding="utf-8"))
+        notebook = read_json(file)
         found = [
             output.get("data", {})
             for cell in notebook["cells"]

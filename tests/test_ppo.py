@@ -19,7 +19,6 @@ from workbench.policies.generate import Sampling
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.actor import Actor, State, schedule
-from workbench.training.loading import load_trainee
 from workbench.training.ppo import check, losses, prepare, sizes
 from workbench.training.sampling import rollouts
 from workbench.util.config import scaled
@@ -28,7 +27,7 @@ CONFIG = scaled(run.AS_PPO, steps=4)
 
 
 def actor_of(policy: str) -> Actor:
-    return Actor(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1))
+    return Actor(run.trainee_of(policy))
 
 
 def test_advantages_by_hand_less_the_penalty() -> None:

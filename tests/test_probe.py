@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli
+from tests.helpers import Cli, read_json
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
@@ -50,7 +50,7 @@ def test_a_probe_from_start_to_result_and_again(
 ) -> None:
     out = tmp_path / "probe"
     result = run(bench, out)
-    assert result == {**json.loads((out / "summary.json").read_text()), "out": str(out)}
+    assert result == {**read_json(out / "summary.json"), "out": str(out)}
     assert (result["policy"], result["split"], result["k"], result["n"], result["status"]) == (
         "sft",
         "validation",
@@ -139,9 +139,9 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
     out = tmp_path / "run"
     summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
     assert (summary["status"], summary["failed"]) == ("done", 0)
-    assert json.loads((out / "stages" / "probe" / "summary.json").read_text())["status"] == "done"
+    assert read_json(out / "stages" / "probe" / "summary.json")["status"] == "done"
     found = {row["question_id"]: row["ook"] for row in rows(out / "stages" / "probe")}
-    report = json.loads((out / "stages" / "probe" / "report.json").read_text())
+    report = read_json(out / "stages" / "probe" / "report.json")
     assert (report["k"], report["n"], report["ook"]) == (4, len(found), sum(found.values()))
     stored = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
     assert {row["question_id"] for row in stored} == set(found)
@@ -176,7 +176,7 @@ def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> No
         (["--split", "train"], "'train' is not one of"),
         (["--temperature", "0"], "temperature is 0"),
     ):
-        code, out, err = cli("probe", "--out", tmp_path / "no", *wrong)
+        code, out, err = cli(f"probe --out {tmp_path / 'no'}", *wrong)
         assert (code, out, err.count("\n")) == (2, "", 1) and complaint in err
     assert not (tmp_path / "no").exists()
     assert os.listdir(tmp_path) == ["probe"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, read_json
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
 from workbench.runs.store import iter_feedback
@@ -148,7 +148,7 @@ def port() -> int:
 
 
 def logged(out: Path) -> list[dict[str, Any]]:
-    rows = json.loads((out / "trainer_state.json").read_text())["log_history"]
+    rows = read_json(out / "trainer_state.json")["log_history"]
     return [
         {name: value for name, value in row.items() if name != "step_time"}
         for row in rows

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli
+from tests.helpers import ROOT, Cli, read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
@@ -134,7 +134,7 @@ def test_an_invalid_run_is_refused_before_the_first_run(
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
     with raises_error(told):
         queue_runs(file, tmp_path / "runs")
-    code, out, err = cli("queue", file, "--out", tmp_path / "runs")
+    code, out, err = cli(f"queue {file} --out {tmp_path / 'runs'}")
     assert (code, out, err.count("\n")) == (2, "", 1) and not (tmp_path / "runs").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) ->
         METHODS["truthrl"], run.config, run.bench, run.folder, seed=1, threads=1
     )
     assert run.summary == small().summary == summary and small(2).summary is None
-    stored = json.loads((run.folder / "config.json").read_text())
+    stored = read_json(run.folder / "config.json")
     assert hash_of({key: value for key, value in stored.items() if key != "versions"}) == run.hash
     [row] = status_of([run])["runs"]
     assert (row["status"], row["step"], row["steps"]) == ("done", 2, 2)
@@ -221,7 +221,7 @@ def test_two_queues_do_not_share_a_folder(small: Callable[..., Run], tmp_path: P
 
 def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], name="both", steps=7))
-    code, out, err = cli("queue", file, "--out", tmp_path / "runs", "--status", "--json")
+    code, out, err = cli(f"queue {file} --out {tmp_path / 'runs'} --status --json")
     rows = json.loads(out)["runs"]
     assert (code, err) == (0, "") and not (tmp_path / "runs").exists()
     assert all(
@@ -232,7 +232,7 @@ def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
         (1, "waiting", 0, 7),
         (2, "waiting", 0, 7),
     ]
-    code, out, _ = cli("queue", file, "--out", tmp_path / "runs", "--status")
+    code, out, _ = cli(f"queue {file} --out {tmp_path / 'runs'} --status")
     assert code == 0 and rows[0]["hash"] in out and "0/7" in out
 
 
@@ -310,7 +310,6 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
     )
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     root = tmp_path / "runs"
@@ -329,4 +328,4 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     ] and not second.folder.exists()
     done = len(metrics_rows(first.folder))
     assert (first.folder / "checkpoints" / f"checkpoint-{done}" / "complete.json").exists()
-    assert json.loads((first.folder / "summary.json").read_text())["status"] == "interrupted"
+    assert read_json(first.folder / "summary.json")["status"] == "interrupted"

@@ -104,7 +104,7 @@ def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None
     )
     assert load(source)[0].meta["evaluation_only"]
     status, _, said = cli(
-        "data", "show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
+        "data show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
     )
     assert status == 2 and "evaluation" in said and not out.exists()
 
@@ -115,5 +115,5 @@ def an_index(folder: Path, cli: Cli, given: Sequence[Passage] = PAGES) -> str:
     pages.write_text(
         "".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in given)
     )
-    assert cli("index", "build", index, "--from", str(pages))[0] == 0
+    assert cli(f"index build {index} --from", str(pages))[0] == 0
     return index

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +58,6 @@ JUDGED = st.builds(
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
 def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
     """Events sum to the value and so do the tokens; they end inside the response."""
@@ -81,7 +79,6 @@ def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> 
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, data=st.data())
 def test_the_order_of_claims_and_verdicts_does_not_matter(
     feedback: Feedback, data: st.DataObject
@@ -98,7 +95,6 @@ def test_the_order_of_claims_and_verdicts_does_not_matter(
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED)
 def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) -> None:
     pay = {
@@ -113,7 +109,6 @@ def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) ->
     assert values == pytest.approx([values[0]] * len(values))
 
 
-@hypothesis.settings(deadline=None)
 @given(
     JUDGED,
     st.floats(0.01, 3.0),
@@ -197,7 +192,6 @@ VERDICTS = st.builds(
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(
     JUDGED,
     st.none() | st.lists(CLAIMS, max_size=3),

@@ -12,9 +12,9 @@ import pytest
 
 import tests.helpers.offline_run as run
 from tests.helpers.errors import raises_error
+from tests.helpers.grpo_run import trainee_of
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.actor import Actor
-from workbench.training.loading import load_trainee
 from workbench.training.reward_model import check, check_rows, losses, train_reward_model
 from workbench.training.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question
@@ -27,7 +27,7 @@ ASKED, ROWS, judged = run.ASKED, run.JUDGED, run.judged
 def scorer_of(policy: str, level: str = "sequence") -> Scorer:
     import torch
 
-    actor = Actor(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1))
+    actor = Actor(trainee_of(policy))
     torch.manual_seed(0)
     torch.nn.init.normal_(actor.head.weight)
     return Scorer(actor, level)

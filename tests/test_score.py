@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli
+from tests.helpers import Cli, read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
@@ -249,13 +249,13 @@ def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path
     chosen = options(tmp_path, [LABELLED], method="truthrl")
     score_file(chosen)
     path = chosen.out.with_name("f.settings.json")
-    settings = json.loads(path.read_text())
+    settings = read_json(path)
     assert (
         settings["config"]["truthrl"]["reward"] == "ternary"
         and "learning_rate" not in settings["config"]["truthrl"]
     )
     settings["config"]["truthrl"]["learning_rate"] = 1.0
-    path.write_text(json.dumps(settings))
+    write_json(path, settings)
     assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
     with raises_error(r'\(truthrl\.reward is "ternary", not "binary"\)'):
         score_file(replace(chosen, overrides=["truthrl.reward=binary"]))

@@ -90,7 +90,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
     return row
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(damaged(), min_size=1, max_size=6))
 def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
     rows: list[dict[str, Any]],

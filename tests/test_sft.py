@@ -4,7 +4,6 @@ that are resumed.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers import read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
@@ -151,7 +151,7 @@ def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
     assert metrics[0]["loss"] == pytest.approx(sum(terms) / len(terms), rel=1e-3)
     assert metrics[0]["tokens"] == len(terms) and metrics[0]["learning_rate"] == 1e-2
     assert metrics[0].keys() == names("metrics of sft")
-    assert json.loads((out / "data.json").read_text()).keys() == names("data")
+    assert read_json(out / "data.json").keys() == names("data")
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     out.mkdir()
     stage = offline_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
     assert stage.name == "cold_start" and stage.run(Job(policy, out, 1)) == "done"
-    assert json.loads((out / "card.json").read_text()) == card.to_row()
+    assert read_json(out / "card.json") == card.to_row()
     assert not (out / "policy" / "adapter_config.json").exists()
     train_offline(config, GOOD, policy, tmp_path / "adapter", seed=1)
     merged, adapted, start = (
@@ -205,7 +205,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
         and "and 2 more" in told
     )
-    data = json.loads((tmp_path / "run" / "data.json").read_text())
+    data = read_json(tmp_path / "run" / "data.json")
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with raises_error(r"7 of 7 rows are longer .*raise max_length"):
         train_offline(run.TUNED, long, policy, tmp_path / "none", seed=1)

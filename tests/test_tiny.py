@@ -3,7 +3,6 @@ like an undisturbed one.
 """
 
 import itertools
-import json
 import re
 import signal
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import forked
+from tests.helpers import forked, read_json
 from tests.helpers.errors import raises_error
 from workbench.experiments.tiny.build import digest
 from workbench.experiments.tiny.curriculum import BETWEEN
@@ -176,13 +175,12 @@ def whole(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_small_build_learns_its_world(whole):
-    card = json.loads((whole / "card.json").read_text())
+    card = read_json(whole / "card.json")
     tiers = card["splits"]["test"]["short"]["greedy"]["by_tier"]
     assert tiers["known"]["accuracy"]["value"] > tiers["unknown"]["accuracy"]["value"] + 0.3
     assert "What it knows" in (whole / "README.md").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_a_killed_build_ends_like_an_undisturbed_one(whole, tmp_path):
     work = tmp_path / "work"

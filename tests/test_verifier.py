@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.human.robustness import cases, robustness
 from benchmarks.verifier_card import measured_text
+from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
@@ -173,7 +174,7 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WORDS, st.integers(4, 40))
 def test_windows_cover_every_word_and_stay_small(
     verifier: Verifier, words: list[str], size: int
@@ -188,7 +189,6 @@ def test_windows_cover_every_word_and_stay_small(
         assert sum(start <= begin < end for begin, _ in pieces.offsets) <= size
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_an_instruction_moves_the_verdict_no_more_than_a_paraphrase(verifier: Verifier) -> None:
     found = robustness(verifier)
@@ -420,14 +420,14 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
     with raises_error("no verifier there: train one with `workbench verifier train"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
-    card = json.loads((SHIPPED / "card.json").read_text())
-    (tmp_path / "card.json").write_text(json.dumps(card))
+    card = read_json(SHIPPED / "card.json")
+    write_json(tmp_path / "card.json", card)
     with raises_error("cannot be read"):
         load_verifier(tmp_path)
-    (tmp_path / "card.json").write_text(json.dumps({**card, "base": {"sha256": "0" * 64}}))
+    write_json(tmp_path / "card.json", {**card, "base": {"sha256": "0" * 64}})
     with raises_error("was trained on base weights 000000000000"):
         load_verifier(tmp_path)
-    (tmp_path / "card.json").write_text(json.dumps({**card, "settings": {"temperature": 1}}))
+    write_json(tmp_path / "card.json", {**card, "settings": {"temperature": 1}})
     with raises_error("is not a verifier's card"):
         load_verifier(tmp_path)
 
@@ -441,7 +441,7 @@ def test_without_the_weights_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch
 def test_the_shipped_files_are_small_and_agree() -> None:
     if not SHIPPED.exists():
         pytest.skip("no data folder")
-    card = json.loads((SHIPPED / "card.json").read_text())
+    card = read_json(SHIPPED / "card.json")
     adapter = SHIPPED / "adapter.safetensors"
     assert adapter.stat().st_size == card["adapter"]["bytes"] <= 6_000_000
     assert sha256(adapter) == card["adapter"]["sha256"]
@@ -452,12 +452,11 @@ def test_the_shipped_files_are_small_and_agree() -> None:
     assert f"p(contradict) at least {bounds['contradict']} |" in numbers
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> None:
     from workbench.verifier import evaluate_verifier, read_rows
 
-    card = json.loads((SHIPPED / "card.json").read_text())
+    card = read_json(SHIPPED / "card.json")
     found = evaluate_verifier(verifier, read_rows(slices / "nli_dev.jsonl.gz"))
     assert found["accuracy"] == pytest.approx(card["dev"]["accuracy"], abs=0.02)
     assert found["calibration"]["ece"] < 0.06

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import tests.helpers.grpo_run as run
 from tests.helpers import Cli
 from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
@@ -26,7 +27,7 @@ from workbench.policies.load import load_checkpoint, load_policy
 from workbench.policies.weights import with_adapter
 from workbench.training import colocate
 from workbench.training.grpo_config import GRPO, check, check_split
-from workbench.training.loading import Trainee, load_trainee, save_policy
+from workbench.training.loading import Trainee, save_policy
 from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import WorkbenchError
 from workbench.util.config import scaled
@@ -51,10 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def trainee(folder: Path) -> Trainee:
     """A model in training whose adapter is no identity."""
-    made = load_trainee(str(folder), lora_r=4, lora_alpha=8, seed=1)
-    for name, weight in made.model.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_(std=0.3)
+    made = run.trainee_of(str(folder))
+    run.perturb(made.model)
     return made
 
 
@@ -74,9 +73,9 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
     assert list(tmp_path.iterdir()) == []
     with raises_error("no engine 'llamacpp': choose one of hf, vllm"):
         load_policy(folder, engine="llamacpp")  # type: ignore[arg-type]
-    code, out, err = cli("evaluate", "sft", "--split", "validation", "--engine", "vllm")
+    code, out, err = cli("evaluate sft --split validation --engine vllm")
     assert (code, out) == (2, "") and "or leave --engine at hf" in err and err.count("\n") == 1
-    code, _, err = cli("judge", "serve", folder)
+    code, _, err = cli(f"judge serve {folder}")
     assert code == 2 and "use another OpenAI-compatible server" in err
 
 

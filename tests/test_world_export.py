@@ -140,7 +140,7 @@ def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses
     killed.mkdir()
     (killed / "world.json").write_text((out / "world.json").read_text())
     (killed / "entities.jsonl").write_text('{"id": "half')
-    code, printed, _ = cli("world", "export", "--out", killed)
+    code, printed, _ = cli(f"world export --out {killed}")
     assert code == 0 and f"written to {killed}: rows by file\n" in printed
     assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
     (killed / "rollouts.jsonl").touch()

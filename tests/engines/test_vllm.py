@@ -23,6 +23,7 @@ import pytest
 from tests.engines import colocated
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
+from tests.helpers import read_json, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.errors import raises_error
@@ -170,8 +171,8 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(tmp_path
 
 def test_what_vllm_cannot_lay_over_is_refused(tmp_path: Path) -> None:
     dora = adapted(tmp_path / "dora", 1)
-    config = json.loads((dora / "policy" / "adapter_config.json").read_text())
-    (dora / "policy" / "adapter_config.json").write_text(json.dumps({**config, "bias": "all"}))
+    config = read_json(dora / "policy" / "adapter_config.json")
+    write_json(dora / "policy" / "adapter_config.json", {**config, "bias": "all"})
     with raises_error("workbench export RUN --merged DIR"):
         load_policy(dora, engine="vllm")
 
@@ -204,7 +205,7 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return {
-            **json.loads((out / "differences.json").read_text()),
+            **read_json(out / "differences.json"),
             "seconds": time.perf_counter() - began,
         }
 

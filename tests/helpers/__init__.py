@@ -1,7 +1,41 @@
 """What several test modules share."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def refusal(result: tuple[int, str, str]) -> str:
+    """Return the one line on stderr of a command that was refused: exit code 2, no output."""
+    code, out, err = result
+    assert (code, out, err.count("\n")) == (2, "", 1), result
+    return err
+
+
+def run_python(
+    *arguments: object, cwd: Path = ROOT, timeout: float | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own with these arguments and changes of the environment."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
