@@ -65,9 +65,14 @@ def test_help_keeps_brackets(cli: Cli) -> None:
 
 
 def test_completion_knows_the_commands() -> None:
-    words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
     script = "from workbench.cli import main; main()"
-    completed = run_python("-c", script, **words, _WORKBENCH_COMPLETE="complete_bash")
+    completed = run_python(
+        "-c",
+        script,
+        COMP_WORDS="workbench comp",
+        COMP_CWORD="1",
+        _WORKBENCH_COMPLETE="complete_bash",
+    )
     assert completed.stdout.split() == ["compare"]
 
 

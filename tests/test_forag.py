@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.helpers import ROOT, read_json
-from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
@@ -162,41 +161,3 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names(["forag.cold_samples=0", "forag.baseline=false"]) == ["reward_model", "ppo"]
     assert stage_names(["forag.rewarded=judge"]) == ["cold_start", "reference", "ppo"]
     assert stage_names(["forag.trainer=unlikelihood"]) == ["cold_start", "unlikelihood"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["forag.trainer=grpo", "forag.baseline=true"], "does not use baseline"),
-        (["forag.trainer=mle_filter", "forag.rewarded=judge"], "does not use rewarded"),
-        (["forag.trainer=mle_filter", "forag.repeats=once"], "does not use repeats"),
-        (
-            ["forag.evaluation=holistic", "forag.repeats=once"],
-            "repeats=once has no effect",
-        ),
-        (["forag.judged_by=factuality"], "training makes its own reward model"),
-        (["forag.evaluation=sentence", "forag.aggregate=max"], "does not use aggregate"),
-        (["forag.loss=log"], "set forag.aggregate=min"),
-        (["forag.held_out=1.5"], "held_out is 1.5"),
-        (["forag.held_out=1"], "held_out is 1.0: it must be below 1"),
-        (["forag.reward_model.max_length=96"], "an answer of 96 tokens"),
-        (["forag.reward_model.max_length=120"], "but the longest prompt with"),
-        (["forag.trainer=grpo", "forag.grpo.max_new_tokens=5000"], "max_length is 4096"),
-        (["forag.references=0"], "references is 0"),
-        (["forag.cold_samples=-1"], "cold_samples is -1"),
-        (["forag.trainer=unlikelihood", "forag.unlearn=0"], "unlearn is 0"),
-        (["forag.kinds=biography"], "has no passages"),
-        (["forag.grpo.beta=1"], "does not use grpo"),
-        (["forag.baseline=false", "forag.references=2"], "does not use references"),
-        (["forag.rewarded=judge", "forag.level=token"], "does not use reward_model"),
-        (["forag.cold_samples=0", "forag.writer=judge"], "does not use cold"),
-        (["forag.writer=judge"], "has no judge that writes answers: name one with --judge URL"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_begun(
-    settings: list[str], message: str, tmp_path: Path
-) -> None:
-    with raises_error(message.replace(".", r"\.")):
-        config = configured(FORAG, few(12), overrides=settings)
-        run_experiment(FORAG, config, few(12), tmp_path / "run", seed=1)
-    assert not (tmp_path / "run").exists()

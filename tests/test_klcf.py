@@ -200,34 +200,3 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
         None not in (before, of(setting)["prepared_hash"])
         and of(setting)["prepared_hash"] != before
     )
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["klcf.judged_by=truth"], "training makes its own truthfulness model"),
-        (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
-        (["klcf.w_general=0.2", "klcf.general_scale=4"], "does not use general_scale"),
-        (["klcf.general=some/model"], "does not use general"),
-        (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
-        (["klcf.general_model.batch=4"], "does not use general_model"),
-        (["klcf.w_check=0", "klcf.w_truth=0"], "at least one above 0"),
-        (["klcf.level=token"], "leave level and loss out"),
-        (["klcf.held_out=1"], "held_out is 1.0: it must be below 1"),
-        (["klcf.held_out=0.3", "klcf.rewarded=judge"], "leave this setting out"),
-        (["klcf.drawn.samples=4"], "does not use drawn"),
-        (["klcf.trainer=dpo", "klcf.drawn.samples=1"], "samples is 1"),
-        (["klcf.prepare.folder=nowhere", "klcf.prepare.samples=4"], "does not use prepare"),
-        (["klcf.prepare.folder=nowhere"], "has no finished preparation"),
-        (["klcf.base=no/such/base"], "no policy folder"),
-        (["klcf.start=one"], "choose one of zero, sft"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_begun(
-    settings: list[str], message: str, tmp_path: Path
-) -> None:
-    with raises_error(message.replace(".", r"\.")):
-        run_experiment(
-            KLCF, configured(KLCF, few(), overrides=settings), few(), tmp_path / "run", seed=1
-        )
-    assert not (tmp_path / "run").exists()

@@ -87,15 +87,13 @@ def test_claims_become_facts_by_hand() -> None:
     """
     one = row([("correct", 5), ("correct", 4), ("correct", 1), ("vague", 3), ("wrong", 2)])
     other = row([("correct", 3), ("wrong", 4), ("wrong", 2)])
-    failed = with_verdicts(one, Verdict("claim:2", "subject", "other"))
     broken = Verdict("claim:4", "fact", error=Failure("judge", "timeout", "late"))
-    one = replace(
-        failed, verdicts=tuple(broken if v.target == "claim:4" else v for v in failed.verdicts)
-    )
+    one = with_verdicts(one, Verdict("claim:2", "subject", "other"), broken)
     facts, counts = facts_of([one, other])
     assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 2, True)]
-    assert (counts["support"], counts["refute"], counts["conflicting"]) == (3, 2, 1)
-    assert (counts["other_subject"], counts["not_enough_info"], counts["unverified"]) == (1, 1, 1)
+    wanted = {"support": 3, "refute": 2, "conflicting": 1}
+    wanted |= dict.fromkeys(("other_subject", "not_enough_info", "unverified"), 1)
+    assert counts.items() >= wanted.items()
 
 
 def test_without_a_check_of_subjects_informativeness_1_is_another_subject() -> None:
@@ -111,22 +109,15 @@ def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_no
     facts = [
         *(Fact(text, "correct", 1, 5) for text in words),
         Fact(true_of(question, "born_in"), "correct", 9, 4),
-    ]
-    facts += [Fact(true_of(question, "alma_mater"), "correct", 9, 2)]
-    facts += [
+        Fact(true_of(question, "alma_mater"), "correct", 9, 2),
         Fact("He may be a king.", "correct", 9, 5, plain=False),
         Fact(false_of(question, "born_in"), "correct", 1, 4),
     ]
     lists, counts = checklists([(question, facts)], world_claim_checklist(WORLD), 10, 3)
     assert [fact.text for fact in lists[question.id]] == [words[0], true_of(question, "born_in")]
-    assert (
-        counts["same_fact"],
-        counts["unimportant"],
-        counts["hedged"],
-        counts["contradicting"],
-    ) == (2, 1, 1, 1)
-    # unimportant, hedged, contradicting
-    assert counts["supported"] == counts["items"] + counts["same_fact"] + 3
+    left_out = {"same_fact": 2, "unimportant": 1, "hedged": 1, "contradicting": 1}
+    assert counts.items() >= left_out.items()
+    assert counts["supported"] == counts["items"] + sum(left_out.values())
 
 
 def test_a_list_holds_ten_facts_out_of_the_most_frequent_ones() -> None:
@@ -252,14 +243,16 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
         with raises_error("was prepared for"):
             read_prepared(folder, source, LIVES)
     held, own = WORLD.questions("test", ["biography"])[0].id, LIVES[0].id
-    for name, line, message in (
-        (CHECKLISTS, {"question_id": held, "items": ["x"]}, "not a training question"),
-        (CHECKLISTS, {"question_id": own, "items": [" "]}, "no items"),
-        (CHECKLISTS, {"question_id": own, "items": "abc"}, "no items"),
-        (TRUTH, {"question_id": None, "claim": "x", "label": "correct"}, "not a training question"),
-        (TRUTH, {"question_id": own, "claim": "", "label": "correct"}, "is empty"),
-        (TRUTH, {"question_id": own, "claim": "x", "label": "SUPPORT"}, "its label is not one of"),
+    for name, changed, message in (
+        (CHECKLISTS, {"question_id": held}, "not a training question"),
+        (CHECKLISTS, {"items": [" "]}, "no items"),
+        (CHECKLISTS, {"items": "abc"}, "no items"),
+        (TRUTH, {"question_id": None}, "not a training question"),
+        (TRUTH, {"claim": ""}, "is empty"),
+        (TRUTH, {"label": "SUPPORT"}, "its label is not one of"),
     ):
+        row = {"items": ["x"]} if name == CHECKLISTS else {"claim": "x", "label": "correct"}
+        line = {"question_id": own, **row, **changed}
         before = (folder / name).read_text()
         (folder / name).write_text(before + json.dumps(line) + "\n")
         with raises_error(message):
@@ -282,18 +275,17 @@ def test_settings_that_cannot_work_are_refused() -> None:
 
 def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -> None:
     folder, config = finished(tmp_path), Prepare()
-    # nothing is sampled: there is no base
-    again = prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1)
-    assert again == json.loads((folder / CARD).read_text()) and again["failed"] == 0
-    assert (
-        prepare(
-            scaled(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1
-        )
-        == again
-    )
+
+    def again(config: Prepare, seed: int = 1) -> dict[str, Any]:
+        # nothing is sampled: there is no base
+        return prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
+
+    card = again(config)
+    assert card == json.loads((folder / CARD).read_text()) == again(scaled(config, max_failed=0.9))
+    assert card["failed"] == 0
     for other, seed in ((config, 2), (scaled(config, items=5), 1)):
         with raises_error("holds another preparation"):
-            prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
+            again(other, seed)
 
 
 def test_a_sample_counts_as_ungraded_where_no_check_succeeded() -> None:

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from benchmarks.human.robustness import cases, robustness
 from benchmarks.verifier_card import measured_text
-from tests.helpers import read_json, write_json
+from tests.helpers import Cli, read_json, write_json
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
-from workbench.types import Claim, Claims, Passage, Question, Response
+from workbench.types import Claim, Claims, Passage, Question, Response, Verdict
 from workbench.util.failures import unjudged
 from workbench.verdicts.local import local_facts
 from workbench.verifier import Verifier, load_verifier
@@ -151,8 +152,7 @@ def test_one_deciding_window_counts_and_unrelated_ones_do_not() -> None:
 def test_what_no_passage_has_is_never_correct_and_the_reason_is_shown(
     verifier: Verifier, claim: str, objection: tuple[str, str]
 ) -> None:
-    row = response(claim, [claim], (PASSAGE,))
-    [wrong] = local_facts(verifier)([row])[0].verdicts
+    [wrong] = verdicts(verifier, claim, [claim])
     assert wrong.label == "wrong"
     assert wrong.p is not None and wrong.p <= 0.25 and wrong.evidence[0]["passage"] == "p1"
     assert wrong.evidence[1:] == ({"objection": objection[0], "text": objection[1]},)
@@ -227,13 +227,13 @@ CLAIMS = [
 
 
 def test_local_facts_gives_verdicts_with_evidence(verifier: Verifier) -> None:
-    row = response("The Orrin Bridge opened in 1931.", CLAIMS, (Passage("p0", "", FILLER), PASSAGE))
-    (checked,) = local_facts(verifier)([row])
-    assert [verdict.label for verdict in checked.verdicts] == ["correct", "wrong", "vague"]
-    assert [(v.target, v.aspect, v.by) for v in checked.verdicts] == [
-        (f"claim:{i}", "fact", "local") for i in range(3)
+    passages = (Passage("p0", "", FILLER), PASSAGE)
+    found = verdicts(verifier, "The Orrin Bridge opened in 1931.", CLAIMS, passages)
+    assert [(v.target, v.aspect, v.by, v.label) for v in found] == [
+        (f"claim:{i}", "fact", "local", label)
+        for i, label in enumerate(("correct", "wrong", "vague"))
     ]
-    first = checked.verdicts[0]
+    first = found[0]
     assert first.p is not None and first.p > 0.5 and first.informativeness == 5
     assert first.evidence[0]["passage"] == "p1" and BRIDGE[slice(*first.evidence[0]["span"])]
     json.dumps([dict(one) for one in first.evidence])
@@ -241,8 +241,8 @@ def test_local_facts_gives_verdicts_with_evidence(verifier: Verifier) -> None:
 
 def labels(verifier: Verifier, claims: list[str]) -> list[tuple[Any, ...]]:
     """Label and reason of each claim."""
-    (checked,) = local_facts(verifier)([response(" ".join(claims), claims, (CURIE,))])
-    return [(one.label, unjudged(vars(one)).get("unparsed")) for one in checked.verdicts]
+    found = verdicts(verifier, " ".join(claims), claims, (CURIE,))
+    return [(one.label, unjudged(vars(one)).get("unparsed")) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -315,6 +315,13 @@ def test_the_joint_claim_of_two_true_halves_is_checked(verifier: Verifier) -> No
         assert labels(verifier, [f"{half}.", f"{half} in {year}."])[1] == (label, None)
 
 
+def verdicts(
+    verifier: Verifier, text: str, claims: list[str], passages: tuple[Passage, ...] = (PASSAGE,)
+) -> tuple[Verdict, ...]:
+    (checked,) = local_facts(verifier)([response(text, claims, passages)])
+    return checked.verdicts
+
+
 def test_other_languages_cause_one_warning(verifier: Verifier) -> None:
     check, row = local_facts(verifier), response("Sie ist tot.", ["Sie ist tot."] * 2, (PASSAGE,))
     with pytest.warns(UserWarning, match="--judge URL") as warned:
@@ -323,15 +330,10 @@ def test_other_languages_cause_one_warning(verifier: Verifier) -> None:
 
 
 def test_another_script_is_vague_and_no_way_not_to_be_judged(verifier: Verifier) -> None:
-    row = response("桥是绿色的。", ["桥是绿色的。", "Le pont est vert.", CLAIMS[0]], (PASSAGE,))
-    (checked,) = local_facts(verifier)([row])
-    first, second, third = checked.verdicts
-    assert (first.label, first.p, first.informativeness, first.evidence) == (
-        "vague",
-        0.0,
-        1,
-        ({"unparsed": "script"},),
-    )
+    text = "桥是绿色的。"
+    first, second, third = verdicts(verifier, text, [text, "Le pont est vert.", CLAIMS[0]])
+    wanted = ("vague", 0.0, 1, ({"unparsed": "script"},))
+    assert (first.label, first.p, first.informativeness, first.evidence) == wanted
     assert first.error is second.error is third.error is None and third.label == "correct"
 
 
@@ -355,62 +357,43 @@ def test_a_training_against_the_local_verifier_alone_is_warned_of(verifier: Veri
 
 
 def test_hedged_sentences_get_hedged_labels(verifier: Verifier) -> None:
-    row = response(
-        "I think that the Orrin Bridge opened in 1931, but I am not sure.", CLAIMS, (PASSAGE,)
-    )
-    (checked,) = local_facts(verifier)([row])
-    assert [verdict.label for verdict in checked.verdicts] == [
-        "hedged_correct",
-        "hedged_wrong",
-        "vague",
-    ]
+    text = "I think that the Orrin Bridge opened in 1931, but I am not sure."
+    found = [verdict.label for verdict in verdicts(verifier, text, CLAIMS)]
+    assert found == ["hedged_correct", "hedged_wrong", "vague"]
 
 
 def test_no_passages_is_a_failure_and_search_is_asked_once(verifier: Verifier) -> None:
+    row = ("It opened in 1931.", CLAIMS[:2], ())
     for passages in ((Passage("blank", "Orrin Bridge", " \n"),), ()):
-        row = response("It opened in 1931.", CLAIMS[:2], passages)
-        (checked,) = local_facts(verifier)([row])
-        assert [(v.label, v.p, v.error.stage if v.error else None) for v in checked.verdicts] == [
-            (None, None, "retrieve")
-        ] * 2
+        found = verdicts(verifier, *row[:2], passages)
+        told = [(v.label, v.p, v.error.stage if v.error else None) for v in found]
+        assert told == [(None, None, "retrieve")] * 2
     asked: list[Any] = []
 
     def search(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:
         asked.append((list(queries), k, titles))
         return [[PASSAGE], []]
 
-    (checked,) = local_facts(verifier, search, k=3)([row])
+    (checked,) = local_facts(verifier, search, k=3)([response(*row)])
     assert asked == [(CLAIMS[:2], 3, [None, None])]
-    assert checked.verdicts[0].label == "correct"
+    first, unfound = checked.verdicts
+    assert first.label == "correct"
     # no page was asked for by its title: the claim shares no word with any
-    unfound = checked.verdicts[1]
-    assert (unfound.label, unfound.p, unfound.evidence, unfound.error) == (
-        "vague",
-        0.0,
-        ({"unfound": "words"},),
-        None,
-    )
+    assert (unfound.label, unfound.p, unfound.error) == ("vague", 0.0, None)
+    assert unfound.evidence == ({"unfound": "words"},)
 
 
 def test_the_evaluate_command_gives_one_object(
-    verifier: Verifier, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verifier: Verifier, tmp_path: Path, cli: Cli
 ) -> None:
-    from workbench.cli import main
-
     rows = [
         {"premise": p, "claim": c, "label": label, "source": f"s{i % 2}"}
         for i, (p, c, label) in enumerate(CLEAR)
     ]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(SystemExit) as stopped:
-        main(["verifier", "evaluate", "--data", str(path), "--threads", "1", "--json"])
-    result = json.loads(capsys.readouterr().out)
-    assert (
-        stopped.value.code == 0
-        and result["n"] == len(CLEAR)
-        and set(result["by_source"]) == {"s0", "s1"}
-    )
+    path = write(tmp_path / "rows.jsonl", rows)
+    code, out, _ = cli(f"verifier evaluate --data {path} --threads 1 --json")
+    result = json.loads(out)
+    assert (code, result["n"]) == (0, len(CLEAR)) and set(result["by_source"]) == {"s0", "s1"}
     right = sum(result["confusion"][label][label] for label in LABELS)
     assert result["accuracy"] == pytest.approx(right / len(CLEAR))
     assert sum(one["n"] for one in result["calibration"]["bins"]) == len(CLEAR) == result["windows"]
@@ -420,16 +403,15 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
     with raises_error("no verifier there: train one with `workbench verifier train"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
-    card = read_json(SHIPPED / "card.json")
-    write_json(tmp_path / "card.json", card)
-    with raises_error("cannot be read"):
-        load_verifier(tmp_path)
-    write_json(tmp_path / "card.json", {**card, "base": {"sha256": "0" * 64}})
-    with raises_error("was trained on base weights 000000000000"):
-        load_verifier(tmp_path)
-    write_json(tmp_path / "card.json", {**card, "settings": {"temperature": 1}})
-    with raises_error("is not a verifier's card"):
-        load_verifier(tmp_path)
+    changes: dict[str, dict[str, Any]] = {
+        "cannot be read": {},
+        "was trained on base weights 000000000000": {"base": {"sha256": "0" * 64}},
+        "is not a verifier's card": {"settings": {"temperature": 1}},
+    }
+    for message, change in changes.items():
+        write_json(tmp_path / "card.json", read_json(SHIPPED / "card.json") | change)
+        with raises_error(message):
+            load_verifier(tmp_path)
 
 
 def test_without_the_weights_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
