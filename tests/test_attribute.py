@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.credit.attribute import (
     coverage,
     find_sentence,
@@ -48,22 +49,7 @@ def response(text: str, cuts: list[int] | None = None, finish: str = "stop") -> 
 
 @pytest.mark.parametrize(
     ("claim", "sentence", "matched"),
-    [
-        ("Ada Lind is a painter.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter"),
-        (
-            "Ada Lind is a baker.",
-            "Ada Lind is a painter and a baker.",
-            "Ada Lind is a painter and a baker",
-        ),
-        # a match begins with its word
-        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "Born in 1921"),
-        ("她出生于奥斯陆。", "她于1921年出生于奥斯陆，后来去了巴黎。", "她于1921年出生于奥斯陆"),
-        ("abc", "xaxbxcx", "xaxbxc"),
-        ("a b c", "x a xbx c x", "a xbx c"),
-        ("ab", "abab", "ab"),  # the first of two equal places
-        ("a!", "a!", "a"),  # final punctuation does not count
-        ("?!", "no?!", "?!"),  # unless there is nothing else
-    ],
+    examples("matches"),
 )
 def test_match(claim: str, sentence: str, matched: str) -> None:
     found = match(claim, sentence)
@@ -116,19 +102,11 @@ def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "sentence", "share"),
-    [
-        ("Ada Lind is a painter.", "ADA LIND is a PAINTER", 1.0),
-        ("Ada Lind is a painter.", "She is a painter", 3 / 5),
-        # order counts: "ada lind" or "a painter"
-        ("Ada Lind is a painter.", "A painter is Ada Lind", 2 / 5),
-        ("The moon is cheese.", "Ada Lind was born in Oslo.", 0.0),
-        ("她出生于奥斯陆", "他出生于巴黎", 3 / 7),
-        ("...", "...", 0.0),
-    ],
+    ("claim", "sentence", "found", "words"),
+    examples("coverage"),
 )
-def test_coverage_counts_words_in_order(claim: str, sentence: str, share: float) -> None:
-    assert coverage(claim, sentence) == pytest.approx(share)
+def test_coverage_counts_words_in_order(claim: str, sentence: str, found: int, words: int) -> None:
+    assert coverage(claim, sentence) == pytest.approx(found / words)
 
 
 def test_quoted_sentence() -> None:

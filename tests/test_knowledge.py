@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import workbench.retrieval.build as building
+from tests.helpers import examples
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
 from workbench.retrieval import Index, build_index, open_index
@@ -67,20 +68,7 @@ def first(index: Index, query: str, **options: Any) -> str:
 
 @pytest.mark.parametrize(
     ("query", "page"),
-    [
-        ("首都 中华人民共和国", "bj"),
-        ("人口", "bj"),
-        ("万人口", "bj"),
-        ("東京の首都", "tk"),
-        ("เมืองหลวง", "th"),
-        ("СТОЛИЦА", "ru"),
-        ("cafe", "cafe"),
-        ("customer runs", "cafe"),
-        ("the who", "who"),
-        ("3.14", "7"),
-        ("O’Brien family", "obrien"),
-        ("ＣＬＯＷＮ", "it"),
-    ],
+    examples("words"),
 )
 def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> None:
     assert first(index, query).partition(":")[0] == page

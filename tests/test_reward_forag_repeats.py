@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from tests.test_reward_forag import BASELINE, MIXED, pay
@@ -44,20 +45,7 @@ ONCE = FoRAG(repeats="once")
 
 @pytest.mark.parametrize(
     ("text", "paid"),
-    [
-        ("Ada lives in Oslo [1]. | ADA lives, in Oslo 【3-4】! | In Oslo lives Ada.", 1),
-        ("Ada lives in Oslo. | Ada lives in Rome.", 2),
-        ("Ada lives in Oslo. | Ada does not live in Oslo. | Ada doesn't live in Oslo.", 2),
-        ("It fell by 3.5 %. | It fell by 5.3 %. | It fell by 3.5 percent. | It fell by -3.5 %.", 3),
-        ("1,200 came. | 1200 came. | Two thousand came. | 2000 came.", 2),
-        ("She codes in C. | She codes in C++. | She codes in C#.", 3),
-        ("他住在上海。 | 他住在海上。 | 他住在上海", 2),
-        ("She has 2 sons and 3 daughters. | She has 3 sons and 2 daughters.", 2),
-        ("Moreover, it is true that Ada lives in Oslo. | But Ada, of course, lives in Oslo.", 1),
-        ("Ada lives in Oslo. | Ada only lives in Oslo. | Ada lives in Oslo as well as Bo.", 3),
-        ("Indeed. | Indeed! | Of course.", 2),
-        ("Ada lives in Oslo. | Bo works. | Ada lives in Oslo. | Bo works. | Dee sings.", 3),
-    ],
+    examples("repeats"),
 )
 def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
     sentences = text.split(" | ")
@@ -78,15 +66,7 @@ def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "labels", "paid"),
-    [
-        ("Ada is older than Bo. | Bo is older than Ada.", "01", [-0.4, 0.6]),
-        ("Ada is older than Bo. | Bo is older than Ada.", "10", [0.6, -0.4]),
-        ("Ada is older than Bo. | Bo is older than Ada.", "00", [-0.4, -0.4]),
-        ("Bo is old. | Old is Bo. | Bo is OLD [2]!", "000", [-0.4, -0.4]),
-        ("She lives in Oslo. | She lives in Oslo.", "10", [0.6, -0.4]),  # another she
-        ("She sings. | She sings. | She sings. | Sings she.", "0101", [-0.4, 0.6]),
-        ("Ada sings. | Indeed Ada sings. | Ada really sings.", "000", [-0.4, -0.4, -0.4]),
-    ],
+    examples("false_repeats"),
 )
 def test_a_false_sentence_is_skipped_only_as_a_repetition(
     text: str, labels: str, paid: list[float]

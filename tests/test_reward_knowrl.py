@@ -128,30 +128,6 @@ def test_the_codes_abstaining_thoughts() -> None:
         assert pay(said, KnowRL(no_abstaining=True)).parts["fact"] == fact
 
 
-@pytest.mark.parametrize(
-    ("text", "good"),
-    [
-        ("<think>a</think><answer>b</answer>", True),
-        (" <think>\na\n</think>\n\n<answer> b </answer>\n", True),
-        ("<think>a < b</think><answer>b</answer>", True),
-        ("<think> \n</think><answer>b</answer>", False),
-        ("<think>a</think><answer> </answer>", False),
-        ("<answer>b</answer><think>a</think>", False),
-        ("<think>a</think>b", False),
-        ("<think>a<answer>b</answer>", False),
-        ("<think>a</think><answer>b", False),  # cut off
-        ("<think>a</think><think>a</think><answer>b</answer>", False),
-        ("<think>a</think><answer>b</answer><answer>c</answer>", False),
-        ("<think>a<answer>x</answer></think><answer>b</answer>", False),
-        ("<think>a</think> so <answer>b</answer>", False),
-        ("<think>a</think><answer>b</answer> and more", False),
-        ("", False),
-    ],
-)
-def test_the_form(text: str, good: bool) -> None:
-    assert well_formed(text) is good
-
-
 def test_the_form_of_many_tags_is_checked_quickly() -> None:
     """Where every tag were tried as the end of every other, this would take minutes."""
     assert not well_formed("<think>a" + "</think><answer>b" * 50_000 + "</answer>.")

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import examples, read, write
+from tests.helpers.score_helpers import read, write
 from workbench.cli import main
 from workbench.data.chat import text_of
 from workbench.runs.store import iter_feedback

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.score_helpers import examples, read, write
+from tests.helpers import examples
+from tests.helpers.score_helpers import read, write
 from workbench.scoring import Options, score_file
 from workbench.scoring.rows import Malformed, Reader, parse
 from workbench.types import Claim, Passage

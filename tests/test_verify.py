@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from workbench.types import Claims, Question, Response, Verdict
 from workbench.verdicts import outcome
 
@@ -79,19 +80,10 @@ def test_text_after_the_box_or_tag_may_take_the_answer_back(
 
 @pytest.mark.parametrize(
     ("kind", "answers", "text", "label"),
-    [
-        ("false_premise", ("invalid question",), "Invalid question.", "correct"),
-        ("false_premise", ("invalid question",), "I don't know.", "uncertain"),
-        ("numeric", ("1921",), "1921 or 1922", "incorrect"),
-        ("list", ("Ana", "Belu"), "Belu and Ana", "correct"),
-        ("list", ("Ana", "Belu"), "Ana", "incorrect"),
-        ("single", ("unknown",), "unknown", "uncertain"),
-        ("single", ("yes",), "Yes, both were French.", "correct"),
-        ("single", ("yes",), "Yes and no.", "incorrect"),
-    ],
+    examples("outcomes"),
 )
-def test_outcome_by_kind(kind: str, answers: tuple[str, ...], text: str, label: str) -> None:
-    [verdict] = verdicts([response(text, Question("q", "?", answers, kind=kind))])
+def test_outcome_by_kind(kind: str, answers: list[str], text: str, label: str) -> None:
+    [verdict] = verdicts([response(text, Question("q", "?", tuple(answers), kind=kind))])
     assert verdict.label == label
 
 

@@ -16,6 +16,13 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def examples(name: str) -> list[Any]:
+    """The values in a file of `tests/examples`, one a line; lines with "#" are comments."""
+    path = ROOT / "tests" / "examples" / f"{name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if not line.startswith("#")]
+
+
 def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from tests.helpers import examples as examples
 from workbench.judge import Element
 from workbench.scoring import Options
 from workbench.world import load_world
@@ -109,12 +110,6 @@ def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
-
-
-def examples(name: str) -> list[Any]:
-    """The values in a file of `tests/examples`, one a line."""
-    path = Path(__file__).parent.parent / "examples" / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read(path: Path) -> list[dict[str, Any]]:
