@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.methods.bench import bench
 from workbench.methods.rlfh.annotators import OPPOSITE, annotated, by_verifier, flipped
@@ -160,14 +161,7 @@ def of(verify: Verify, claim: str, title: str = "") -> Verdict:
 
 @pytest.mark.parametrize(
     ("reply", "label", "hedged"),
-    [
-        ("yes.", "correct", "hedged_correct"),
-        ("no.", "wrong", "hedged_wrong"),
-        ("I do not know.", "vague", "vague"),
-        ("<think> no. Ada is a sailor.</think><answer> yes.</answer>", "correct", "hedged_correct"),
-        ("<think> I do not know.</think><answer> no.</answer>", "wrong", "hedged_wrong"),
-        ("<think> Ada is a sailor.</think><answer> I do not know.</answer>", "vague", "vague"),
-    ],
+    examples("yes_and_no"),
 )
 def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     verify = by_yes_or_no(scripted(lambda text: reply), WORLD)

@@ -74,17 +74,7 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
 
 @pytest.mark.parametrize(
     ("prompt", "left"),
-    [
-        ("<|assistant|><think>\n", "<think>\n"),
-        ("<think>\nOkay,", "<think>\nOkay,"),
-        ("<think>\n\n</think>\n\n", ""),
-        ("<think>x</think><answer>", "<answer>"),
-        ("[Structure]", "[Structure]"),
-        ("[Structure] a [Outline]", "[Outline]"),
-        ("<think> [Answer]", "<think> [Answer]"),
-        ("<|assistant|>", ""),
-        ("", ""),
-    ],
+    examples("prompts_open"),
 )
 def test_what_a_prompt_leaves_open(prompt: str, left: str) -> None:
     assert opened(prompt) == left

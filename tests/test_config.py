@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.util.config import (
     check_values,
@@ -57,25 +58,7 @@ def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without
 
 @pytest.mark.parametrize(
     ("setting", "message"),
-    [
-        (
-            "m.stesp=3",
-            (
-                "has no field 'stesp'; its fields are reward, rate, batch, fast, inner.steps,"
-                " inner.rate"
-            ),
-        ),
-        ("m.inner.stesp=3", "m.inner has no field 'stesp'; its fields are steps, rate"),
-        ("m.inner=3", "has no field 'inner'"),
-        ("m.reward.steps=3", "has no field 'reward.steps'"),
-        ("m.steps=3.5", "'3.5' is not an int"),
-        ("m.rate=x", "'x' is not a float"),
-        ("m.reward=both", "choose one of ternary, binary"),
-        ("m.fast=perhaps", "write true or false"),
-        ("m.steps", "write m.FIELD=VALUE"),
-        ("m=3", "write m.FIELD=VALUE"),
-        ("other.steps=3", "write m.FIELD=VALUE"),
-    ],
+    examples("overrides"),
 )
 def test_override_says_what_is_wrong(setting: str, message: str) -> None:
     with raises_error(message):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.test_inspector import record, rollout
 from workbench.inspector.annotate import annotator
@@ -147,19 +148,7 @@ def test_labels_of_a_changed_answer_are_ignored(tmp_path: Path) -> None:
     assert [(v.target, v.label) for v in kept.verdicts] == [("claim:1", "correct")]
 
 
-FOOLISH = (
-    {"run": "../outside"},
-    {"given": {"place": ["tarven/1/0", 9], "label": "wrong"}},
-    {"given": {"place": ["nobody", 0], "label": "wrong"}},
-    {"given": {"place": ["tarven/1/0", 0], "label": "<b>"}},
-    {"given": "x"},
-    {"passed": 3},
-    {"at": ["tarven/1/0", 17]},
-    {"at": "tarven/1/0"},
-)
-
-
-@pytest.mark.parametrize("request_", FOOLISH)
+@pytest.mark.parametrize("request_", examples("malformed_requests"))
 def test_a_malformed_request_is_refused_and_stores_nothing(
     tmp_path: Path, request_: dict[str, Any]
 ) -> None:

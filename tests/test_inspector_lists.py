@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import write_json
+from tests.helpers import examples, write_json
 from tests.test_inspector_runs import record_untagged
 from workbench.inspector.curves import run_list
 from workbench.inspector.evaluations import before_after
@@ -38,13 +38,7 @@ def test_a_scored_file_opens_like_a_run(tmp_path: Path) -> None:
             open_row(runs, name, "r0")
 
 
-QUEUED = {
-    "queue/0a1b2c3d4e5f": {"method": "rlfh", "seed": 1, "config": {"alpha": 1, "ppo": {"lr": 2}}},
-    "queue/1a1b2c3d4e5f": {"method": "rlfh", "seed": 1, "config": {"alpha": 2, "ppo": {"lr": 2}}},
-    "queue/2a1b2c3d4e5f": {"method": "rlfh", "seed": 2, "config": {"alpha": 1, "ppo": {"lr": 3}}},
-    "queue/3a1b2c3d4e5f": {"method": "klcf", "seed": 1, "config": {"alpha": 9}},
-    "named": {"method": "rlfh", "seed": 1, "config": {"alpha": 3, "ppo": {"lr": 2}}},
-}
+QUEUED = dict(examples("queued_runs"))
 
 
 def test_runs_of_a_queue_are_named_by_what_differs() -> None:

@@ -14,24 +14,7 @@ from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
 from workbench.retrieval import Index, build_index, open_index
 
-PAGES: list[dict[str, Any]] = [
-    {"id": "who", "title": "The Who", "text": "The Who are an English rock band."},
-    {
-        "id": "it",
-        "title": "It (film)",
-        "text": "It is a film of 2017. " + "The clown returns every year. " * 30,
-    },
-    {"id": "semi", "title": "Sense; or Sensibility", "text": "A novel about two sisters."},
-    {"id": "us", "title": "U.S.", "text": "The United States of America is a country."},
-    {"id": "us2", "title": "US", "text": "Us is an album by a singer."},
-    {"id": "obrien", "title": "O'Brien", "text": "O'Brien's family comes from Ireland."},
-    {"id": "bj", "title": "北京", "text": "北京是中华人民共和国的首都。北京有两千多万人口。"},
-    {"id": "tk", "title": "東京", "text": "東京は日本の首都です。"},
-    {"id": "th", "title": "กรุงเทพ", "text": "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"},
-    {"id": "ru", "title": "Москва", "text": "Москва — столица России."},
-    {"id": "cafe", "title": "Café", "text": "A café sells coffee to running customers."},
-    {"id": 7, "title": None, "text": "An untitled page about 3.14 and C++ and AC/DC."},
-]
+PAGES = examples("pages")
 HOSTILE = [
     "",
     "   ",

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import world_rows, write
 from workbench.cli import main
@@ -22,62 +22,7 @@ from workbench.scoring import Options, score_file
 from workbench.types import WorkbenchError
 
 FOREIGN = {"mine": 1}
-REFUSED = {
-    "score: no question in any row": "score --in empty.jsonl --out new/a/f.jsonl",
-    "score: claims without passages": "score --in bare.jsonl --out new/a/f.jsonl --judge local",
-    "score: a judge without passages": (
-        "score --in bare.jsonl --out new/f.jsonl --judge http://127.0.0.1:9/v1 --model m"
-    ),
-    "score: and a cache": (
-        "score --in bare.jsonl --out new/f.jsonl --judge http://127.0.0.1:9/v1 --model m --cache"
-        " c/d.sqlite"
-    ),
-    "klcf prepare: a judge of its own": (
-        "klcf prepare --out new --judge http://127.0.0.1:9/v1 --judge-model m"
-    ),
-    "klcf prepare: no samples": "klcf prepare --out new --set klcf.prepare.samples=0",
-    "probe: no Ray, or no cluster": "probe --out new/a --actors 2 --address 127.0.0.1:9",
-    "probe: a cluster without actors": "probe --out new/a --address 127.0.0.1:9",
-    "klcf prepare: no such kind": "klcf prepare --out new --kind nonsense",
-    "score: no such check": (
-        "score --in rows.jsonl --out new/f.jsonl --judge world --set klcf.w_general=1 --method klcf"
-    ),
-    "score: no such index": "score --in bare.jsonl --out new/f.jsonl --judge local --store nowhere",
-    "score: no such verdict in a store": (
-        "score --in rows.jsonl --out new/f.jsonl --judge world --tokenizer ./nowhere"
-    ),
-    "score: questions of something else": (
-        "score --in rows.jsonl --out foreign/f.jsonl --judge world"
-    ),
-    "score: passages of something else": "score --in rows.jsonl --out pages/f.jsonl --judge world",
-    "score: other settings": (
-        "score --in rows.jsonl --out scored/f.jsonl --judge world --method rlfh --set rlfh.alpha=2"
-    ),
-    "score: an index for other settings": (
-        "score --in bare.jsonl --out scored/f.jsonl --method rlfh --passages many.jsonl"
-    ),
-    "score: actors of no engine": (
-        "score --in rows.jsonl --out new/a/f.jsonl --judge world --actors 2"
-    ),
-    "score: no Ray, or no cluster": (
-        "score --in rows.jsonl --out new/f.jsonl --judge world --engine ray --address 127.0.0.1:9"
-    ),
-    "train: no such bench": "train truthrl --out new/run --bench huge",
-    "train: no questions": "train truthrl --out new/run --bench paper",
-    "train: no such field": "train truthrl --out new/run --set truthrl.none=1",
-    "train: a folder of something else": "train truthrl --out foreign --steps 1",
-    "demo: a folder of something else": "demo --out demo",
-    "world export: a folder of something else": "world export --out foreign",
-    "world build: a finished build": "world build --out built --size small",
-    "index build: no such file": "index build a --root new/indexes --from nowhere.jsonl",
-    "index build: no text": "index build a --root new/indexes --from foreign/questions.jsonl",
-    "index build: empty texts": "index build a --root new/indexes --from blank.jsonl",
-    "index build: a folder of something else": "index build ./foreign --from pages.jsonl",
-    "import: nothing that was logged": "import trl rows.jsonl --out new/a/f.jsonl",
-    "import: questions of something else": "import trl logged.jsonl --out foreign/f.jsonl",
-    "verifier train: no pairs": "verifier train --data rows.jsonl --out new/verifier",
-    "metrics: figures of one file": "metrics scored/f.jsonl --figures new/figures",
-}
+REFUSED = dict(examples("refused_commands"))
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -124,24 +69,7 @@ def test_what_is_refused_leaves_nothing(
     assert tree(place) == before
 
 
-TYPOS = {
-    "train truthrl --out new/run --set truthrl.rewrd=binary": "has no field 'rewrd'",
-    "train truthrl --out new/run --set truthrl.reward=binry": "choose one of ternary, binary",
-    "train truthrl --out new/run --set truthrl.kinds=singel": "choose among ",
-    "train truthrl --out new/run --policy nowhere": "no policy folder 'nowhere'",
-    "evaluate nowhere --split test": "no policy folder 'nowhere'",
-    "evaluate sft --split test --kind singel --kind single": (
-        "no questions of kinds singel in split 'test': choose among "
-    ),
-    "probe --policy nowhere": "no policy folder 'nowhere'",
-    "probe --kind singel": "of kinds singel in split 'validation': choose among ",
-    "answer Who? --policy nowhere": "no policy folder 'nowhere'",
-    "score --in rows.jsonl --out new/f.jsonl --set rlfh.alpa=2": "has no field 'alpa'",
-    "score --in rows.jsonl --out new/f.jsonl --judge wrld": "no judge 'wrld'",
-    "score --in nothing.jsonl --out new/f.jsonl": "the file is empty: name one with rows",
-    "score --in latin.jsonl --out new/f.jsonl": ("save it as UTF-8; no row can be scored\n"),
-    "train truthrl --out new/run --bench small --questions latin.jsonl": "save it as UTF-8",
-}
+TYPOS = dict(examples("typos"))
 HEAVY = ("torch", "transformers", "trl", "peft", "datasets")
 TOLD = """
 import json, sys

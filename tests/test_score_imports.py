@@ -79,15 +79,7 @@ def test_a_prompt_of_many_marks_is_read_in_linear_time(mark: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [
-        ('{"value": 5}', '{"value": 5}'),  # an answer in JSON
-        ('[{"content": "Paris", "year": 3}]', '[{"content": "Paris", "year": 3}]'),
-        ('{"role": "assistant", "content": "Paris"}', "Paris"),
-        # as Parquet fills gaps
-        ([{"role": None, "from": "gpt", "content": None, "value": "Paris"}], "Paris"),
-        ([{"role": {}, "content": "Paris"}], "Paris"),
-        ([{"role": ["assistant"], "content": "Paris"}], None),
-    ],
+    examples("conversations"),
 )
 def test_only_messages_are_a_conversation(value: Any, text: str | None) -> None:
     assert text_of(value, "assistant") == text

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, reply, responses, write
 from workbench.scoring import Options, estimate_file, score_file
@@ -48,31 +49,7 @@ def test_all_methods_on_one_claim_record(tmp_path: Path) -> None:
     assert len(summary["rewards"]) == 6
 
 
-MIXED: list[dict[str, Any]] = [
-    {
-        "id": "refuses",
-        "question": "Why?",
-        "response": "I do not know.",
-        "answers": ["x"],
-        "passages": ["x"],
-        "checklist": ["y"],
-    },
-    {"id": "empty", "question": "Why?", "response": "", "answers": ["x"], "passages": ["x"]},
-    {"id": "r0", "question": "twice the same id", "response": "This is refused."},
-    {**responses(1)[0], "id": "another id"},
-    {
-        "id": "other",
-        "question": "Ké?",
-        "response": "<answer>Straße 你好 is 5.</answer>",
-        "passages": ["日本"],
-        "answers": ["5"],
-    },
-    {
-        "id": "replay",
-        "response": "Ada.",
-        "claims": [{"text": "Ada", "label": "correct", "informativeness": 5}],
-    },
-]
+MIXED = examples("mixed_rows")
 
 
 @pytest.mark.parametrize("method", ["all", "none", "klcf"])

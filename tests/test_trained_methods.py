@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
@@ -203,49 +204,7 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [
-        ("rlfh.flips=1.5", "flips is 1.5: it must lie between 0 and 1"),
-        ("rlfh.flips=0.5 rlfh.mode=single_pass", "set rlfh.mode=pipeline"),
-        ("knowrl.cold_samples=-1", "cold_samples is -1"),
-        ("knowrl.grpo.clip_high=0.1", "clip_high is 0.1"),
-        ("klcf.judged_by=truth", "training makes its own truthfulness model"),
-        ("klcf.w_general=0.2 klcf.general=no/such/model", "one output"),
-        ("klcf.w_general=0.2 klcf.general_scale=4", "does not use general_scale"),
-        ("klcf.general=some/model", "does not use general"),
-        ("klcf.truth_model.max_length=96", "truth_model.max_length is 96"),
-        ("klcf.general_model.batch=4", "does not use general_model"),
-        ("klcf.w_check=0 klcf.w_truth=0", "at least one above 0"),
-        ("klcf.level=token", "leave level and loss out"),
-        ("klcf.held_out=1", "held_out is 1.0: it must be below 1"),
-        ("klcf.held_out=0.3 klcf.rewarded=judge", "leave this setting out"),
-        ("klcf.drawn.samples=4", "does not use drawn"),
-        ("klcf.trainer=dpo klcf.drawn.samples=1", "samples is 1"),
-        ("klcf.prepare.folder=nowhere klcf.prepare.samples=4", "does not use prepare"),
-        ("klcf.prepare.folder=nowhere", "has no finished preparation"),
-        ("klcf.base=no/such/base", "no policy folder"),
-        ("klcf.start=one", "choose one of zero, sft"),
-        ("forag.trainer=grpo forag.baseline=true", "does not use baseline"),
-        ("forag.trainer=mle_filter forag.rewarded=judge", "does not use rewarded"),
-        ("forag.trainer=mle_filter forag.repeats=once", "does not use repeats"),
-        ("forag.evaluation=holistic forag.repeats=once", "repeats=once has no effect"),
-        ("forag.judged_by=factuality", "training makes its own reward model"),
-        ("forag.evaluation=sentence forag.aggregate=max", "does not use aggregate"),
-        ("forag.loss=log", "set forag.aggregate=min"),
-        ("forag.held_out=1.5", "held_out is 1.5"),
-        ("forag.held_out=1", "held_out is 1.0: it must be below 1"),
-        ("forag.reward_model.max_length=96", "an answer of 96 tokens"),
-        ("forag.reward_model.max_length=120", "but the longest prompt with"),
-        ("forag.trainer=grpo forag.grpo.max_new_tokens=5000", "max_length is 4096"),
-        ("forag.references=0", "references is 0"),
-        ("forag.cold_samples=-1", "cold_samples is -1"),
-        ("forag.trainer=unlikelihood forag.unlearn=0", "unlearn is 0"),
-        ("forag.kinds=biography", "has no passages"),
-        ("forag.grpo.beta=1", "does not use grpo"),
-        ("forag.baseline=false forag.references=2", "does not use references"),
-        ("forag.rewarded=judge forag.level=token", "does not use reward_model"),
-        ("forag.cold_samples=0 forag.writer=judge", "does not use cold"),
-        ("forag.writer=judge", "has no judge that writes answers: name one with --judge URL"),
-    ],
+    examples("refused_settings"),
 )
 def test_what_cannot_work_is_refused_before_anything_is_begun(
     settings: str, message: str, tmp_path: Path

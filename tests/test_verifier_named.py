@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import options as options_for
 from workbench.scoring.options import check
@@ -120,20 +121,10 @@ ROWS = [
 
 @pytest.mark.parametrize(
     ("names", "columns"),
-    [
-        (("entailment", "neutral", "contradiction"), (0, 2, 1)),
-        (("CONTRADICTION", "ENTAILMENT", "NEUTRAL"), (1, 0, 2)),
-        (("Supports", "REFUTES", "NOT ENOUGH INFO"), (0, 1, 2)),
-        (("not_entailment", "entailment"), (1, None, 0)),
-        (("Unsupported", "Supported"), (1, None, 0)),
-        (("consistent", "hallucinated"), (0, None, 1)),
-        (("entails", "contradicts"), (0, None, 1)),
-    ],
+    examples("classes"),
 )
-def test_classes_are_told_by_their_names(
-    names: tuple[str, ...], columns: tuple[int, int | None, int]
-) -> None:
-    assert classes_of(names, "model") == columns
+def test_classes_are_told_by_their_names(names: list[str], columns: list[int | None]) -> None:
+    assert classes_of(names, "model") == tuple(columns)
 
 
 @pytest.mark.parametrize(
