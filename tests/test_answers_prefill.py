@@ -118,8 +118,8 @@ def thought(text: str = GOOD) -> Feedback:
     without what was opened.
     """
     full = row(
-        [("correct", 5)],
-        think=[("correct", 5), ("wrong", 5), ("vague", 3)],
+        "correct:5",
+        think="correct:5 wrong:5 vague:3",
         tagged=True,
         checklist=["a"],
         verdicts=[

@@ -118,7 +118,7 @@ def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(
     said: list[tuple[list[str], str]],
 ) -> None:
     sentences, labels = [f"{' '.join(words)}." for words, _ in said], [label for _, label in said]
-    found = pay(judged(*sentences, labels=labels) if said else row([]), ONCE)
+    found = pay(judged(*sentences, labels=labels) if said else row(""), ONCE)
     labelled = zip(sentences, labels, strict=True)
     false = {sentence for sentence, label in labelled if label not in SUPPORTED}
     assert found.parts["segments"] == len(false) + any(label in SUPPORTED for label in labels)

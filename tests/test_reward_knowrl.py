@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 
 import pytest
 
 from tests.helpers.errors import raises_error
-from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
+from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.knowrl.reward import reward
 from workbench.pipeline import rescore
@@ -23,13 +22,13 @@ def pay(feedback: Feedback, config: KnowRL | None = None) -> Reward:
 
 def answered(
     outcome: str,
-    think: Sequence[Rated] | None = (("correct", 5), ("wrong", 5), ("vague", 3), ("correct", 1)),
+    think: str | None = "correct:5 wrong:5 vague:3 correct:1",
 ) -> Feedback:
     """By default half of the four facts of the thinking are supported; the answer's one claim is
     not looked at.
     """
     return row(
-        [("wrong", 5)], think=think, tagged=True, verdicts=[Verdict("outcome", "answer", outcome)]
+        "wrong:5", think=think, tagged=True, verdicts=[Verdict("outcome", "answer", outcome)]
     )
 
 
@@ -53,12 +52,12 @@ def test_by_hand(outcome: str, always: float, if_wrong: float, no_bonus: float) 
 
 
 def test_supported_facts() -> None:
-    assert pay(
-        answered("correct", [("hedged_correct", 3), ("hedged_wrong", 3), ("vague", 3)])
-    ).parts["fact"] == pytest.approx(1 / 3)
+    assert pay(answered("correct", "hedged_correct:3 hedged_wrong:3 vague:3")).parts[
+        "fact"
+    ] == pytest.approx(1 / 3)
     # M = 0
-    assert pay(answered("correct", [])).parts == {"format": 1.0, "correct": 2.0, "fact": 0.0}
-    untagged = row([("correct", 5)], verdicts=[Verdict("outcome", "answer", "correct")])
+    assert pay(answered("correct", "")).parts == {"format": 1.0, "correct": 2.0, "fact": 0.0}
+    untagged = row("correct:5", verdicts=[Verdict("outcome", "answer", "correct")])
     # what is not thought earns nothing
     assert pay(untagged).parts == {"format": -1.0, "correct": 2.0, "fact": 0.0}
 
@@ -73,7 +72,7 @@ def test_supported_facts() -> None:
     ],
 )
 def test_the_codes_length_penalty(claims: int, fact: float) -> None:
-    feedback = answered("incorrect", [("correct", 5), ("wrong", 5)] * (claims // 2))
+    feedback = answered("incorrect", "correct:5 wrong:5 " * (claims // 2))
     for facts in ("always", "if_wrong"):
         paid = pay(feedback, KnowRL(length_penalty=True, facts=facts))
         assert paid.parts["fact"] == pytest.approx(fact) and paid.value == pytest.approx(
@@ -95,7 +94,7 @@ def test_the_codes_length_penalty(claims: int, fact: float) -> None:
     ],
 )
 def test_the_codes_answer_tag(text: str, format: float, correct: float) -> None:
-    refusal = row([], verdicts=[Verdict("outcome", "answer", "uncertain")])
+    refusal = row("", verdicts=[Verdict("outcome", "answer", "uncertain")])
     refusal = replace(
         refusal,
         response=replace(refusal.response, text=text, offsets=()),
@@ -117,7 +116,7 @@ def test_the_codes_abstaining_thoughts() -> None:
         ("I don't know who she is.", 0.0),
         ("I don't know her age. She was born in Rome.", 1.0),
     ):
-        feedback = answered("uncertain", [("correct", 5)])
+        feedback = answered("uncertain", "correct:5")
         text = f"<think>{thought}</think><answer>I don't know.</answer>"
         said = replace(
             feedback,
@@ -141,7 +140,7 @@ def test_failures() -> None:
             None, error=bad
         )
     assert failure(pay(replace(feedback, error=bad))) == bad
-    assert "outcome" in failure(pay(row(think=[("correct", 5)], tagged=True))).message
+    assert "outcome" in failure(pay(row(think="correct:5", tagged=True))).message
     # What the reward does not ask for does not spoil it: the answer's claim. The facts of a right
     # answer it did ask for, though in the code's way it does not pay them.
     assert pay(

@@ -21,8 +21,9 @@ from workbench.pipeline import rescore
 from workbench.types import Claim, Feedback, Question, Response, Verdict
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
-RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
-SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
+RATED = st.builds("{}:{}".format, st.sampled_from(LABELS), st.integers(1, 5))
+SENTENCE = st.lists(RATED, max_size=4).map(" ".join)
+SENTENCES = st.lists(SENTENCE, min_size=1, max_size=4)
 SETTINGS: tuple[list[str], ...] = (
     [],
     "rlfh.granularity=sentence klcf.form=false forag.evaluation=sentence".split(),
@@ -32,8 +33,8 @@ SETTINGS: tuple[list[str], ...] = (
 
 
 def judged(
-    sentences: Sequence,
-    think: Sequence | None,
+    sentences: Sequence[str],
+    think: str | None,
     tagged: bool,
     outcome: str,
     items: Sequence[str],
@@ -49,7 +50,7 @@ def judged(
 JUDGED = st.builds(
     judged,
     SENTENCES,
-    st.none() | st.lists(RATED, max_size=3),
+    st.none() | SENTENCE,
     st.booleans(),
     st.sampled_from(("correct", "uncertain", "incorrect")),
     st.lists(st.sampled_from(("consistent", "contradictory", "missing")), min_size=1, max_size=4),

@@ -36,7 +36,7 @@ from workbench.verdicts.checks import rule_checks
 
 # "c0 c1 c2. c3. nothing.": one sentence with labels 1, 1, 0, one with 0 (vague), one without
 # claims.
-MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
+MIXED = row("correct:5 hedged_correct:3 wrong:2", "vague:3", "")
 
 
 @pytest.mark.parametrize(

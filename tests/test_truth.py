@@ -167,6 +167,6 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
     [checked] = truth(fitted.score, "base")(
         [(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))]
     )
-    feedback = replace(row([("correct", 5)]), verdicts=checked.verdicts)
+    feedback = replace(row("correct:5"), verdicts=checked.verdicts)
     pay = {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}
     assert rescore(feedback, pay).rewards["klcf"].value is None  # a failure is not 0
