@@ -66,13 +66,9 @@ def test_help_keeps_brackets(cli: Cli) -> None:
 
 def test_completion_knows_the_commands() -> None:
     script = "from workbench.cli import main; main()"
-    completed = run_python(
-        "-c",
-        script,
-        COMP_WORDS="workbench comp",
-        COMP_CWORD="1",
-        _WORKBENCH_COMPLETE="complete_bash",
-    )
+    words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
+    words["_WORKBENCH_COMPLETE"] = "complete_bash"
+    completed = run_python("-c", script, env=words)
     assert completed.stdout.split() == ["compare"]
 
 

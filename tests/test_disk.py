@@ -11,13 +11,12 @@ import json
 import os
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import ROOT
+from tests.helpers import run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
@@ -29,8 +28,7 @@ from workbench.util import disk
 def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:
     """A command whose files may not grow beyond `most` bytes."""
     limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))) if most else None
-    command = [sys.executable, "-m", "workbench.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=limit)
+    return run_python("-m", "workbench.cli", *arguments, preexec_fn=limit)
 
 
 def check_told(done: subprocess.CompletedProcess[str]) -> None:
@@ -97,8 +95,7 @@ except ValueError as error:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
 def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -> None:
-    command = [sys.executable, "-c", FILLED, str(tmp_path / "file"), WRITES[name]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run_python("-c", FILLED, tmp_path / "file", WRITES[name])
     assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 

@@ -6,8 +6,6 @@ import importlib.metadata
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 from workbench.experiments import doctor as module
 from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
@@ -24,13 +22,7 @@ ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import
 
 def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
     """Run the command in its own process after some lines of Python: exit code, object, stderr."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{before}\n{ALONE}"],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", f"import sys\n{before}\n{ALONE}", env=environment)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
 

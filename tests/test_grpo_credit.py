@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers import ROOT
+from tests.helpers import run_python
 from tests.helpers.credit import all_scored, by_token, largest_difference
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
 from workbench.runs.checkpoints import metrics_rows
@@ -267,22 +265,15 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
     """Three groups of four on two processes of six responses each: the weights of one process
     with all twelve.
     """
+    port = 29500 + os.getpid() % 2000
     for count in (1, 2):
-        command = [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            str(count),
-            "--master-port",
-            str(29500 + os.getpid() % 2000),
-        ]
-        done = subprocess.run(
-            [*command, "-m", "tests.helpers.grpo_ranks", policy, str(tmp_path / str(count))],
-            cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
+        words = f"-m torch.distributed.run --nproc-per-node {count} --master-port {port}"
+        words += " -m tests.helpers.grpo_ranks"
+        done = run_python(
+            *words.split(),
+            policy,
+            tmp_path / str(count),
+            env={"OMP_NUM_THREADS": "1"},
             timeout=180,
         )
         assert done.returncode == 0, done.stderr[-2000:]

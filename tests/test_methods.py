@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 import workbench.methods.bench as benches
-from tests.helpers import ROOT, read_json
+from tests.helpers import ROOT, read_json, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
@@ -296,37 +295,18 @@ def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> No
         "row = score('Rome', 'Capital of Italy?', answers=['Rome'], method='brief')\n"
         "print(row.rewards['brief'].value)"
     )
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    env = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = run_python("-c", script, env=env)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(1 / 1.4)
-    how = ["--steps", "1", "--set", "brief.eval_samples=0", "--set", "brief.save_every=1"]
-    run = subprocess.run(
-        [sys.executable, "-m", "workbench.cli", "train", "brief", "--out", tmp_path / "run", *how],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    how = "train brief --steps 1 --set brief.eval_samples=0 --set brief.save_every=1 --out"
+    run = run_python("-m", "workbench.cli", *how.split(), tmp_path / "run", env=env)
     assert run.returncode == 0, run.stderr
     assert weights_moved(tmp_path / "run")
     (tmp_path / "brief.py").write_text(code.replace('name="brief"', 'name="rlfh"'))
-    taken = subprocess.run(
-        [sys.executable, "-c", "from workbench import METHODS; print(METHODS['rlfh'].title)"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    script = "from workbench import METHODS; print(METHODS['rlfh'].title)"
+    taken = run_python("-c", script, env=env)
     assert taken.stdout == "RLFH\n" and "the name 'rlfh' is taken" in taken.stderr
     (tmp_path / "brief.py").write_text("METHOD = 1 / 0")
-    broken = subprocess.run(
-        [sys.executable, "-m", "workbench.cli", "methods"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    broken = run_python("-m", "workbench.cli", "methods", env=env)
     assert broken.returncode == 0 and "method 'brief'" in broken.stderr

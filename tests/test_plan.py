@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import by_checksum
-from tests.helpers import Cli, write_json
+from tests.helpers import Cli, run_python, write_json
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
@@ -142,12 +140,7 @@ def test_memory_matches_a_step_on_a_cpu(tmp_path: Path) -> None:
         sizes = {**SIZES[name]}
         kind = sizes.pop("model_type")
         jobs.append({"kind": kind, "sizes": sizes, "trainer": trainer, "again": again, **how})
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.memory_run", *map(json.dumps, jobs)],
-        env={**os.environ, **ENVIRONMENT},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-m", "tests.helpers.memory_run", *map(json.dumps, jobs), env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr[-2000:]
     shares = {}
     for (name, trainer, again), line in zip(cases, done.stdout.splitlines(), strict=True):

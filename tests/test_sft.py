@@ -22,8 +22,6 @@ from workbench.policies.generate import generate, prompt_ids
 from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.offline import (
-    SFT,
-    check,
     offline_stage,
     steps_of,
     train_offline,
@@ -235,18 +233,6 @@ def test_rows_that_cannot_be_trained_on_are_refused(
     with raises_error(message):
         train_offline(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: set one of them"),
-        ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with raises_error(message):
-        check(scaled(SFT(), **changes))
 
 
 def test_several_processes_are_refused(

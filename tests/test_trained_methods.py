@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import examples
+from tests.helpers import examples, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.experiments.queue import run_of
-from workbench.methods import METHODS
+from workbench.methods import METHODS, TRAINED
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
 from workbench.methods.rlfh.stages import loaded_at_first_batch
@@ -112,9 +110,7 @@ def test_to_plan_a_run_loads_no_model() -> None:
         " run_of('rlfh', settings=[sys.argv[1]]);"
         " print('torch' in sys.modules)"
     )
-    planned = subprocess.run(
-        [sys.executable, "-c", code, "rlfh.annotator=self"], capture_output=True, text=True
-    )
+    planned = run_python("-c", code, "rlfh.annotator=self")
     assert planned.stdout.split() == ["False"], planned.stderr
 
 
@@ -218,7 +214,7 @@ def test_flips_of_facts_need_a_check_of_facts(tmp_path: Path) -> None:
 
 
 def refuse(settings: Sequence[str], place: Bench, message: str, out: Path) -> None:
-    method = METHODS[settings[0].partition(".")[0]]
+    method = TRAINED[settings[0].partition(".")[0]]
     with raises_error(re.escape(message)):
         run_experiment(method, configured(method, place, overrides=settings), place, out, seed=1)
     assert not out.exists()

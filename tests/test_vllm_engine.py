@@ -11,7 +11,6 @@ import socket
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -232,22 +231,6 @@ def test_trl_is_given_every_setting_of_vllm(
     config = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **given)
     assert {name: getattr(config, name) for name in given} == given
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
-
-
-@pytest.mark.parametrize(
-    ("setting", "reason"),
-    [
-        ({"vllm_memory": 0.0}, "a share of the GPU's memory"),
-        ({"vllm_memory": 1.0}, "a share of the GPU's memory"),
-        ({"top_p": 0.9}, "use top_p=1, or vllm=none"),
-        ({"vllm": "server"}, "choose one of none, colocate"),
-    ],
-)
-def test_colocated_settings_that_cannot_work_are_refused(
-    setting: dict[str, Any], reason: str
-) -> None:
-    with raises_error(reason):
-        check(scaled(scaled(GRPO(), vllm="colocate"), **setting))
 
 
 def test_colocated_training_is_plain_and_of_one_process() -> None:

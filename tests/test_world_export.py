@@ -4,13 +4,12 @@ agrees with the oracle.
 
 import json
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.helpers import run_python
 from tests.helpers.errors import raises_error
 from workbench.world import load_world, schema
 from workbench.world.export import export_world
@@ -106,12 +105,7 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
     assert (
         "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
     )
-    done = subprocess.run(
-        [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-I", script, export[0], tmp_path / "claims.json", check=True)
     decided = json.loads(done.stdout)
     verdicts = Oracle(load_world(0)).judge(asked)
     ours = [None if v.label is None else v.label in ("correct", "hedged_correct") for v in verdicts]

@@ -23,7 +23,7 @@ import pytest
 from tests.engines import colocated
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
-from tests.helpers import read_json, write_json
+from tests.helpers import read_json, run_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.errors import raises_error
@@ -187,20 +187,13 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
 
     def train(out: Path, steps: int) -> dict[str, Any]:
         began = time.perf_counter()
-        command = [
-            sys.executable,
+        done = run_python(
             "-m",
             "tests.engines.colocated",
-            str(policy),
-            str(out),
-            str(steps),
-        ]
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
+            policy,
+            out,
+            steps,
             env=colocated.environment(stub),
-            capture_output=True,
-            text=True,
             timeout=600,
         )
         assert done.returncode == 0, done.stderr[-3000:]
@@ -238,19 +231,8 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str], float]]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "judge",
-        "serve",
-        SFT,
-        "--name",
-        "tiny",
-        "--port",
-        "0",
-        "--json",
-    ]
+    words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --json"
+    command = [sys.executable, *words.split()]
     cache = {"XDG_CACHE_HOME": str(tmp_path), "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_CI_ENV": "1"}
     began = time.perf_counter()
     process = subprocess.Popen(

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,13 @@ def refusal(result: tuple[int, str, str]) -> str:
 
 
 def run_python(
-    *arguments: object, cwd: Path = ROOT, timeout: float | None = None, **environment: str
+    *arguments: object, env: Mapping[str, str] | None = None, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python in a process of its own with these arguments and changes of the environment."""
+    """Run Python in a process of its own; `env` is added to the environment."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, **environment},
+        env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
-        timeout=timeout,
+        **{"cwd": ROOT, **more},
     )
