@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import Cli
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
-from workbench.cli import main
 from workbench.scoring.agree import agreement, compare
 
 LABEL = st.sampled_from(["correct", "vague", "wrong"])
@@ -173,15 +173,10 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
             agreement(*files)
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command(tmp_path: Path, cli: Cli) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct"), ("y", "correct")])])
-    for arguments in (["--json"], []):
-        with pytest.raises(SystemExit) as exit:
-            main(["agree", str(first), str(second), *arguments])
-        assert exit.value.code == 0
-        out = capsys.readouterr().out
-        if arguments:
-            assert json.loads(out)["claims"]["accuracy"] == 0.5
-        else:
-            assert "claims: n 2, accuracy 0.500, kappa 0.000" in out
+    code, out, _ = cli(f"agree {first} {second} --json")
+    assert code == 0 and json.loads(out)["claims"]["accuracy"] == 0.5
+    code, out, _ = cli(f"agree {first} {second}")
+    assert code == 0 and "claims: n 2, accuracy 0.500, kappa 0.000" in out

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import write_json
+from tests.helpers import refusal, write_json
 from tests.helpers.errors import raises_error
-from workbench.cli import main
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
 from workbench.inspector.evaluations import before_after
@@ -349,10 +348,8 @@ def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     )
 
 
-def test_a_missing_run_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["inspect", "--run", str(tmp_path / "none")])
-    assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
+def test_a_missing_run_is_refused(tmp_path, cli):
+    assert "no run 'none'" in refusal(cli(f"inspect --run {tmp_path / 'none'}"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

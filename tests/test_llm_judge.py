@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import Cli, read_json
+from tests.helpers import Cli, read_json, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
@@ -176,18 +176,10 @@ def test_a_password_in_its_address_is_shown_and_stored_nowhere(
 
 
 def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
-    options = ("--judge", NOWHERE, "--judge-model", "m")
-    for command in (
-        ["train", "truthrl", "--out", tmp_path / "run"],
-        ["evaluate", "sft", "--split", "test"],
-        ["probe"],
-    ):
-        code, _, err = cli(*command, *options)
-        assert (
-            code == 2
-            and "has an exact judge of its own: leave --judge out" in err
-            and len(err.splitlines()) == 1
-        )
+    run = tmp_path / "run"
+    for command in (f"train truthrl --out {run}", "evaluate sft --split test", "probe"):
+        error = refusal(cli(f"{command} --judge {NOWHERE} --judge-model m"))
+        assert "has an exact judge of its own: leave --judge out" in error
     assert not (tmp_path / "run").exists()
 
 

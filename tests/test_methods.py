@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import workbench.methods.bench as benches
-from tests.helpers import ROOT, read_json, run_python
+from tests.helpers import ROOT, Cli, read_json, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
@@ -114,10 +114,7 @@ def test_a_new_method_computes_rewards_and_takes_settings(brief: None) -> None:
     assert configure_method(config) == ("brief", config)
 
 
-def test_a_new_method_is_scored_listed_and_inspected(
-    brief: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from workbench.cli import main
+def test_a_new_method_is_scored_listed_and_inspected(brief: None, tmp_path: Path, cli: Cli) -> None:
     from workbench.inspector.opened import open_row
     from workbench.inspector.runs import Runs
 
@@ -125,15 +122,10 @@ def test_a_new_method_is_scored_listed_and_inspected(
     source.write_text(
         '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
     )
-    with pytest.raises(SystemExit) as ended:
-        main(f"score --in {source} --out {out} --method brief --judge world".split())
-    assert ended.value.code == 0
+    assert cli(f"score --in {source} --out {out} --method brief --judge world")[0] == 0
     assert read_json(out)["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
-    capsys.readouterr()
-    for command in (["methods"], ["methods", "brief"]):
-        with pytest.raises(SystemExit):
-            main(command)
-    assert "how much a character costs" in (shown := capsys.readouterr().out) and "Brief" in shown
+    assert "Brief" in cli("methods")[1]
+    assert "how much a character costs" in cli("methods brief")[1]
     opened = open_row(Runs(tmp_path / "runs"), "mine", "1")
     assert opened.feedback.rewards["brief"].value == pytest.approx(1 / 1.4)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import by_checksum
-from tests.helpers import Cli, run_python, write_json
+from tests.helpers import Cli, refusal, run_python, write_json
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
@@ -286,24 +286,18 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["truthrl", "--set", "truthrl.grpo.max_new_tokens=1000000000"], "positions for 32256"),
-        (
-            ["truthrl", "--set", f"truthrl.grpo.steps={'9' * 400}"],
-            "it must be 0 or of a size",
-        ),
-        (["truthrl", "--set", "truthrl.grpo.lora_r=0"], "lora_r is 0"),
-        (["truthrl", "--set", "truthrl.vllm=colocate"], "the plan does not cover vLLM"),
-        (["truthrl", "--set", "truthrl.grpo.load_in_4bit=true", "--gpu", "cpu"], "needs a GPU"),
-        (["nobody"], "no method 'nobody'"),
-        (["truthrl", "--policy", "nobody/nothing-7b"], "or one of Qwen/Qwen2.5-0.5B"),
-        (["truthrl", "--gpu", "a100"], "one of l4-24"),
+        ("truthrl --set truthrl.grpo.max_new_tokens=1000000000", "positions for 32256"),
+        (f"truthrl --set truthrl.grpo.steps={'9' * 400}", "it must be 0 or of a size"),
+        ("truthrl --set truthrl.grpo.lora_r=0", "lora_r is 0"),
+        ("truthrl --set truthrl.vllm=colocate", "the plan does not cover vLLM"),
+        ("truthrl --set truthrl.grpo.load_in_4bit=true --gpu cpu", "needs a GPU"),
+        ("nobody", "no method 'nobody'"),
+        ("truthrl --policy nobody/nothing-7b", "or one of Qwen/Qwen2.5-0.5B"),
+        ("truthrl --gpu a100", "one of l4-24"),
     ],
 )
-def test_an_impossible_plan_is_refused_in_one_line(
-    cli: Cli, command: list[str], message: str
-) -> None:
-    status, out, errors = cli("plan", *command, "--json")
-    assert (status, out) == (2, "") and message in errors and len(errors.splitlines()) == 1
+def test_an_impossible_plan_is_refused_in_one_line(cli: Cli, command: str, message: str) -> None:
+    assert message in refusal(cli(f"plan {command} --json"))
 
 
 @pytest.mark.parametrize(
@@ -325,8 +319,7 @@ def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: A
         (tmp_path / "config.json").unlink()
     elif isinstance(changed, bytes):
         (tmp_path / "config.json").write_bytes(changed)
-    status, out, said = cli(f"plan truthrl --policy {tmp_path} --json")
-    assert (status, out) == (2, "") and len(said.splitlines()) == 1 and "Traceback" not in said
+    assert "Traceback" not in refusal(cli(f"plan truthrl --policy {tmp_path} --json"))
 
 
 def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
@@ -334,8 +327,7 @@ def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
     assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
     assert "not measured on a GPU" in said
     policy = make_policy(tmp_path / "policy")
-    settings = ["--bench", "tiny", "--gpu", "cpu", "--policy", policy, "--json"]
-    status, out, _ = cli("plan truthrl", *settings)
+    status, out, _ = cli(f"plan truthrl --bench tiny --gpu cpu --policy {policy} --json")
     assert status == 0 and json.loads(out)["fits"] is True
     status, out, _ = cli("plan truthrl --json")
     assert json.loads(out)["fits"] is None and "a100-80" in json.loads(out)["fits_on"]

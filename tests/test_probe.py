@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, read_json
+from tests.helpers import Cli, read_json, refusal
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
@@ -160,8 +160,8 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
 @pytest.mark.slow
 def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
     """On the shipped policy the label is better than chance, and known facts are answered."""
-    arguments = ["probe", "--k", 8, "--limit", 60, "--kind", "single", "--out", tmp_path / "probe"]
-    code, out, _ = cli(*arguments, "--json")
+    command = f"probe --k 8 --limit 60 --kind single --out {tmp_path / 'probe'}"
+    code, out, _ = cli(command, "--json")
     result = json.loads(out)
     wanted = "k n ook agreement majority confidence_bins risk_coverage aurc exposure".split()
     assert code == 0 and set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
@@ -169,14 +169,13 @@ def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> No
     assert sum(row["n"] for row in shares.values()) == 60
     assert shares[max(shares, key=int)]["correct"] > 0.5 > shares["0"]["correct"]
     assert result["agreement"]["precision"] > shares["0"]["n"] / 60
-    code, out, err = cli(*arguments)
+    code, out, err = cli(command)
     assert code == 0 and "out of knowledge" in out and "documents" in out and "is finished" in err
     for wrong, complaint in (
-        (["--k", "0"], "--k"),
-        (["--split", "train"], "'train' is not one of"),
-        (["--temperature", "0"], "temperature is 0"),
+        ("--k 0", "--k"),
+        ("--split train", "'train' is not one of"),
+        ("--temperature 0", "temperature is 0"),
     ):
-        code, out, err = cli(f"probe --out {tmp_path / 'no'}", *wrong)
-        assert (code, out, err.count("\n")) == (2, "", 1) and complaint in err
+        assert complaint in refusal(cli(f"probe --out {tmp_path / 'no'} {wrong}"))
     assert not (tmp_path / "no").exists()
     assert os.listdir(tmp_path) == ["probe"]

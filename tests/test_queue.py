@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli, read_json
+from tests.helpers import ROOT, Cli, read_json, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
@@ -134,8 +134,8 @@ def test_an_invalid_run_is_refused_before_the_first_run(
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
     with raises_error(told):
         queue_runs(file, tmp_path / "runs")
-    code, out, err = cli(f"queue {file} --out {tmp_path / 'runs'}")
-    assert (code, out, err.count("\n")) == (2, "", 1) and not (tmp_path / "runs").exists()
+    assert refusal(cli(f"queue {file} --out {tmp_path / 'runs'}"))
+    assert not (tmp_path / "runs").exists()
 
 
 def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
@@ -237,17 +237,8 @@ def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
 
 
 def begin(file: Path, root: Path, *more: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "queue",
-        str(file),
-        "--out",
-        str(root),
-        "--json",
-        *more,
-    ]
+    words = f"-m workbench.cli queue {file} --out {root} --json"
+    command = [sys.executable, *words.split(), *more]
     return subprocess.Popen(
         command, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, examples
+from tests.helpers import ROOT, Cli, examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import world_rows, write
-from workbench.cli import main
 from workbench.runs.folder import lock, open_run
 from workbench.scoring import Options, score_file
 from workbench.types import WorkbenchError
@@ -59,13 +58,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_leaves_nothing(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+    place: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, command: str
 ) -> None:
     monkeypatch.chdir(place)
     before = tree(place)
-    with pytest.raises(SystemExit) as exit:
-        main(command.split())
-    assert exit.value.code == 2, capsys.readouterr().err
+    assert cli(command)[0] == 2
     assert tree(place) == before
 
 

@@ -11,10 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.helpers import examples
+from tests.helpers import Cli, examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, write
-from workbench.cli import main
 from workbench.data.chat import text_of
 from workbench.runs.store import iter_feedback
 from workbench.scoring import Options, score_file
@@ -147,14 +146,10 @@ def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
         assert row["rewards"]["truthrl"]["value"] == row["rewards"]["verl:score"]["value"]
 
 
-def test_bad_rows_are_reported_and_the_rest_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
-    with pytest.raises(SystemExit) as exit:
-        main(["import", "trl", str(source), "--out", str(tmp_path / "out.jsonl"), "--json"])
-    out, err = capsys.readouterr()
-    assert exit.value.code == 3
+    code, out, err = cli(f"import trl {source} --out {tmp_path / 'out.jsonl'} --json")
+    assert code == 3
     assert (json.loads(out)["rows"], json.loads(out)["malformed"]) == (2, 2)
     assert f"{source}:2: not a JSON object" in err and f"{source}:3: no " in err
 
