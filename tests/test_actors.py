@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import Cli, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
@@ -29,22 +28,6 @@ from workbench.util.actors import STRIKES, _map
 from workbench.util.failures import TooManyFailures
 
 DIED = Failure("grade", "died", "2 processes died while grading this item: out of memory")
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--address", "a:1"), "add --actors N"),
-        (("--actors", "0"), "greater than or equal to 1"),
-        (("--actors", "2", "--threads", "2"), "each of the --actors has one thread"),
-        (("--actors", "2", "--engine", "vllm"), "generate by transformers only"),
-    ],
-)
-def test_options_that_cannot_work_are_refused(
-    tmp_path: Path, cli: Cli, more: tuple[str, ...], message: str
-) -> None:
-    assert message in refusal(cli(f"probe --out {tmp_path / 'out'}", *more, "--json"))
-    assert not (tmp_path / "out").exists()
 
 
 def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import ROOT, Cli, read_json, refusal, write_json
+from tests.helpers import ROOT, Cli, read_json, write_json
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
@@ -210,25 +210,6 @@ def test_without_passages_no_answer_is_generated(cli: Cli) -> None:
     assert "nothing to answer from" in result.notes[0]
     code, out, _ = cli(f"answer 'Zzz qqq?' --policy {SMALL}")
     assert code == 0 and "nothing to answer from" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "remedy"),
-    [
-        ("''", "the question is empty: write one"),
-        (
-            "Who? --store nowhere",
-            "no index in .*: build one with `workbench index build nowhere --from FILE`",
-        ),
-        ("Who? --policy no/such/policy", "no policy folder 'no/such/policy'"),
-        ("Who? --mode text", "name one with --store NAME"),
-        ("Who? --judge-model m", "add --judge URL"),
-        ("Who? --judge http://127.0.0.1:9 --judge-model m", "gives no verdict"),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_the_remedy(cli: Cli, arguments: str, remedy: str) -> None:
-    policy = "" if "--policy" in arguments else f"--policy {SMALL}"
-    assert re.search(remedy, refusal(cli(f"answer {arguments} {policy} --json")))
 
 
 def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str]:

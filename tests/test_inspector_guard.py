@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import Cli, refusal
 from tests.helpers.errors import raises_error
-from workbench.cli import main
 from workbench.inspector.guard import LARGEST, allowed, guard
 from workbench.inspector.page import settings
 
@@ -217,11 +217,8 @@ def test_allow_host_adds_names() -> None:
 @pytest.mark.parametrize(
     "name", ["*", "*.example.org", "http://lab.example.org", "a b", "", "lab/x", "lab:port"]
 )
-def test_an_invalid_host_name_is_refused(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_host_name_is_refused(name: str, tmp_path: Path, cli: Cli) -> None:
     with raises_error("not a host's name"):
         settings(None, tmp_path, 0, [name])
-    with pytest.raises(SystemExit) as stopped:
-        main(["inspect", "--runs", str(tmp_path), "--no-browser", "--allow-host", name])
-    assert stopped.value.code == 2 and "--allow-host" in capsys.readouterr().err
+    command = f"inspect --runs {tmp_path} --no-browser --allow-host"
+    assert "--allow-host" in refusal(cli(command, name))

@@ -133,11 +133,8 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         return [stage.name for stage in stages(KLCF, few(), settings)]
 
     assert stage_names() == ["prepare", "truth", "grpo"]
-    assert (
-        stage_names("klcf.w_truth=0")
-        == stage_names("klcf.w_check=0", "klcf.rewarded=judge")
-        == ["prepare", "grpo"]
-    )
+    for settings in (("klcf.w_truth=0",), ("klcf.w_check=0", "klcf.rewarded=judge")):
+        assert stage_names(*settings) == ["prepare", "grpo"]
     assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
     assert stage_names("klcf.w_general=1", "klcf.w_truth=0") == ["prepare", "general", "grpo"]
@@ -177,11 +174,8 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
     base, other = tmp_path / "base", place.checkpoints["sft"]
     shutil.copytree(place.checkpoints["base"], base)
     # it is the start
-    assert not {"base_hash", "prepared_hash"} & {
-        *of(),
-        *of(policy=str(base)),
-        *of(f"klcf.base={base}"),
-    }
+    for same in (of(), of(policy=str(base)), of(f"klcf.base={base}")):
+        assert not {"base_hash", "prepared_hash"} & same.keys()
     assert of("klcf.start=sft")["base_hash"] == of(f"klcf.base={base}", policy=other)["base_hash"]
     before = of("klcf.start=sft", f"klcf.base={base}")
     shutil.copyfile(Path(other) / "model.safetensors", base / "model.safetensors")
@@ -196,7 +190,4 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
         (prepared / name).write_text("{}\n")
     before = of(setting)["prepared_hash"]
     (prepared / "truth.jsonl").write_text('{"changed": true}\n')
-    assert (
-        None not in (before, of(setting)["prepared_hash"])
-        and of(setting)["prepared_hash"] != before
-    )
+    assert before and None is not of(setting)["prepared_hash"] != before

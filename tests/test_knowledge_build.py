@@ -73,18 +73,14 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
         '{"id": "x", "te',
     ]
     (tmp_path / "pages.jsonl").write_text("\n".join(lines))
-    command = ("index", "build", "mixed", "--from", tmp_path / "pages.jsonl", "--root", tmp_path)
-    results = []
-    for _ in range(2):  # the second time nothing is done, and the same is reported
-        code, out, _ = cli(*command, "--json")
-        assert code == 3
-        results.append(json.loads(out))
-    assert results[0] == results[1]
-    counts = {
-        name: results[0][name] for name in ("pages", "passages", "empty", "duplicates", "failed")
-    }
-    assert counts == {"pages": 2, "passages": 2, "empty": 1, "duplicates": 3, "failed": 7}
-    assert [failure.partition(":")[0] for failure in results[0]["failures"]] == [
+    pages = tmp_path / "pages.jsonl"
+    command = f"index build mixed --from {pages} --root {tmp_path} --json"
+    code, out, _ = cli(command)
+    assert code == 3 and cli(command)[:2] == (code, out)  # nothing is done the second time
+    result = json.loads(out)
+    counts = {"pages": 2, "passages": 2, "empty": 1, "duplicates": 3, "failed": 7}
+    assert result.items() >= counts.items()
+    assert [failure.partition(":")[0] for failure in result["failures"]] == [
         f"line {number}" for number in (2, 3, 5, 8, 9, 12, 14)
     ]
     assert [body for _, body in passages(tmp_path / "mixed")] == [
@@ -234,9 +230,8 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
     assert {**card, "command": "", "seconds": 0} == {**whole, "command": "", "seconds": 0}
     assert card["duplicates"] == card["failed"] == 1
     queries = ["thing7 page", "speaks of more"]
-    assert open_index("cut", tmp_path).search(queries, 5) == open_index("whole", tmp_path).search(
-        queries, 5
-    )
+    cut, whole = (open_index(name, tmp_path).search(queries, 5) for name in ("cut", "whole"))
+    assert cut == whole
 
 
 def test_two_builders_do_not_meet(tmp_path: Path) -> None:
@@ -256,24 +251,17 @@ def test_two_builders_do_not_meet(tmp_path: Path) -> None:
 def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, cli: Cli) -> None:
     source = write_jsonl(tmp_path / "p.jsonl", ROWS)
 
-    def call(*arguments: str) -> tuple[int | str | None, Any, str]:
-        code, out, err = cli("index", *arguments, "--root", tmp_path, "--json")
-        return code, json.loads(out) if out else None, err
+    def call(command: str) -> Any:
+        code, out, err = cli(f"index {command} --root {tmp_path} --json")
+        return json.loads(out) if code == 0 else err
 
-    assert call("build", "pages", "--from", str(source))[0] == 0
-    code, listed, _ = call("search")
-    assert code == 0 and [(row["name"], row["passages"]) for row in listed["indexes"]] == [
-        ("pages", 40)
-    ]
-    assert call("search", "pages")[1]["words"] == 100
-    code, found, _ = call("search", "pages", "thing7: OR (", "--k", "2")
-    assert code == 0 and found["passages"][0]["id"] == "7:0"
-    assert call("search", "pages", "x", "--mode", "dense")[0] == 2
-    assert call("search", "none") == (
-        2,
-        None,
-        (
-            f"workbench: no index in {tmp_path / 'none'}: build one with "
-            "`workbench index build none --from FILE`\n"
-        ),
+    assert call(f"build pages --from {source}")
+    listed = call("search")["indexes"]
+    assert [(row["name"], row["passages"]) for row in listed] == [("pages", 40)]
+    assert call("search pages")["words"] == 100
+    assert call("search pages 'thing7: OR (' --k 2")["passages"][0]["id"] == "7:0"
+    assert isinstance(call("search pages x --mode dense"), str)
+    assert call("search none") == (
+        f"workbench: no index in {tmp_path / 'none'}: build one with "
+        "`workbench index build none --from FILE`\n"
     )

@@ -56,22 +56,6 @@ def index(folder: Path, text: str) -> str:
     return str(folder / "index")
 
 
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        ({"url": "local", "model": "m"}, "sends no requests: leave out --judge-model"),
-        ({"url": "local", "tokens": 5}, "sends no requests"),
-        ({"url": None, "verifier": "folder"}, "add --judge local"),
-        ({"url": NOWHERE, "model": "m", "verifier": "folder"}, "add --judge local"),
-    ],
-)
-def test_options_of_the_local_judge_and_of_an_endpoint_exclude_each_other(
-    options: dict[str, Any], remedy: str
-) -> None:
-    with raises_error(remedy):
-        named_judge(**options)
-
-
 def test_the_local_judge_is_part_of_a_runs_identity_and_has_the_benchs_pages() -> None:
     small = bench("small").with_judge(named_judge("local"))
     assert small.llm_judge is None and small.named_judge
@@ -132,31 +116,6 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
 
     [failed] = single_pass(judge, broken)([Response("r", question, "Ada was born in Rome.")])
     assert failed.error and failed.error.stage == "retrieve"
-
-
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        ({"model": "m"}, "--judge-model needs a judge at a URL"),
-        ({"store": "wiki"}, "--store needs a judge at a URL"),
-        ({"cache": "file"}, "--judge-cache needs a judge at a URL"),
-        ({"url": NOWHERE}, "needs the name of a model on that server: add --judge-model NAME"),
-        ({"url": "world", "model": "m"}, "no judge 'world': write its address with http://"),
-        ({"tokens": 9}, "--judge-tokens needs a judge at a URL"),
-        ({"options": ["a=1"]}, "--judge-option needs a judge at a URL"),
-        ({"url": NOWHERE, "model": "m", "options": ["a"]}, "--judge-option a: write KEY=VALUE"),
-        ({"url": NOWHERE, "model": "m", "options": ["model=n"]}, "--judge-option model=n: write"),
-        (
-            {"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"},
-            "would be sent unencrypted to 'http://…@gpu-node'",
-        ),
-    ],
-)
-def test_options_that_cannot_work_together_are_refused(
-    options: dict[str, Any], remedy: str
-) -> None:
-    with raises_error(remedy.replace("…", ".")):
-        llm_judge(**{"url": None, "model": None, **options})
 
 
 def test_a_password_in_its_address_is_shown_and_stored_nowhere(

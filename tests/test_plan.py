@@ -284,23 +284,6 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("truthrl --set truthrl.grpo.max_new_tokens=1000000000", "positions for 32256"),
-        (f"truthrl --set truthrl.grpo.steps={'9' * 400}", "it must be 0 or of a size"),
-        ("truthrl --set truthrl.grpo.lora_r=0", "lora_r is 0"),
-        ("truthrl --set truthrl.vllm=colocate", "the plan does not cover vLLM"),
-        ("truthrl --set truthrl.grpo.load_in_4bit=true --gpu cpu", "needs a GPU"),
-        ("nobody", "no method 'nobody'"),
-        ("truthrl --policy nobody/nothing-7b", "or one of Qwen/Qwen2.5-0.5B"),
-        ("truthrl --gpu a100", "one of l4-24"),
-    ],
-)
-def test_an_impossible_plan_is_refused_in_one_line(cli: Cli, command: str, message: str) -> None:
-    assert message in refusal(cli(f"plan {command} --json"))
-
-
-@pytest.mark.parametrize(
     "changed",
     [
         {"hidden_size": -64},

@@ -21,7 +21,6 @@ from workbench.scoring import Options, score_file
 from workbench.types import WorkbenchError
 
 FOREIGN = {"mine": 1}
-REFUSED = dict(examples("refused_commands"))
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -56,13 +55,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", REFUSED.values(), ids=REFUSED)
-def test_what_is_refused_leaves_nothing(
-    place: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, command: str
+@pytest.mark.parametrize(("command", "message"), examples("refused_commands"))
+def test_what_is_refused_names_the_reason_and_leaves_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, command: str, message: str
 ) -> None:
     monkeypatch.chdir(place)
     before = tree(place)
-    assert cli(command)[0] == 2
+    code, out, err = cli(command)
+    assert (code, out) == (2, "") and message in err.splitlines()[-1]
     assert tree(place) == before
 
 

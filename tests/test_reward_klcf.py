@@ -190,16 +190,15 @@ def test_the_whole_reward_is_at_the_end() -> None:
     assert paid.tokens[-1] == pytest.approx(paid.value) and not any(paid.tokens[:-1])
 
 
+LISTED = row("", verdicts=items(1, 0, 0))
+
+
 @pytest.mark.parametrize(
     ("feedback", "config", "says"),
     [
         (row(ONE_TRUE_ONE_WRONG), PLAIN, "set klcf.w_check=0"),  # no checklist
         (row("", verdicts=items(1, 0, 0), checklist=("a", "b")), PLAIN, "item:1"),  # a part of it
-        (
-            row("", verdicts=[*items(1, 0, 0), Verdict("item:1", "checklist", error=BAD)]),
-            PLAIN,
-            "no reply",
-        ),
+        (with_verdicts(LISTED, Verdict("item:1", "checklist", error=BAD)), PLAIN, "no reply"),
         (row("", verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "not one of consistent"),
         (
             row(ONE_TRUE_ONE_WRONG, verdicts=items(1, 0, 0)),
@@ -218,8 +217,7 @@ def test_a_missing_verdict_gives_no_reward(feedback: Feedback, config: KLCF, say
 
 
 def test_length_needs_tokens() -> None:
-    bare = row("", verdicts=items(1, 0, 0))
-    bare = replace(bare, response=replace(bare.response, offsets=()))
+    bare = replace(LISTED, response=replace(LISTED.response, offsets=()))
     assert "klcf.l_max=none" in failure(pay(bare)).message
     assert pay(bare, replace(PLAIN, l_max=None)).value == pytest.approx(0.5)
 

@@ -261,32 +261,6 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
     assert chosen.out.read_text() == '{"mine": 1}\n'
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"judge": "gpt"}, "no judge 'gpt'"),
-        ({"judge": "http://127.0.0.1:1/v1"}, "--judge-model NAME"),
-        ({"model": "m"}, "--judge URL"),
-        ({"method": "rlfhf"}, "no method 'rlfhf'"),
-        ({"overrides": ["rlfh.alfa=1"]}, "no field 'alfa'"),
-        ({"method": "none", "overrides": ["rlfh.alpha=1"]}, "--method"),
-        ({"passages": Path("a"), "store": "b"}, "choose one"),
-        ({"passages": Path("nowhere")}, "no file 'nowhere'"),
-        ({"tokenizer": "./nowhere"}, "tokenizer './nowhere'"),
-        ({"tokenizer": "tests"}, "tokenizer 'tests'"),
-        ({"source": Path("nowhere")}, "--in FILE"),
-        ({"out": Path("f.json")}, ".jsonl"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_written(
-    tmp_path: Path, changed: dict[str, Any], message: str
-) -> None:
-    chosen = options(tmp_path, [LABELLED])
-    with raises_error(re.escape(message)):
-        score_file(replace(chosen, **changed))
-    assert not chosen.out.exists()
-
-
 @pytest.mark.parametrize("name", ["questions.jsonl", "passages.jsonl"])
 def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, name: str) -> None:
     mine = write(tmp_path / name, [LABELLED])

@@ -7,7 +7,6 @@ import os
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -226,15 +225,10 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
     (run / name).rename(tmp_path / "kept.jsonl")
     (run / name).symlink_to(target)
     kept = target.read_bytes()
-    also: dict[str, list[Any]] = {
-        ROLLOUTS: [file_of],
-        QUESTIONS: [read_questions],
-        PASSAGES: [read_questions],
-    }
     for use in (
         lambda folder: list(iter_feedback(folder)),
         lambda folder: append_feedback(folder, feedbacks(range(1, 2))),
-        *also[name],
+        file_of if name == ROLLOUTS else read_questions,
     ):
         with raises_error("is a link to a file outside its folder"):
             use(run)
