@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
@@ -159,18 +158,11 @@ def test_settings_of_every_method_and_bench_are_valid() -> None:
             assert all(help for _, _, help in settings_of(config))
 
 
-def test_a_setting_of_an_unused_trainer_is_refused() -> None:
+def test_a_setting_is_that_of_the_trainer_in_use() -> None:
     rlfh = METHODS["rlfh"]
     assert "trainer" not in reward_settings(rlfh.config())
     assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
     assert rlfh.configure("tiny", ["rlfh.steps=7"]).ppo.steps == 7
-    for name, given in (
-        ("rlfh", "rlfh.grpo.steps=7"),
-        ("rlfh", "rlfh.advantages=rtg"),
-        ("truthrl", "truthrl.probe_samples=4"),
-    ):
-        with raises_error(f"{name} does not use (grpo|probe)"):
-            METHODS[name].configure("tiny", [given])
 
 
 def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> None:
@@ -194,21 +186,6 @@ def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> No
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
     assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
-    for kinds in ("biography", "single,nonsense"):
-        missing = kinds.rpartition(",")[2]
-        with raises_error(
-            f"no questions with answers of kinds {missing} in split 'rl': choose among"
-        ):
-            training_questions(Prompts(kinds), bench)
-
-
-def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:
-    bench = make_bench(tmp_path / "policy")
-    with raises_error("correct is nan"):
-        run_experiment(
-            METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1
-        )
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

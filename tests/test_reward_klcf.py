@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward
@@ -68,21 +67,6 @@ def test_a_refusal_earns_the_reward_of_an_abstention() -> None:
 )
 def test_a_response_without_claims_or_refusal_is_not_an_abstention(text: str) -> None:
     assert pay(written(text, items(0, 0, 2)), replace(PLAIN, abstain=0.5)).value == 0.0
-
-
-@pytest.mark.parametrize(
-    ("abstain", "w_truth", "message"),
-    [
-        (-0.1, 1.0, "between 0 and 1"),
-        (1.1, 1.0, "between 0 and 1"),
-        (0.5, 0.0, "klcf.w_truth is 0"),
-    ],
-)
-def test_abstention_settings_that_cannot_work_are_refused(
-    abstain: float, w_truth: float, message: str
-) -> None:
-    with raises_error(message):
-        reward(replace(PLAIN, abstain=abstain, w_truth=w_truth))
 
 
 def written(text: str, verdicts: Sequence[Verdict]) -> Feedback:
@@ -222,18 +206,7 @@ def test_length_needs_tokens() -> None:
     assert pay(bare, replace(PLAIN, l_max=None)).value == pytest.approx(0.5)
 
 
-def test_settings_and_the_checks_they_need() -> None:
+def test_the_checks_that_settings_need() -> None:
     assert checks(KLCF()) == ("fact", "checklist")
     assert checks(KLCF(w_truth=0, w_general=1)) == ("checklist", "general")
     assert checks(KLCF(truth="missing")) == ("fact", "claim_checklist", "checklist")
-    for broken in (
-        KLCF(w_check=-1),
-        KLCF(w_check=0, w_truth=0),
-        KLCF(b=0),
-        KLCF(abstain=1.1),
-        KLCF(abstain=0.5, w_truth=0.0),
-        KLCF(l_cache=0),
-        KLCF(l_max=8, l_cache=9),
-    ):
-        with raises_error(r"klcf|it must"):
-            reward(broken)

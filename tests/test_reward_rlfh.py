@@ -14,7 +14,7 @@ from workbench.inspector.examples import worked_example
 from workbench.methods.rlfh.config import RLFH, label_values
 from workbench.methods.rlfh.reward import reward
 from workbench.pipeline import rescore
-from workbench.types import Event, Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Event, Failure, Feedback, Reward, Verdict
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
 PAPER = RLFH()
@@ -236,14 +236,6 @@ def test_settings() -> None:
         "hedged_wrong": -0.9,
         "wrong": -3,
     }
-    for broken in (
-        RLFH(epsilon=-1.0),
-        RLFH(clip=0.0),
-        RLFH(granularity="word"),  # type: ignore[arg-type]
-        RLFH(alpha=float("nan")),
-    ):
-        with pytest.raises(WorkbenchError):
-            reward(broken)
 
 
 # The third map, of the code's README: β 1.2, g 1.25/1/.75/.1/−.2.
