@@ -159,10 +159,7 @@ def of(verify: Verify, claim: str, title: str = "") -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize(
-    ("reply", "label", "hedged"),
-    examples("yes_and_no"),
-)
+@pytest.mark.parametrize(("reply", "label", "hedged"), examples("yes_and_no"))
 def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     verify = by_yes_or_no(scripted(lambda text: reply), WORLD)
     found = of(verify, f"{person} is a sailor.")

@@ -18,10 +18,7 @@ from workbench.text import DOUBT, final_answer, is_abstention, matches, normalis
 EXAMPLES = ROOT / "tests" / "examples"
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    examples("final_answers"),
-)
+@pytest.mark.parametrize(("text", "answer"), examples("final_answers"))
 def test_final_answer(text: str, answer: str | None) -> None:
     assert final_answer(text) == answer
 
@@ -110,10 +107,7 @@ def test_probability_falls_with_doubt() -> None:
     assert yes_no == sorted(yes_no) and yes_no[0] < DOUBT[0] <= yes_no[1] <= DOUBT[1] < yes_no[2]
 
 
-@pytest.mark.parametrize(
-    ("text", "normal"),
-    examples("normalised"),
-)
+@pytest.mark.parametrize(("text", "normal"), examples("normalised"))
 def test_normalise(text: str, normal: str) -> None:
     assert normalise(text) == normal and normalise(normal) == normal
 

@@ -69,10 +69,7 @@ def test_citations_are_read_and_left_out():
     assert uncited(text) == "Ada     is a baker        . Born [x], [] and (1)."
 
 
-@pytest.mark.parametrize(
-    ("cited", "numbers"),
-    examples("citations"),
-)
+@pytest.mark.parametrize(("cited", "numbers"), examples("citations"))
 def test_every_way_to_cite_is_read_by_one_reader(cited, numbers):
     text = f"Ada {cited}."
     assert citations(text) == numbers and len(uncited(text)) == len(text)

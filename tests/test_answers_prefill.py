@@ -35,10 +35,7 @@ GOOD = "I recall.</think>\n<answer>Vetra</answer>"
 BOX = r"\boxed{Vetra}"
 
 
-@pytest.mark.parametrize(
-    ("opening", "text", "good"),
-    examples("prefilled"),
-)
+@pytest.mark.parametrize(("opening", "text", "good"), examples("prefilled"))
 def test_a_prefilled_tag_lets_no_response_escape_the_form(
     opening: str, text: str, good: bool
 ) -> None:
@@ -72,10 +69,7 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
     assert sentences("Lomar. [Answer] Vetra.", "[Outline]") == ((16, 22),)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "left"),
-    examples("prompts_open"),
-)
+@pytest.mark.parametrize(("prompt", "left"), examples("prompts_open"))
 def test_what_a_prompt_leaves_open(prompt: str, left: str) -> None:
     assert opened(prompt) == left
 

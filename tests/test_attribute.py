@@ -47,10 +47,7 @@ def response(text: str, cuts: list[int] | None = None, finish: str = "stop") -> 
     )
 
 
-@pytest.mark.parametrize(
-    ("claim", "sentence", "matched"),
-    examples("matches"),
-)
+@pytest.mark.parametrize(("claim", "sentence", "matched"), examples("matches"))
 def test_match(claim: str, sentence: str, matched: str) -> None:
     found = match(claim, sentence)
     assert found is not None
@@ -101,10 +98,7 @@ def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
     assert start <= latest and sentence[start:latest].isalnum() is (start < latest)
 
 
-@pytest.mark.parametrize(
-    ("claim", "sentence", "found", "words"),
-    examples("coverage"),
-)
+@pytest.mark.parametrize(("claim", "sentence", "found", "words"), examples("coverage"))
 def test_coverage_counts_words_in_order(claim: str, sentence: str, found: int, words: int) -> None:
     assert coverage(claim, sentence) == pytest.approx(found / words)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from tests.helpers import Cli, refusal, run_python
+from tests.helpers import Cli, examples, refusal, run_python
 from tests.helpers.small_bench import make_bench
 from workbench import __version__
 from workbench.cli.frame import TASKS, app
@@ -138,16 +138,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     assert code == 0 and json.loads(out)["n"] == 3
 
 
-@pytest.mark.parametrize(
-    ("report", "expected"),
-    [
-        ({"failed": 0}, 0),
-        ({"greedy": {"failed": 1}}, 3),
-        ({"sampled": {"failed": {"value": 0.25, "low": 0.1, "high": 0.4}}}, 3),
-        ({"status": "too_many_failures", "failed": 9}, 4),
-        ({"status": "interrupted"}, 130),
-    ],
-)
+@pytest.mark.parametrize(("report", "expected"), examples("exit_codes"))
 def test_exit_codes(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, report: dict[str, Any], expected: int
 ) -> None:

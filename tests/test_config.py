@@ -56,10 +56,7 @@ def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without
     assert (changed.rate, changed.inner.rate) == (2.0, 0.5)  # the config's own field goes first
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    examples("overrides"),
-)
+@pytest.mark.parametrize(("setting", "message"), examples("overrides"))
 def test_override_says_what_is_wrong(setting: str, message: str) -> None:
     with raises_error(message):
         override(Settings(), "m", [setting])

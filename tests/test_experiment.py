@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import read_json, write_json
+from tests.helpers import examples, read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
@@ -172,18 +172,7 @@ def test_a_failed_evaluation_is_repeated_and_not_stored(bench: Bench, tmp_path: 
     assert run(bench, out)["before"]["greedy"]["failed"] == 0
 
 
-@pytest.mark.parametrize(
-    ("method", "settings", "share"),
-    [
-        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # the unused GRPO has 0.2
-        ("rlfh", ["trainer=grpo", "grpo.max_failed=0.3"], 0.3),
-        ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
-        # the limit of its samples: DPO grades no response
-        ("dpo", ["drawn.max_failed=0.4"], 0.4),
-        ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
-        ("sft_gold", [], 0.2),
-    ],
-)
+@pytest.mark.parametrize(("method", "settings", "share"), examples("failure_limits"))
 def test_the_failure_limit_is_that_of_the_used_trainer(
     method: str, settings: list[str], share: float
 ) -> None:

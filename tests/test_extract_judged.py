@@ -98,10 +98,7 @@ def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_sta
     assert judged(judge)([]) == [] and len(batches) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "quotes", "sentences"),
-    examples("quotations"),
-)
+@pytest.mark.parametrize(("text", "quotes", "sentences"), examples("quotations"))
 def test_a_claim_belongs_to_the_sentence_of_its_quotation(
     text: str, quotes: dict[str, list[str]], sentences: list[int | None]
 ) -> None:

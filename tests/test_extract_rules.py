@@ -79,10 +79,7 @@ def test_a_pronoun_is_replaced_where_the_words_show_what_it_stands_for() -> None
         assert claims[-1].text == expected and claims[0].text != "Yes.", text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    examples("signs"),
-)
+@pytest.mark.parametrize(("text", "expected"), examples("signs"))
 def test_a_sign_within_a_title_ends_no_sentence(text: str, expected: list[list[int | str]]) -> None:
     found = extract(text)
     assert [[claim.sentence, claim.text] for claim in found.claims] == expected

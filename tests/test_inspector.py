@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import refusal, write_json
+from tests.helpers import examples, refusal, write_json
 from tests.helpers.errors import raises_error
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
@@ -279,16 +279,7 @@ def test_what_if_by_hand():
 
 
 def test_what_if_refuses_in_one_line():
-    requests: list[dict] = [
-        {"settings": {"rlfh": {"alpha": "x"}}},
-        {"settings": {"rlfh": {"none": 1}}},
-        {"settings": {"none": {}}},
-        {"settings": {"rlfh": {"epsilon": -1}}},
-        {"edits": {"2": {"label": "<b>"}}},
-        {"settings": 3},
-        {"key": "none"},
-    ]
-    for changes in requests:
+    for changes in examples("what_if_errors"):
         found = asked(**changes)
         assert set(found) == {"error"} and "\n" not in found["error"], changes
     assert "error" in what_if(None) and "error" in export_page({})

@@ -49,10 +49,7 @@ def first(index: Index, query: str, **options: Any) -> str:
     return found[0].id if found else ""
 
 
-@pytest.mark.parametrize(
-    ("query", "page"),
-    examples("words"),
-)
+@pytest.mark.parametrize(("query", "page"), examples("words"))
 def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> None:
     assert first(index, query).partition(":")[0] == page
 

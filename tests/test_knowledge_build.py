@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import workbench.retrieval.build as building
-from tests.helpers import Cli
+from tests.helpers import Cli, examples
 from tests.helpers.errors import raises_error
 from tests.test_knowledge import write_jsonl
 from workbench.retrieval import Page, Source, build_index, open_index
@@ -123,21 +123,7 @@ CARDS: dict[str, str | bytes] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", '{"body": "x", "url": "y"}\n', "columns are 'body', 'url'; expected 'text'"),
-        ("a.tsv", "id\tbody\n1\tx\n", "columns are 'id', 'body'; expected 'text'"),
-        ("a.parquet", "no", "not a Parquet file"),
-        ("a.pdf", "x", "format is not supported"),
-        ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not a JSON object"),
-        (
-            "a.jsonl",
-            '{"text": "x", "text": "y"}\n',
-            "the first problem: line 1: .*the key 'text' occurs twice",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), examples("unusable_sources"))
 def test_a_source_that_cannot_be_used_leaves_nothing(
     tmp_path: Path, name: str, content: str, message: str
 ) -> None:

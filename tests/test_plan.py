@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import by_checksum
-from tests.helpers import Cli, refusal, run_python, write_json
+from tests.helpers import Cli, examples, refusal, run_python, write_json
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
@@ -170,16 +170,7 @@ def test_every_method_fits_one_gpu_of_80_gb(method: str) -> None:
     assert "a100-80" in found["fits_on"] and (found["hours"] is None or found["hours"] > 0)
 
 
-@pytest.mark.parametrize(
-    ("method", "setting", "remedy"),
-    [
-        ("truthrl", "truthrl.grpo.micro_batch=16", "change truthrl.grpo.micro_batch, truthrl"),
-        ("truthrl", "truthrl.grpo.generation_batch=512", "truthrl.grpo.generation_batch"),
-        ("rlfh", "rlfh.ppo.max_new_tokens=16000", "rlfh.ppo.prompts_per_step, rlfh"),
-        ("dpo", "dpo.dpo.max_length=32000", "dpo.dpo.max_length by --set"),
-        ("truthrl", "truthrl.grpo.lora_r=1000000", "a smaller --policy"),
-    ],
-)
+@pytest.mark.parametrize(("method", "setting", "remedy"), examples("too_large_plans"))
 def test_a_plan_that_does_not_fit_names_the_settings_to_change(
     cli: Cli, method: str, setting: str, remedy: str
 ) -> None:
@@ -214,16 +205,7 @@ def test_the_items_of_a_phase_by_hand() -> None:
     assert four_bits[0] == found["phases"][0]  # an evaluation loads the stored weights
 
 
-@pytest.mark.parametrize(
-    ("method", "settings", "count"),
-    [
-        ("forag", ["rewarded=judge"], 0),
-        ("rlfh", ["annotator=self"], 1),
-        ("klcf", ["rewarded=confidence"], 1),
-        ("klcf", ["rewarded=judge"], 0),
-        ("klcf", ["w_general=1"], 2),
-    ],
-)
+@pytest.mark.parametrize(("method", "settings", "count"), examples("models_in_memory"))
 def test_reward_models_are_counted_with_the_policy(
     method: str, settings: list[str], count: int
 ) -> None:

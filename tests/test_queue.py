@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli, read_json, refusal
+from tests.helpers import ROOT, Cli, examples, read_json, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
@@ -118,16 +118,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         read_entries(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"method": "nope"}, "run 2: no method 'nope': choose one of"),
-        ({"method": "truthrl", "bench": "huge"}, "run 2: no bench 'huge'"),
-        ({"method": "truthrl", "set": ["truthrl.nope=1"]}, "run 2: .*has no field 'nope'"),
-        ({"method": "truthrl", "set": ["truthrl.clip=-1"]}, "run 2: .*clip"),
-        ({"method": "truthrl", "seed": [1, -1]}, "run 2: the seed is -1"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "told"), examples("invalid_runs"))
 def test_an_invalid_run_is_refused_before_the_first_run(
     cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
 ) -> None:

@@ -13,10 +13,7 @@ from workbench.verdicts.checks import real_checks
 from workbench.verdicts.real_facts import table_says
 
 
-@pytest.mark.parametrize(
-    ("claim", "true"),
-    examples("real_facts"),
-)
+@pytest.mark.parametrize(("claim", "true"), examples("real_facts"))
 def test_the_table_decides_only_claims_that_it_can_read(claim: str, true: bool | None) -> None:
     assert table_says(claim) is true
 

@@ -43,10 +43,7 @@ def judged(
 ONCE = FoRAG(repeats="once")
 
 
-@pytest.mark.parametrize(
-    ("text", "paid"),
-    examples("repeats"),
-)
+@pytest.mark.parametrize(("text", "paid"), examples("repeats"))
 def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
     sentences = text.split(" | ")
     feedback = judged(*sentences)
@@ -64,10 +61,7 @@ def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
     assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)
 
 
-@pytest.mark.parametrize(
-    ("text", "labels", "paid"),
-    examples("false_repeats"),
-)
+@pytest.mark.parametrize(("text", "labels", "paid"), examples("false_repeats"))
 def test_a_false_sentence_is_skipped_only_as_a_repetition(
     text: str, labels: str, paid: list[float]
 ) -> None:

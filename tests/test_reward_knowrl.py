@@ -7,6 +7,7 @@ from math import exp
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.methods.knowrl.config import KnowRL
@@ -81,18 +82,7 @@ def test_the_codes_length_penalty(claims: int, fact: float) -> None:
     assert pay(feedback).parts["fact"] == (0.5 if claims else 0.0)
 
 
-@pytest.mark.parametrize(
-    ("text", "format", "correct"),
-    [
-        ("I don't know.", -1, -1),  # a bare refusal
-        ("<think>So?</think><answer> \n</answer>", -1, -1),
-        ("<think>So?</think><answer>I don't know.", -1, -1),  # never closed
-        # the thinking only talks about it
-        ("<think>As <answer>x</answer>?</think>I don't know.", -1, -1),
-        ("<answer>I don't know.</answer>", -1, 1),
-        ("<think>So?</think><answer>I don't know.</answer>", 1, 1),
-    ],
-)
+@pytest.mark.parametrize(("text", "format", "correct"), examples("answer_tags"))
 def test_the_codes_answer_tag(text: str, format: float, correct: float) -> None:
     refusal = row("", verdicts=[Verdict("outcome", "answer", "uncertain")])
     refusal = replace(

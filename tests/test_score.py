@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, read_json, write_json
+from tests.helpers import Cli, examples, read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
@@ -202,16 +202,7 @@ def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
     assert sorted(ids(chosen.out)) == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"method": "forag"}, 'method is "rlfh", not "forag"'),
-        ({"method": "all"}, 'method is "rlfh", not "all"'),
-        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha is 1.0, not 2.0"),
-        ({"tokenizer": "words"}, 'tokenizer is null, not "words"'),
-        ({"columns": {"title": "page"}}, 'columns.title is null, not "page"'),
-    ],
-)
+@pytest.mark.parametrize(("changed", "named"), examples("other_settings"))
 def test_other_settings_are_refused_with_the_remedy(
     tmp_path: Path, changed: dict[str, Any], named: str
 ) -> None:

@@ -76,10 +76,7 @@ def test_a_prompt_of_many_marks_is_read_in_linear_time(mark: str) -> None:
     assert time.perf_counter() - start < 5
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    examples("conversations"),
-)
+@pytest.mark.parametrize(("value", "text"), examples("conversations"))
 def test_only_messages_are_a_conversation(value: Any, text: str | None) -> None:
     assert text_of(value, "assistant") == text
 

@@ -84,10 +84,7 @@ def test_any_sampled_ids_are_covered(ids: list[int]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    examples("token_offsets"),
-)
+@pytest.mark.parametrize(("text", "expected"), examples("token_offsets"))
 def test_characters_sit_on_the_token_of_their_last_byte(
     text: str, expected: list[list[int]]
 ) -> None:

@@ -198,10 +198,7 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
     assert any(claim.section == "think" for row in rows for claim in row.claims)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    examples("refused_settings"),
-)
+@pytest.mark.parametrize(("settings", "message"), examples("refused_settings"))
 def test_what_cannot_work_is_refused_before_anything_is_begun(
     settings: str, message: str, tmp_path: Path
 ) -> None:

@@ -119,10 +119,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("names", "columns"),
-    examples("classes"),
-)
+@pytest.mark.parametrize(("names", "columns"), examples("classes"))
 def test_classes_are_told_by_their_names(names: list[str], columns: list[int | None]) -> None:
     assert classes_of(names, "model") == tuple(columns)
 

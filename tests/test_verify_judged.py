@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from workbench.judge import elements
 from workbench.retrieval import from_passages
 from workbench.types import (
@@ -354,18 +355,7 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     assert "Bologna" not in prompt.text
 
 
-@pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        ("B", False),  # nothing thought aloud
-        ("<think>Hmm, let me think.</think>B", False),
-        ("<think>Ada was born in Paris.</think>I don't know.", True),  # an abstention, too
-        ("<think>Ada was born in Paris.</think>B", True),
-        ("<think>Okay, Ada was born in Paris.</think>B", True),
-        ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
-        ("<think>Ada was born in Paris", True),
-    ],
-)
+@pytest.mark.parametrize(("text", "asked"), examples("reasoning"))
 def test_the_reasoning_that_a_judge_is_asked_about(text: str, asked: bool) -> None:
     judge = Scripted(lambda task, told: {"label": "good"})
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
