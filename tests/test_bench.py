@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench.methods.bench as benches
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.data import split_of
@@ -137,16 +138,7 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
         "checklist": ["c"],
         "kind": "single",
     }
-    changes: list[dict[str, object]] = [
-        {"id": "2"},
-        {"question": "??"},
-        {"answers": ["!!"]},
-        {"title": "Bo"},
-        {"passages": [{"title": "t", "text": "b"}]},
-        {"passages": []},
-        {"checklist": []},
-        {"kind": "yes_no"},
-    ]
+    changes = examples("changed_questions")
     files = [tmp_path / f"{number}.jsonl" for number in range(len(changes) + 2)]
     for file, change in zip(files, [{}, {}, *changes], strict=True):
         file.write_text(json.dumps({**row, **change}) + "\n")

@@ -80,7 +80,7 @@ def test_report_has_the_declared_shape() -> None:
         feedback(f"q{n}", label, sample) for n in range(3) for sample, label in enumerate("cf")
     ]
     result = report(greedy, sampled, policy="sft", split="test", seeds=[7], resamples=50)
-    assert list(result) == ["policy", "split", "n", "seeds", "greedy", "sampled"]
+    assert list(result) == "policy split n seeds greedy sampled".split()
     named = (result["policy"], result["split"], result["n"], result["seeds"])
     assert named == ("sft", "test", 4, [7])
     assert list(result["greedy"])[-3:] == ["failed", "by_tier", "by_kind"]

@@ -60,16 +60,9 @@ def test_run_from_start_to_summary_and_again(
     summary = run(bench, out)
     assert summary == read_json(out / "summary.json")
     assert list(summary)[:4] == ["method", "config", "seed", "threads"]
-    assert {
-        "versions",
-        "world_hash",
-        "policy_hash",
-        "before",
-        "after",
-        "seconds",
-        "cost",
-        "status",
-    } < set(summary)
+    assert {*"versions world_hash policy_hash before after seconds cost status".split()} < set(
+        summary
+    )
     assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == (
         "truthrl",
         3,

@@ -167,14 +167,7 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        "passages.jsonl",
-        "questions.jsonl",
-        "rollouts.jsonl",
-        "metrics.jsonl",
-        "config.json",
-        "policy",
-    ],
+    "passages.jsonl questions.jsonl rollouts.jsonl metrics.jsonl config.json policy".split(),
 )
 def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     """Linked files of a foreign run are not shown; the page and other runs work as before."""

@@ -179,7 +179,7 @@ def ids(root: Path, **query: Any) -> list[str]:
 def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     # of all steps, by reward
-    assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]
+    assert ids(tmp_path) == "r3 r1 r6 r0 r4 r7 r5 r2".split()
     assert ids(tmp_path, step=2, order="highest") == ["r5", "r7", "r4", "r6"]
     # the question's text, whatever its case
     assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]

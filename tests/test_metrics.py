@@ -380,15 +380,9 @@ def test_shares_stay_shares(responses: list[list[str]]) -> None:
         for i, labels in enumerate(responses)
     ]
     found = summarise(rows, Settings(resamples=20))
-    for name in (
-        "factscore",
-        "factscore_penalised",
-        "precision",
-        "recall@32",
-        "f1@32",
-        "veriscore",
-        "responded",
-    ):
+    for (
+        name
+    ) in "factscore factscore_penalised precision recall@32 f1@32 veriscore responded".split():
         cell = found[name]
         if cell["value"] is not None:
             assert -1e-9 <= cell["low"] <= cell["high"] <= 1 + 1e-9

@@ -90,24 +90,7 @@ def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
     )
 
 
-RUN = table(method="truthrl")
-REFUSED = (
-    ("", "has no run"),
-    ("[[run", "is not TOML"),
-    ("[[runs]]", "unknown 'runs'"),
-    ("[[run]]\nseed = 1", "run 1 has no method"),
-    (RUN + RUN + "sede = 1", "run 2: unknown key 'sede': use method, seed"),
-    (RUN + "seed = true", "seed is True: it must be an integer"),
-    (RUN + "seed = [1, 1.5]", r"seed is \[1, 1.5\]"),
-    (RUN + "seed = []", r"seed is \[\]"),
-    (RUN + "steps = 0", "steps is 0: it must be an integer above 0"),
-    (RUN + "set = 'truthrl.beta=1'", "set is 'truthrl.beta=1': it must be a list"),
-    ("[defaults]\nsteps = -1\n" + RUN, r"\[defaults\]: steps is -1"),
-    (
-        "[defaults]\nset = ['rlfh.alpha=1']\n" + RUN,
-        "the method of the setting 'rlfh.alpha=1'",
-    ),
-)
+REFUSED = examples("refused_queues")
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
@@ -216,8 +199,7 @@ def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
     rows = json.loads(out)["runs"]
     assert (code, err) == (0, "") and not (tmp_path / "runs").exists()
     assert all(
-        {"hash", "method", "seed", "status", "seconds", "name", "step", "steps"} <= row.keys()
-        for row in rows
+        {*"hash method seed status seconds name step steps".split()} <= row.keys() for row in rows
     )
     assert [(row["seed"], row["status"], row["step"], row["steps"]) for row in rows] == [
         (1, "waiting", 0, 7),

@@ -28,15 +28,7 @@ TRL: list[dict[str, Any]] = [
     )
 ]
 TRL = [{**row, "advantage": 0.7} for row in TRL]
-VERL: list[dict[str, Any]] = [
-    {"input": prompt, "output": text, "gts": gold, "score": score, "step": step, "acc": score > 0}
-    for prompt, text, gold, score, step in (
-        ("Where was Ada born?", "Paris.", "Paris", 1.0, 7),
-        ("Where was Ada born?", "Rome.", "Paris", -1.0, 7),
-        ("Who is Bo?", "Nobody.", None, 0.0, 7),
-        ("Name two.", "A and B.", ["A", "B"], 0.0, 8),
-    )
-]
+VERL = examples("verl_rollouts")
 
 
 def test_trl_parquet(tmp_path: Path) -> None:

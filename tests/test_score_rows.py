@@ -118,17 +118,7 @@ def test_a_full_row_is_taken_as_it_is() -> None:
     item = parse(FULL, {}, {})
     stored = json.loads(json.dumps(item.feedback.to_row()))
     assert item.replay
-    for name in (
-        "id",
-        "group",
-        "sample",
-        "step",
-        "response",
-        "finish",
-        "sentences",
-        "claims",
-        "error",
-    ):
+    for name in "id group sample step response finish sentences claims error".split():
         assert stored[name] == FULL[name]
     assert stored["rewards"]["old"]["events"][0]["end"] == 4
     assert stored["tokens"]["ids"] == [1, 2]

@@ -36,46 +36,7 @@ BRIDGE = (
 FILLER = (
     "The weather in the valley is mild in spring. Sheep graze on the hills until late in autumn. "
 )
-CLEAR = (  # premise, claim, label
-    (BRIDGE, "The Orrin Bridge opened in 1931.", "support"),
-    (BRIDGE, "The Orrin Bridge carries railway tracks.", "support"),
-    (BRIDGE, "The Orrin Bridge never opened.", "contradict"),
-    (BRIDGE, "The architect of the Orrin Bridge had four children.", "neutral"),
-    (
-        "A man in a red shirt is playing the guitar on a stage.",
-        "A man is playing an instrument.",
-        "support",
-    ),
-    (
-        "A man in a red shirt is playing the guitar on a stage.",
-        "Nobody is playing the guitar.",
-        "contradict",
-    ),
-    (
-        "A man in a red shirt is playing the guitar on a stage.",
-        "The man is a famous singer from Spain.",
-        "neutral",
-    ),
-    ("Two dogs run across a snowy field.", "Animals are outdoors.", "support"),
-    ("Two dogs run across a snowy field.", "Two cats are sleeping on a sofa.", "contradict"),
-    (
-        "The company sold 300 cars in May and 500 in June.",
-        "The company sold more cars in June than in May.",
-        "support",
-    ),
-    (
-        "Lena Marsh was born in Graz and studied chemistry.",
-        "Lena Marsh studied chemistry.",
-        "support",
-    ),
-    ("Lena Marsh was born in Graz and studied chemistry.", "Lena Marsh likes to sail.", "neutral"),
-    (
-        "All seats were taken an hour before the concert.",
-        "The concert hall was empty.",
-        "contradict",
-    ),
-    ("The soup is served cold in summer.", "The restaurant has a new owner.", "neutral"),
-)
+CLEAR = examples("clear_cases")  # premise, claim, label
 
 
 @pytest.fixture(scope="module")

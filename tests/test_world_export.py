@@ -30,19 +30,9 @@ def rows(folder, name):
 def test_rows_have_the_promised_keys(export):
     out, counts = export
     promised = {
-        "facts": {"id", "subject", "relation", "object", "tier", "importance", "exposures"},
+        "facts": {*"id subject relation object tier importance exposures".split()},
         "pages": {"id", "title", "text"},
-        "questions": {
-            "id",
-            "text",
-            "lang",
-            "kind",
-            "tier",
-            "split",
-            "answers",
-            "fact_ids",
-            "covered",
-        },
+        "questions": {*"id text lang kind tier split answers fact_ids covered".split()},
         "documents": {"text", "fact_ids"},
         "entities": {"id", "name", "kind"},
     }

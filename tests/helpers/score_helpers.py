@@ -10,22 +10,13 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from tests.helpers import examples as examples
+from tests.helpers import examples
 from workbench.judge import Element
 from workbench.scoring import Options
 from workbench.world import load_world
 from workbench.world.render import biography
 
-LABELLED = {
-    "id": "a",
-    "question": "Who is Ada?",
-    "response": "Ada is a painter. She was born in Rome.",
-    "claims": [
-        {"text": "Ada is a painter", "label": "correct", "informativeness": 5},
-        {"text": "Ada was born in Rome", "label": "wrong", "informativeness": 4},
-    ],
-    "outcome": "correct",
-}
+[LABELLED] = examples("labelled")
 
 LABELS = {
     "verify": ("correct", "vague", "wrong"),
