@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import ROOT, read_json
+from tests.helpers import ROOT, examples, read_json
 from workbench.text import (
     ABSTENTIONS,
     INVALID_QUESTION,
@@ -103,15 +103,7 @@ def test_further_phrases_may_be_given() -> None:
 
 @pytest.mark.parametrize(
     ("text", "declined"),
-    [
-        ("Good question! I don't know. Let me know if you have any other questions!", True),
-        ("I don't know. Let me know if you meant Lyon.", True),  # asks, and answers nothing
-        ("Great question! Paris. Let me know if you have any other questions!", False),
-        ("I'm sorry.", True),
-        ("I'm Sorry", False),
-        ("The documents do not say where, but the results point to Oslo.", False),
-        ("I could not find Lomar, only Vetra.", False),
-    ],
+    examples("courtesies"),
 )
 def test_courtesies_neither_answer_nor_decline(text: str, declined: bool) -> None:
     assert is_abstention(text) is declined

@@ -109,22 +109,6 @@ def test_sections_agree_with_the_final_answer(answer: str, form: str) -> None:
     assert section == ("answer" if "answer>" in text else "body")
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("[Structure] parallel [Outline] 1. Lomar [Answer] Vetra", "Vetra"),
-        ("[Outline] \\boxed{Lomar} [Answer] Vetra", "Vetra"),
-        ("<think>x [Answer] Lomar</think> Vetra", "Vetra"),
-        ("Vetra. [Outline] Lomar", "Vetra."),
-        ("[Structure] a [Outline] Vetra", None),  # a plan answers nothing
-        ("Lomar [Answer]", None),
-        ("see [answer] Vetra", "see [answer] Vetra"),
-    ],
-)
-def test_an_outlined_answer_is_what_follows_its_mark(text: str, answer: str | None) -> None:
-    assert final_answer(text) == answer
-
-
 @example("<think></think>\\boxed{", "<answer>")
 @example("<answer>a</answer><think>b</think>c", "")
 @given(PIECES, st.sampled_from(["", "<think>\n", "<answer>", "[Outline]"]))

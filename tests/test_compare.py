@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, write_json
+from tests.helpers import Cli, examples, write_json
 from tests.helpers.errors import raises_error
 from tests.test_evaluate import run as answers
 from workbench import compare
@@ -95,12 +95,7 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
 
 @pytest.mark.parametrize(
     ("runs", "against", "message"),
-    [
-        (["none"], None, "no finished run in '.*none'"),
-        (["."], "truthrl", "no row 'truthrl': choose one of truthrl reward="),
-        (["running"], None, "'.*running' is not finished"),
-        (["prepared"], None, "no finished run"),
-    ],
+    examples("incomparable"),
 )
 def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, runs: list[str], against: str | None, message: str

@@ -117,12 +117,7 @@ def test_names_of_parts_may_be_left_out_and_former_names_are_known() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        ({"share": 1.5}, "share is 1.5: it must lie between 0 and 1"),
-        ({"count": 0}, "count is 0: it must be at least 1"),
-        ({"width": 0.0}, "width is 0.0: it must be above 0"),
-        ({"width": 1.0}, "width is 1.0: it must be below 1"),
-    ],
+    examples("numbers"),
 )
 def test_numbers_outside_their_bounds_are_refused(changes: dict[str, Any], message: str) -> None:
     check_values(Outer(share=None))

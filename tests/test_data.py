@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, write_json
+from tests.helpers import Cli, examples, write_json
 from tests.helpers.errors import raises_error
 from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.hub import read_hub
@@ -98,29 +98,7 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (jsonl([ROWS[0], ROWS[0]]), r"q.jsonl:2: id 'a' occurs twice"),
-        ('{"question": "a"}\n{oops}\n', r"q.jsonl:2: not a JSON object"),
-        ('{"question": "a"}\n3\n', r"q.jsonl:2: not a JSON object"),
-        ("[1, 2]", "expected a list of JSON objects"),
-        ('{"question": ["a"]}\n', '"question" is not a text'),
-        ('{"question": "  "}\n', "q.jsonl: record 1: the question is empty"),
-        ('{"question": "a", "answers": [["b"]]}\n', "each item must be a text or a number"),
-        (
-            '{"question": "a"}\n{"id": "b"}\n',
-            r"q.jsonl:2 \(id 'b'\): cannot be read as file: no column 'question'; its columns are",
-        ),
-        ('{"ask": "a", "gold": "b"}\n', "expected the columns question; found ask, gold"),
-        ("", "has no records"),
-        ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
-        ("[" * 100_000, "nested too deeply"),
-        (
-            '{"question": "a"}\n{"question": "b", "question": "c"}\n',
-            "q.jsonl:2: .*the key 'question' occurs twice",
-        ),
-        ('[{"question": "b", "question": "c"}]', "q.jsonl: .*the key 'question' occurs twice"),
-    ],
+    ("text", "message"), [*examples("bad_files"), ("[" * 100_000, "nested too deeply")]
 )
 def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(text)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, run_python
+from tests.helpers import ROOT, examples, run_python
 from workbench.experiments import doctor as module
 from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
@@ -135,13 +135,7 @@ def test_a_gpu_is_reported_with_memory_and_capability() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "statuses", "remedy"),
-    [
-        ({"cuda": None}, ["failed"], "environment.yml"),
-        ({"there": False}, ["failed"], "install NVIDIA's driver for CUDA 13.0"),
-        ({"own": {"major": 7, "minor": 5}}, ["ok", "failed"], "compute capability 8.0"),
-        ({"own": {"total_memory": 16 * 2**30}}, ["warning", "ok"], "workbench plan"),
-        ({"product": 3}, ["ok", "failed"], "update the driver"),
-    ],
+    examples("unsuitable_gpus"),
 )
 def test_an_unsuitable_gpu_is_reported_with_the_remedy(
     changed: dict[str, Any], statuses: list[str], remedy: str

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers import contents
 from tests.helpers.errors import raises_error
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
@@ -288,12 +289,12 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
     tmp_path: Path, counts: list[int]
 ) -> None:
     record_steps(tmp_path, [2, 4], counts)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = contents(tmp_path)
     step = next(step for step, count in enumerate(counts, start=1) if count != 3)
     message = f"must have 3 rows with distinct ids for step {step}: restore"
     with raises_error(message):
         rewind(tmp_path, 3)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert contents(tmp_path) == before
 
 
 def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row
 from workbench.credit.tokens import words
@@ -101,14 +102,7 @@ def test_no_method_scores_a_row_whose_checks_all_failed(
 
 @pytest.mark.parametrize(
     ("target", "aspect", "setting"),
-    [
-        ("claim:1", "fact", "klcf.w_check=0"),
-        ("item:1", "checklist", "klcf.w_truth=0"),
-        ("claim:1", "truth", "klcf.b=1"),
-        ("response", "general", "klcf.w_general=1"),
-        ("claim:1", "checklist", "klcf.truth=missing"),
-        ("claim:0", "fact", "knowrl.facts=if_wrong"),
-    ],
+    examples("needed_checks"),
 )
 def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
-from tests.helpers import read_json
+from tests.helpers import contents, read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
@@ -35,6 +35,10 @@ from workbench.util.config import scaled
 from workbench.world import schema
 
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
+
+
+def tuned(rows: list[Example], policy: str, out: Path, **changes: Any) -> str:
+    return train_offline(scaled(run.TUNED, **changes), rows, policy, out, seed=1)
 
 
 def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
@@ -155,13 +159,7 @@ def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
-        train_offline(
-            scaled(run.TUNED, steps=2, micro_batch=micro),
-            run.EXAMPLES,
-            policy,
-            tmp_path / str(micro),
-            seed=1,
-        )
+        tuned(run.EXAMPLES, policy, tmp_path / str(micro), steps=2, micro_batch=micro)
     one, four = (metrics_rows(tmp_path / name) for name in ("1", "4"))
     assert [row["loss"] for row in one] == pytest.approx([row["loss"] for row in four], rel=1e-4)
     assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
@@ -197,7 +195,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
-    train_offline(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    tuned([*long, *GOOD], policy, tmp_path / "run", steps=1)
     told = capsys.readouterr().err
     assert (
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
@@ -206,16 +204,16 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     data = read_json(tmp_path / "run" / "data.json")
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with raises_error(r"7 of 7 rows are longer .*raise max_length"):
-        train_offline(run.TUNED, long, policy, tmp_path / "none", seed=1)
+        tuned(long, policy, tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
-    train_offline(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    tuned(GOOD, policy, tmp_path, steps=1)
+    before = contents(tmp_path)
     with raises_error("holds a training on other rows"):
-        train_offline(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+        tuned(GOOD[1:], policy, tmp_path, steps=1)
+    assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize(
@@ -231,7 +229,7 @@ def test_rows_that_cannot_be_trained_on_are_refused(
     tmp_path: Path, bad: list[Example], message: str
 ) -> None:
     with raises_error(message):
-        train_offline(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
+        tuned(bad, "./missing", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -240,7 +238,7 @@ def test_several_processes_are_refused(
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with raises_error("one process"):
-        train_offline(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
+        tuned(GOOD, policy, tmp_path / "run")
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:

@@ -250,17 +250,11 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
             "label": "correct" if told["response"] == told["answer"] else "incorrect"
         }
     )
-    cases = [  # text, label, by
-        ("<think>Rome</think><answer>Paris</answer>", "correct", "scripted"),
-        ("I don't know.", "uncertain", "rule"),
-        ("<think>Paris", "incorrect", "rule"),
-        ("Rome", "incorrect", "scripted"),
-        ("", "incorrect", "rule"),
-    ]
+    cases = examples("judged_outcomes")
     rows = [(response(text, CITY), Claims()) for text, *_ in cases]
     *checked, ungold = one(judged_outcome(judge), *rows, (response("Paris", QUESTION), Claims()))
     verdicts = [row.verdicts[0] for row in checked]
-    assert [(v.label, v.by) for v in verdicts] == [tuple(case[1:]) for case in cases]
+    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
     error = ungold.verdicts[0].error
     assert error is not None and error.kind == "no_gold"
     assert [len(batch) for batch in judge.batches] == [2]
@@ -269,17 +263,11 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
 
 def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
     judge = Scripted(lambda task, told: {"label": "correct"})
-    cases = [  # text, label, by
-        ("Paris", "correct", "rule"),
-        ("Rome", "incorrect", "rule"),
-        ("I don't know.", "uncertain", "rule"),
-        ("Paris, which was Lutetia, or rather its suburb", "correct", "scripted"),
-        ("She was born in Paris, France.", "correct", "rule"),
-    ]
+    cases = examples("doubted_outcomes")
     rows = [(response(text, CITY), Claims()) for text, *_ in cases]
     checked = one(judged_outcome(judge, in_doubt=True), *rows)
     verdicts = [row.verdicts[0] for row in checked]
-    assert [(v.label, v.by) for v in verdicts] == [tuple(case[1:]) for case in cases]
+    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
     assert [row.cost.calls for row in checked] == [int(by == "scripted") for *_, by in cases]
 
 

@@ -27,6 +27,11 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def refusal(result: tuple[int, str, str]) -> str:
     """Return the one line on stderr of a command that was refused: exit code 2, no output."""
     code, out, err = result
