@@ -101,9 +101,6 @@ def test_further_phrases_may_be_given() -> None:
     assert not is_abstention("Paris :)", [")a(", "((a)"])
 
 
-@pytest.mark.parametrize(
-    ("text", "declined"),
-    examples("courtesies"),
-)
+@pytest.mark.parametrize(("text", "declined"), examples("courtesies"))
 def test_courtesies_neither_answer_nor_decline(text: str, declined: bool) -> None:
     assert is_abstention(text) is declined

@@ -93,10 +93,7 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
     assert (code, err) == (0, "") and "75.0 [" in out and "50.0 [" in out and "0.75" not in out
 
 
-@pytest.mark.parametrize(
-    ("runs", "against", "message"),
-    examples("incomparable"),
-)
+@pytest.mark.parametrize(("runs", "against", "message"), examples("incomparable"))
 def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, runs: list[str], against: str | None, message: str
 ) -> None:

@@ -115,10 +115,7 @@ def test_names_of_parts_may_be_left_out_and_former_names_are_known() -> None:
     assert unset_values(Outer()) == {"count": 7}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    examples("numbers"),
-)
+@pytest.mark.parametrize(("changes", "message"), examples("numbers"))
 def test_numbers_outside_their_bounds_are_refused(changes: dict[str, Any], message: str) -> None:
     check_values(Outer(share=None))
     with raises_error(message):

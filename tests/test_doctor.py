@@ -133,10 +133,7 @@ def test_a_gpu_is_reported_with_memory_and_capability() -> None:
     assert all(check.path == "gpu" for check in found)
 
 
-@pytest.mark.parametrize(
-    ("changed", "statuses", "remedy"),
-    examples("unsuitable_gpus"),
-)
+@pytest.mark.parametrize(("changed", "statuses", "remedy"), examples("unsuitable_gpus"))
 def test_an_unsuitable_gpu_is_reported_with_the_remedy(
     changed: dict[str, Any], statuses: list[str], remedy: str
 ) -> None:

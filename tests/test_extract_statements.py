@@ -203,10 +203,7 @@ def test_one_word_about_the_world_is_enough_for_a_statement(words: list[str], wo
     assert not vouches(" ".join([*words, word]))
 
 
-@pytest.mark.parametrize(
-    ("states", "sentences"),
-    examples("statements"),
-)
+@pytest.mark.parametrize(("states", "sentences"), examples("statements"))
 def test_questions_refusals_opinions_and_courtesies_make_no_claims(
     states: bool, sentences: list[str]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
 from tests.helpers import Cli
 from tests.helpers.errors import raises_error
-from tests.test_metrics import file
+from tests.helpers.score_helpers import write
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots.hacks import hack_shares
 from workbench.pipeline import grade
@@ -135,4 +135,4 @@ def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli:
     code, _, err = cli("metrics", str(stepless), *drawn)
     assert code == 2 and "rows without a step" in err
     with raises_error("row 1 is not a feedback row"):
-        hacks(file(tmp_path / "rows.jsonl", [{"a": 1}]))
+        hacks(write(tmp_path / "rows.jsonl", [{"a": 1}]))

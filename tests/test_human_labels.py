@@ -5,7 +5,6 @@ slices where there are any.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -19,14 +18,10 @@ from benchmarks import readme
 from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
 from tests.helpers import ROOT, read_json
+from tests.helpers.score_helpers import write
 from workbench.verifier import Entailment, Settings
 
 ONES = np.ones(4)
-
-
-def write(path: Path, rows: list[Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_balanced_accuracy_is_the_mean_recall() -> None:
@@ -88,6 +83,7 @@ def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
         },
         {"input": "Tell me.", "topic": "Bo", "output": "I do not know.", "annotations": None},
     ]
+    (tmp_path / "factscore_human").mkdir()
     write(tmp_path / "factscore_human" / "M.jsonl", rows)
     ada, bo = claims.read(tmp_path)
     assert ada.facts == (("Ada was born in London.", "S"),) and not ada.declined

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, refusal
+from tests.helpers import Cli, examples, refusal
 from tests.helpers.errors import raises_error
 from workbench.inspector.guard import LARGEST, allowed, guard
 from workbench.inspector.page import settings
@@ -177,17 +177,7 @@ def test_only_the_page_itself_can_post(path: str) -> None:
     assert ask({**chunked, "transfer-encoding": "chunked"}, "POST", path)[0] == 413
 
 
-WRITING = [
-    ("POST", "upload"),
-    ("POST", "stream/x"),
-    ("POST", "run/../upload"),
-    ("PUT", "component_server"),
-    ("OPTIONS", "upload"),
-    ("GET", "deep_link"),
-    ("GET", "file=/etc/passwd"),
-    ("HEAD", "file=x"),
-    ("GET", "proxy=http://evil.example"),
-]
+WRITING = examples("writing_requests")
 
 
 @pytest.mark.parametrize(("method", "path"), WRITING)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import workbench.retrieval.build as building
 from tests.helpers import examples
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.retrieval import Index, build_index, open_index
 
 PAGES = examples("pages")
@@ -32,15 +32,10 @@ HOSTILE = [
 ]
 
 
-def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     folder = tmp_path_factory.mktemp("index")
-    build_index("small", write_jsonl(folder / "pages.jsonl", PAGES), words=20, root=folder)
+    build_index("small", write(folder / "pages.jsonl", PAGES), words=20, root=folder)
     return open_index("small", folder)
 
 
@@ -63,7 +58,7 @@ def test_hostile_queries_are_only_words(index: Index, query: str) -> None:
 
 def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
     rows = [{"id": f"{i:03}", "text": f"the same word{i}"} for i in range(150)]
-    build_index("ties", write_jsonl(tmp_path / "ties.jsonl", rows), root=tmp_path)
+    build_index("ties", write(tmp_path / "ties.jsonl", rows), root=tmp_path)
     found = open_index("ties", tmp_path).search(["same"], 5)[0]
     assert [passage.id for passage in found] == [f"{i:03}:0" for i in range(5)]
     assert len({passage.score for passage in found}) == 1
@@ -125,7 +120,7 @@ def test_dense_and_hybrid_search(
         for i in range(1200)
     ]
     card = build_index(
-        "dense", write_jsonl(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path
+        "dense", write(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path
     )
     index = open_index("dense", tmp_path)
     assert card["encoder"] == str(bag_encoder)
@@ -146,7 +141,7 @@ def test_dense_and_hybrid_search(
 
 @pytest.mark.slow
 def test_an_encoder_out_of_reach_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    pages = write_jsonl(tmp_path / "p.jsonl", PAGES)
+    pages = write(tmp_path / "p.jsonl", PAGES)
     with raises_error("encoder 'no-such/model'"):
         build_index("none", pages, encoder="no-such/model", root=tmp_path)
     assert not (tmp_path / "none").exists()

@@ -17,7 +17,7 @@ import pytest
 import workbench.retrieval.build as building
 from tests.helpers import Cli, examples
 from tests.helpers.errors import raises_error
-from tests.test_knowledge import write_jsonl
+from tests.helpers.score_helpers import write
 from workbench.retrieval import Page, Source, build_index, open_index
 from workbench.retrieval.index import connect
 from workbench.retrieval.sources import open_source, rows_of
@@ -37,7 +37,7 @@ def test_every_kind_of_file_gives_the_same_pages(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    jsonl = write_jsonl(tmp_path / "pages.jsonl", ROWS)
+    jsonl = write(tmp_path / "pages.jsonl", ROWS)
     (tmp_path / "pages.jsonl.gz").write_bytes(gzip.compress(jsonl.read_bytes()))
     pq.write_table(
         pa.table({name: [row[name] for row in ROWS] for name in ROWS[0]} | {"url": ["u"] * 40}),
@@ -149,8 +149,8 @@ def test_a_streamed_data_set_is_read_from_any_row() -> None:
 
 
 def test_another_source_or_setting_under_the_same_name_is_refused(tmp_path: Path) -> None:
-    one = write_jsonl(tmp_path / "one.jsonl", ROWS)
-    other = write_jsonl(tmp_path / "other.jsonl", ROWS[:-1])
+    one = write(tmp_path / "one.jsonl", ROWS)
+    other = write(tmp_path / "other.jsonl", ROWS[:-1])
     card = build_index("pages", one, root=tmp_path)
     with raises_error(r"one\.jsonl.*other\.jsonl.*: choose another name, or delete"):
         build_index("pages", other, root=tmp_path)
@@ -235,7 +235,7 @@ def test_two_builders_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, cli: Cli) -> None:
-    source = write_jsonl(tmp_path / "p.jsonl", ROWS)
+    source = write(tmp_path / "p.jsonl", ROWS)
 
     def call(command: str) -> Any:
         code, out, err = cli(f"index {command} --root {tmp_path} --json")

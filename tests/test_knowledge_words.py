@@ -47,10 +47,7 @@ def test_sentences_stay_whole_unless_they_are_over_the_budget(
         assert (sum(sentence in piece for piece in pieces) == 1) == (length <= words)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    examples("titles"),
-)
+@pytest.mark.parametrize(("one", "other"), examples("titles"))
 def test_titles_match_but_for_case_width_space_and_punctuation(one: str, other: str) -> None:
     assert title_key(one) == title_key(other)
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.metrics import compare_files, summarise
 from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.report import Settings, compare
@@ -74,11 +75,6 @@ def with_outcome(row: dict[str, Any], label: str | None) -> dict[str, Any]:
     error = None if label else {"stage": "verify", "kind": "no_gold", "message": "", "raw": ""}
     verdict = {"target": "outcome", "aspect": "answer", "label": label, "error": error}
     return {**row, "verdicts": [*row["verdicts"], verdict]}
-
-
-def file(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def row(question: str, labels: str = "", **fields: Any) -> Row:
@@ -168,7 +164,7 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
         stored("d", text="I do not know."),
         stored("e", "cf"),
     ]
-    found = compare_files(file(tmp_path / "rows.jsonl", rows), k=4, **FAST)
+    found = compare_files(write(tmp_path / "rows.jsonl", rows), k=4, **FAST)
     assert found["n"] == found["questions"] == 5
     assert found["excluded"] == {
         "no_claims": 1,
@@ -205,7 +201,7 @@ def test_outcomes(tmp_path: Path) -> None:
     failure.
     """
     labels = ["correct", "correct", "uncertain", "incorrect", None]
-    path = file(
+    path = write(
         tmp_path / "rows.jsonl",
         [with_outcome(stored(f"q{i}"), label) for i, label in enumerate(labels)],
     )
@@ -233,7 +229,7 @@ def test_outcomes(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    path = file(tmp_path / "rows.jsonl", rows)
+    path = write(tmp_path / "rows.jsonl", rows)
     found = compare_files(path, path if rows else None, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
@@ -303,7 +299,7 @@ def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
 
 
 def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_path: Path) -> None:
-    a = file(
+    a = write(
         tmp_path / "a.jsonl",
         [
             stored("1", "cc"),
@@ -312,7 +308,7 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
             stored("4", "cw"),
         ],
     )
-    b = file(
+    b = write(
         tmp_path / "b.jsonl",
         [stored("1", "cw"), stored("2", "ww"), stored("3", "ww"), stored("4", "cc")],
     )
@@ -331,24 +327,24 @@ def test_rollouts_of_several_steps_are_not_compared(tmp_path: Path) -> None:
     runs = [tmp_path / name for name in "ab"]
     for folder in runs:
         (folder / "evaluation").mkdir(parents=True)
-        file(folder / "rollouts.jsonl", rows)
+        write(folder / "rollouts.jsonl", rows)
     for pair in (runs, [run / "rollouts.jsonl" for run in runs]):
         with raises_error(r"rollouts of 2 steps.*workbench evaluate RUN"):
             compare_files(*pair, **FAST)
     assert compare_files(runs[0], **FAST)["steps"] == 2
     for folder, label in zip(runs, ("correct", "incorrect"), strict=True):
-        file(folder / "evaluation" / "after.jsonl", [with_outcome(stored("v"), label)])
+        write(folder / "evaluation" / "after.jsonl", [with_outcome(stored("v"), label)])
     found = compare_files(*runs, **FAST)
     assert found["paired"]["truthfulness"]["diff"] == 2
     assert found["file"] == str(runs[0] / "evaluation" / "after.jsonl")
 
 
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    bare = file(
+    bare = write(
         tmp_path / "bare.jsonl",
         [{**stored("a"), "schema": 1}, {**with_outcome(stored("b"), None), "schema": 1}],
     )
-    good = file(tmp_path / "good.jsonl", [stored("a", "c")])
+    good = write(tmp_path / "good.jsonl", [stored("a", "c")])
     for files in ((bare,), (good, bare), (bare, good)):
         with raises_error(r"0 of 2 rows are judged.*`workbench score --in .*bare\.jsonl --out"):
             compare_files(*files, **FAST)

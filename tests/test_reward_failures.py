@@ -100,10 +100,7 @@ def test_no_method_scores_a_row_whose_checks_all_failed(
     assert paid == Reward(None, error=DOWN)
 
 
-@pytest.mark.parametrize(
-    ("target", "aspect", "setting"),
-    examples("needed_checks"),
-)
+@pytest.mark.parametrize(("target", "aspect", "setting"), examples("needed_checks"))
 def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str
 ) -> None:

@@ -119,10 +119,7 @@ def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "stage", "alike", "apart"),
-    examples("cache_keys"),
-)
+@pytest.mark.parametrize(("name", "stage", "alike", "apart"), examples("cache_keys"))
 def test_a_stage_rests_on_what_it_is_made_of(
     name: str, stage: str, alike: list[str], apart: list[str], tmp_path: Path
 ) -> None:
