@@ -74,7 +74,7 @@ def test_claims_are_matched_one_to_one_best_first() -> None:
 def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
     fact = {"text": "Ada was born in London.", "label": "S"}
     done = {"text": "Ada was born in London.", "human-atomic-facts": [fact]}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "input": "Tell me.",
             "topic": "Ada",

@@ -216,8 +216,8 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
     assert {**card, "command": "", "seconds": 0} == {**whole, "command": "", "seconds": 0}
     assert card["duplicates"] == card["failed"] == 1
     queries = ["thing7 page", "speaks of more"]
-    cut, whole = (open_index(name, tmp_path).search(queries, 5) for name in ("cut", "whole"))
-    assert cut == whole
+    one, other = (open_index(name, tmp_path).search(queries, 5) for name in ("cut", "whole"))
+    assert one == other
 
 
 def test_two_builders_do_not_meet(tmp_path: Path) -> None:
