@@ -133,7 +133,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     code, out, _ = cli("evaluate sft --split test --kind single --samples 1 --limit 7")
     rows = [line.split()[:2] for line in out.splitlines() if line.startswith(("all", "known"))]
     assert code == 0 and rows == [["all", "7"], ["known", "7"]] * 2
-    assert "greedy, percent" in out and "sampled, percent" in out
+    assert "greedy, percent" in out and "sampled (Avg@1, T 1), percent" in out
     code, out, _ = cli("evaluate sft --split ood --samples 0 --json --lang l2")
     assert code == 0 and json.loads(out)["n"] == 3
 

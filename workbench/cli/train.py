@@ -168,7 +168,7 @@ def _print_report(report: JsonMapping) -> None:
         if scores.get("n"):  # `--samples 0` samples nothing
             tiers = {"all": scores, **scores.get("by_tier", {})}
             how = {
-                "sampled": f"Avg@{report['samples']} at temperature {report['temperature']:g}",
+                "sampled": f"sampled (Avg@{report['samples']}, T {report['temperature']:g})",
                 "inferred": report.get("inference", ""),
             }.get(decoding, decoding)
             title = f"{report['policy']} on {report['split']}: {how}, percent [95 % interval]"
