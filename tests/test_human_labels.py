@@ -18,7 +18,7 @@ import pytest
 from benchmarks import readme
 from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
-from workbench.verifier import Entailment, Settings
+from workbench.verifier.verifier import Entailment, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 ONES = np.ones(4)

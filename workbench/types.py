@@ -465,8 +465,7 @@ def _reward(row: JsonMapping) -> Reward:
 # The functions of the pipeline. Each takes a batch and returns one result per item, in order.
 Judge = Callable[[Sequence[Prompt]], list[Reply]]
 Extract = Callable[[Sequence[Response]], list[Claims]]
-Batch = Sequence[tuple[Response, Claims]]
-Verify = Callable[[Batch], list[Checked]]
+Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
 Grade = Callable[[Sequence[Response]], list[Feedback]]  # extract, verify and reward
 Write = Callable[[Sequence[Question]], list[Feedback]]  # planned answers, or failures

@@ -52,11 +52,15 @@ def breaks(claim: str, sentence: str) -> bool:
     It has no subject or verb, is unfinished, is a run-on, or lost a denial or doubt.
     """
     words = words_of(claim.strip(" ,;."))
-    if words[0] in VERBS or words[-1] in _UNFINISHED:
-        return True
-    if _ADVERB_LAST.search(claim) or _PLURAL.match(claim) or _is_bare(words):
-        return True
-    return bool(_RUN_ON.search(blank(claim))) or _loses(words, sentence)
+    return bool(
+        words[0] in VERBS
+        or words[-1] in _UNFINISHED
+        or _ADVERB_LAST.search(claim)
+        or _PLURAL.match(claim)
+        or _is_bare(words)
+        or _RUN_ON.search(blank(claim))
+        or _loses(words, sentence)
+    )
 
 
 # "was, ironically", ", ranging"

@@ -123,13 +123,16 @@ class _Mentioned:
         noun = self.thing if thing else "" if self.other else self.person
         gender = "f" if pronoun[0] in ("She", "Her") else "m"
         unsure = relative not in (None, claim.sentence) and noun not in self.gender
-        if not noun or rest.startswith(("'", "’")) or (thing and self.titled and self.turned):
-            return claim
-        if not self.titled and re.search(rf"\b{re.escape(noun)}\b", claim.text):
-            return claim  # in "He heard of Ana's prize", "he" is not Ana
-        if thing and (time := _TIME.match(claim.text)) and time[1] not in noun.lower():
-            return claim  # "It was the best season" does not refer to a team
-        if not thing and (unsure or self.gender.setdefault(noun, gender) != gender):
+        if (
+            not noun
+            or rest.startswith(("'", "’"))
+            or (thing and self.titled and self.turned)
+            # in "He heard of Ana's prize", "he" is not Ana
+            or (not self.titled and re.search(rf"\b{re.escape(noun)}\b", claim.text))
+            # "It was the best season" does not refer to a team
+            or (thing and (time := _TIME.match(claim.text)) and time[1] not in noun.lower())
+            or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender))
+        ):
             return claim
         return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{rest}")
 
