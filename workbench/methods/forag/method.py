@@ -86,7 +86,7 @@ def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
     Raises:
         WorkbenchError: see `prepare`.
     """
-    run = prepare(config, bench, METHOD)
+    run = prepare(config, bench)
     cold = [_cold_start(run)] if config.cold.cold_samples else []
     if not config.by_rl:
         return [*cold, _tuning(run)]
@@ -102,7 +102,7 @@ def _cold_start(run: Run) -> Stage:
     sampling = config.drawn.sampling
     # runs whose settings agree here share one cold start
     cache_key = {
-        "method": METHOD.name,
+        "method": "forag",
         "drawn": asdict(sampling),
         **{name: asdict(getattr(config, name)) for name in ("prompts", "cold", "sft")},
     }
@@ -145,7 +145,7 @@ def _reward_model(run: Run) -> Stage:
         config.drawn.sampling.max_new_tokens,
         getattr(config, config.trainer).sampling.max_new_tokens,
     )
-    models = {f"{METHOD.name}.reward_model": config.reward_model}
+    models = {"forag.reward_model": config.reward_model}
     return Stage(
         "reward_model",
         train,
@@ -165,24 +165,24 @@ def _reference(run: Run, job: Job) -> Status:
     questions = [run.questions[number] for number in numbers]
     # the share of failures is set where the policy's own samples are
     sampling = replace(ppo.sampling, max_failed=run.config.drawn.sampling.max_failed)
-    grade, name = run.training_grade(job), METHOD.name
-    collect_in_stage(job, questions, grade, sampling, run.config.references, method=name)
+    grade = run.training_grade(job)
+    collect_in_stage(job, questions, grade, sampling, run.config.references, method="forag")
     return "done"
 
 
 def _rl(run: Run) -> Stage:
     """PPO or GRPO with the rewards of the earlier stages."""
-    config, name = run.config, METHOD.name
+    config = run.config
 
     def given(job: Job) -> tuple[Sequence[Question], Grade]:
         return run.questions, run.training_grade(job, config.compares)
 
     if config.trainer == "ppo":
-        return ppo_stage(config.ppo, given, name)
-    return grpo_stage(config.grpo, given, name, plain=config.rewarded == "model")
+        return ppo_stage(config.ppo, given, "forag")
+    return grpo_stage(config.grpo, given, "forag", plain=config.rewarded == "model")
 
 
-METHOD: Method = Method(
+METHOD = Method(
     "forag",
     "FoRAG",
     FoRAG,
