@@ -8,10 +8,9 @@ from dataclasses import asdict, replace
 
 from workbench.methods.bench import Bench
 from workbench.methods.forag.cold_start import cold_start_rows
-from workbench.methods.forag.config import FoRAG
+from workbench.methods.forag.config import TINY, FoRAG
 from workbench.methods.forag.reward import aggregate, reward
 from workbench.methods.forag.run import BY_RULES, Run, prepare
-from workbench.methods.forag.scales import TINY
 from workbench.methods.forag.segments import judged_rows
 from workbench.methods.held_out import train_with_held_out
 from workbench.methods.method import Method, Training

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from workbench.claims import rules
 from workbench.methods.bench import Bench
-from workbench.methods.forag.checks import baseline, factuality, reference_values
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import reward
+from workbench.methods.forag.segments import baseline, factuality, reference_values
 from workbench.methods.method import training_questions
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.runs.store import iter_feedback

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from workbench.methods.bench import Bench
 from workbench.methods.method import AT_ONCE, Method, Training, scaled, training_questions
-from workbench.methods.truthrl.boundary import out_of_knowledge, read_probe
 from workbench.methods.truthrl.config import TruthRL
 from workbench.methods.truthrl.probing import (
     FILE,
     local_sampler,
+    out_of_knowledge,
     outcomes,
     probe_questions,
+    read_probe,
     read_rows,
 )
 from workbench.methods.truthrl.reward import reward
