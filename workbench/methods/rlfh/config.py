@@ -151,13 +151,11 @@ def warn_of_rewarded_mistakes(config: RLFH) -> None:
     f, g, cases = label_values(config), factors(config), list[str]()
     for name in ("vague", "hedged_wrong", "wrong"):
         gains = {
-            rating: config.alpha * f[name] * abs(weight)
+            f"g_{rating}={weight:g}": config.alpha * f[name] * abs(weight)
             + max(config.beta * log1p(max(config.epsilon, weight)), 0.0)
             for rating, weight in g.items()
         }
-        gains = {rating: gain for rating, gain in gains.items() if gain > 0}
-        if gains:
-            at = ", ".join(f"g_{rating}={g[rating]:g}" for rating in gains)
+        if at := ", ".join(place for place, gain in gains.items() if gain > 0):
             cases.append(f"f_{name}={f[name]:g} (up to {max(gains.values()):+.2g}, at {at})")
     if cases:
         settings = f"{' and '.join(cases)} with alpha={config.alpha:g} and beta={config.beta:g}"
