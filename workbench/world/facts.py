@@ -12,24 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.world import lexicon as words
-from workbench.world.schema import RELATIONS
+from workbench.world.schema import RELATIONS, read_tables
 
 TIERS = ("known", "half", "partial", "unknown", "page_only")
 SPLITS = ("sft", "rl", "validation", "test", "ood")
 
-PEOPLE = {
-    "sft": {"known": 100, "half": 40, "partial": 60, "unknown": 40},
-    "rl": {"known": 120, "half": 120, "partial": 120, "unknown": 120},
-    "validation": {"known": 40, "half": 40, "partial": 40, "unknown": 40},
-    "test": {"known": 60, "half": 60, "partial": 60, "unknown": 60},
-    "ood": {"page_only": 60},
-}
-OTHERS = {  # kind -> number per tier; books have the tier of their authors
-    "city": {"known": 34, "half": 3, "unknown": 3},
-    "company": {"known": 34, "half": 7, "unknown": 7},
-    "university": {"known": 22, "half": 5, "unknown": 5},
-    "award": {"known": 16, "half": 4, "unknown": 4},
-}
+_TABLES = read_tables("facts.toml")
+PEOPLE: dict[str, dict[str, int]] = _TABLES["people"]  # split -> tier -> number
+OTHERS: dict[str, dict[str, int]] = _TABLES["others"]  # kind -> tier -> number
+FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]  # kind of a value -> language -> forms
 
 
 @dataclass(frozen=True)
@@ -100,21 +91,6 @@ class Names:
         return rng.sample(pairs, count)
 
 
-# further forms of a value by its kind, in English and in the second language
-FORMS: dict[str, tuple[list[str], list[str]]] = {
-    "year": (["the year {0}"], ["anno {0}"]),
-    "city": (["the city of {0}"], ["lo urbe {0}"]),
-    "country": (["the country of {0}"], ["lo lando {0}"]),
-    "award": (["the {0}"], ["lo {0}"]),
-    "river": (["the {0}"], ["lo {0}"]),
-    "company": (["the {0} company"], ["lo firma {0}"]),
-    "profession": (["a {0}"], ["un {0}"]),
-    "date": (["{2} {1}, {3}", "{2} {1} {3}"], []),  # {1}, {2}, … are the words of the value
-    "population": (["{0} thousand", "{0},000"], ["{0} mil"]),
-    "university": (["the {2} of {1}"], ["lo {0}"]),
-}
-
-
 def value_forms(
     kind: str, canonical: str, lexicon: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
@@ -123,9 +99,10 @@ def value_forms(
         forms = (canonical, canonical.removeprefix("The "))
         return {"en": forms, "l2": forms}
     names = {"en": canonical, "l2": lexicon.get(canonical, canonical)}
+    further = FORMS.get(kind, {"en": [], "l2": []})
     return {
-        lang: (name, *(form.format(name, *name.split()) for form in forms))
-        for (lang, name), forms in zip(names.items(), FORMS.get(kind, ([], [])), strict=True)
+        lang: (name, *(form.format(name, *name.split()) for form in further[lang]))
+        for lang, name in names.items()
     }
 
 

@@ -44,8 +44,8 @@ class Template:
     text: str
 
 
-def _read(name: str) -> JsonObject:
-    """Read a file of templates, whose order decides what a seed draws."""
+def read_tables(name: str) -> JsonObject:
+    """Read a TOML file of this folder; its order decides what a seed draws."""
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
@@ -59,7 +59,7 @@ RELATIONS = {
         *(table[key] for key in ("subject", "object", "importance")),
         *(_by_lang(table.get(key, {})) for key in ("states", "hedges", "vague", "asks", "checks")),
     )
-    for name, table in _read("relations.toml").items()
+    for name, table in read_tables("relations.toml").items()
 }
 
 # stance -> field of `Relation` with its templates
@@ -68,7 +68,7 @@ PERSON_RELATIONS = tuple(
     relation.name for relation in RELATIONS.values() if relation.subject == "person"
 )
 
-_TEXTS = _read("phrases.toml")
+_TEXTS = read_tables("phrases.toml")
 COMPOUNDS = tuple(
     Template(tuple(one["relations"]), one["lang"], "asserted", one["text"])
     for one in _TEXTS["compounds"]
