@@ -85,6 +85,15 @@ class Names:
         self.stems = words.invented(rng, 48, taken, ending=("ex", "or", "an"))
         nouns = [*words.PROFESSIONS, *words.INDUSTRIES, *words.FIELDS, *words.GENRES]
         self.l2 = words.l2_words(rng, list(dict.fromkeys(nouns)), taken)
+        self.values = {  # kind -> names and words
+            "profession": words.PROFESSIONS,
+            "industry": words.INDUSTRIES,
+            "field": words.FIELDS,
+            "genre": words.GENRES,
+            "country": self.countries,
+            "river": self.rivers,
+            "city": self.cities,
+        }
 
     def combined(self, rng: random.Random, kinds: tuple[str, ...], count: int) -> list[str]:
         pairs = [f"{stem} {kind}" for stem in self.stems for kind in kinds]
@@ -118,9 +127,9 @@ def draw_entities(
 
     pools = {
         "city": names.cities,
-        "company": names.combined(rng, words.COMPANY_TYPES, 48),
-        "university": names.combined(rng, words.UNIVERSITY_TYPES, 32),
-        "award": names.combined(rng, words.AWARD_TYPES, 24),
+        "company": names.combined(rng, words.TYPES["company"], 48),
+        "university": names.combined(rng, words.TYPES["university"], 32),
+        "award": names.combined(rng, words.TYPES["award"], 24),
     }
     for kind, counts in OTHERS.items():
         tiers = [tier for tier, count in counts.items() for _ in range(config.count(count))]
@@ -156,15 +165,10 @@ def draw_facts(
     the others.
     """
     values: dict[str, list[str]] = {
-        **{kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS},
-        "country": names.countries,
-        "river": names.rivers,
-        "profession": words.PROFESSIONS,
-        "industry": words.INDUSTRIES,
-        "field": words.FIELDS,
-        "genre": words.GENRES,
+        **names.values,
         "population": words.POPULATIONS,
         "year": words.YEARS,
+        **{kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS},
     }
     facts: list[Fact] = []
     for entity in entities.values():

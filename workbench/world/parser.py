@@ -223,26 +223,12 @@ def value_inventory(world: World) -> Iterator[tuple[str, str]]:
     not unparsed. Years, dates and populations are left out: any text of their form is a value.
     """
     names = world.names
-    plain = {
-        "profession": lexicon.PROFESSIONS,
-        "industry": lexicon.INDUSTRIES,
-        "field": lexicon.FIELDS,
-        "genre": lexicon.GENRES,
-        "country": names.countries,
-        "river": names.rivers,
-        "city": names.cities,
-    }
-    types = {
-        "company": lexicon.COMPANY_TYPES,
-        "university": lexicon.UNIVERSITY_TYPES,
-        "award": lexicon.AWARD_TYPES,
-    }
     combined = {
         kind: [f"{stem} {ending}" for stem in names.stems for ending in endings]
-        for kind, endings in types.items()
+        for kind, endings in lexicon.TYPES.items()
     }
     combined["person"] = [f"{first} {last}" for first in names.first for last in names.last]
-    return ((kind, value) for kind, values in (plain | combined).items() for value in values)
+    return ((kind, value) for kind, values in (names.values | combined).items() for value in values)
 
 
 def _compile(template: schema.Template) -> _Form:
