@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from workbench.metrics.bootstrap import collect, intervals
-from workbench.metrics.confidence import in_order
 from workbench.types import OUTCOMES, Feedback, JsonMapping, JsonObject
 
 Graded = TypeVar("Graded")
@@ -72,8 +71,7 @@ def table(
     """
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
     sums = collect(terms, RATES)
-    # without confidences, so AURC and AUROC are undefined and left out
-    cells = intervals(sums, in_order(()), resamples, seed)
+    cells = intervals(sums, resamples, seed)
     failed = sum(map(outcome_failed, feedbacks))
     return {"n": len(sums.questions), **{name: cells[name] for name in RATES}, "failed": failed}
 

@@ -225,6 +225,12 @@ def policy_hash(folder: str) -> str | None:
     return digest.hexdigest()[:16]
 
 
+def json_digest(value: object, digits: int = 12) -> str:
+    """Return the first hexadecimal digits of the SHA-256 of a value as JSON."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+
+
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file's content in hexadecimal."""
     with path.open("rb") as file:
