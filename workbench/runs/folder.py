@@ -168,6 +168,11 @@ def finished(out: Path) -> JsonObject | None:
     return summary if summary and summary.get("status") == "done" else None
 
 
+def status_in(out: Path) -> str | None:
+    """Return the status in a folder's summary; None without a summary."""
+    return (read_json(out / "summary.json") or {}).get("status")
+
+
 def describe_runs(folder: Path) -> str:
     """List up to 8 runs of a folder, as the end of a message about a missing run."""
     if not folder.is_dir():
