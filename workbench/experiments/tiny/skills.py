@@ -117,7 +117,7 @@ class SkillWriter(Writer):
         return Layout([passage], stated, remaining(facts, stated))
 
     def _show_several(self, lang: str) -> Layout:
-        people = [facts for _, facts in self.ephemeral.people(self.choose((2, 3, 3, 3)))]
+        people = self.ephemeral.people(self.choose((2, 3, 3, 3)))
         stated = [self.sample(facts, self.choose((2, 3))) for facts in people]
         unstated = map(remaining, people, stated)
         passages = [self._passage(facts, lang) for facts in stated]
@@ -139,7 +139,7 @@ class SkillWriter(Writer):
 
     def _show_stale(self, lang: str) -> Layout:
         """Show two editions of a page, the newer one correct, and a page of another person."""
-        (_, facts), (_, others) = self.ephemeral.people(2)
+        facts, others = self.ephemeral.people(2)
         stated = self.sample(facts, self.choose((2, 3)))
         corrected = self.choose(stated)
         old = self.ephemeral.fact(corrected.subject, corrected.relation, other=corrected.object)
@@ -287,8 +287,7 @@ class SkillWriter(Writer):
         """Return a prompt to compare two people, the facts of each in its passages, and the numbers
         of these passages; half the time a third person's passage is between them.
         """
-        people = [facts for _, facts in self.ephemeral.people(3)]
-        samples = [self.sample(facts, self.choose((2, 3))) for facts in people]
+        samples = [self.sample(facts, self.choose((2, 3))) for facts in self.ephemeral.people(3)]
         passages = [self._passage(facts, "en") for facts in samples]
         order = self.sample(range(3), 3)
         if self.chance(0.5):
