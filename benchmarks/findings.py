@@ -1,7 +1,8 @@
-"""A paper's findings on the tiny bench: train the runs, ask every policy the same questions,
-check what was stated beforehand.
+"""A paper's findings: train the runs, ask every policy the same questions, check what was stated
+beforehand.
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
+    python benchmarks/findings.py truthrl_real --policy Qwen/Qwen2.5-0.5B-Instruct
 
 `benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets
 (`sections`: where claims are looked for, `arms`: who is asked beside the start, by default all,
@@ -10,7 +11,8 @@ temperature 1, not the greedy one), the policies that a stage of a run has left,
 findings. Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored
 are the findings, the means of every policy's answers, as a run's `held_out` how the models that
 it trained to judge do on what they have not learnt from and, as `curves`, what training's own
-rollouts were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some
+rollouts were like step by step, hacks of the reward among it. `--policy` names the initial policy
+of runs on another bench than the tiny one. `--seeds` and `--arms` take some
 of the runs, `--split validation` asks about other people than those of the test split: so
 settings are chosen. `--figures FOLDER` draws RLFH's figures from answers to the first question
 set: 4 to 8 of the start and the first arm, 9 with a point for each. `--quick` tries everything
@@ -25,6 +27,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -32,7 +35,8 @@ from typing import Any
 
 from workbench.experiments.evaluate import MEASURED
 from workbench.experiments.queue import ROOT, Run, queue_runs, train_queue
-from workbench.methods.bench import Bench, bench
+from workbench.experiments.queue.runs import plan_run
+from workbench.methods.bench import Bench
 from workbench.methods.held_out import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots import rlfh, write_pages
@@ -63,18 +67,18 @@ FILES = ROOT_FOLDER / "benchmarks" / "findings"
 
 
 def answers(
-    tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
+    place: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
 ) -> list[Answered]:
     """The policy's answers to a question set, graded; those below the folder, if it has them."""
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
-    folder, place = folder / digest, tiny.with_system_prompt(system)
+    folder, place = folder / digest, place.with_system_prompt(system)
     if not (folder / "whole").exists():
         every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
         questions = [
             one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]
         ]
         grade = assemble(
-            tiny.checks,
+            place.checks,
             MEASURED,
             {},
             frozenset(asked.get("sections", ANSWER_SECTIONS)),
@@ -82,7 +86,7 @@ def answers(
         )
         how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
         graded = grade(
-            generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), **how)
+            generate(place.load(policy), questions, max_new_tokens=place.longest(questions), **how)
         )
         (folder / "rollouts.jsonl").unlink(missing_ok=True)
         with Store(folder) as store:
@@ -114,23 +118,23 @@ def asked_of(
     """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all
     runs began with.
     """
-    tiny = bench("tiny")
+    place = runs[0].bench
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
     # or the start would be no start of theirs
     [system] = {run.config.prompts.system for run in runs}
     [begun] = {run.identity["policy"] for run in runs}
-    start = root / "start" / str(policy_hash(tiny.path(begun)))
+    start = root / "start" / str(policy_hash(place.path(begun)))
     for name, asked in sets.items():
         if asked["split"] != "test" and split != "test":
             continue  # it is held out as well
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split
-        found[START][name] = [answers(tiny, begun, asked, system, start)]
+        found[START][name] = [answers(place, begun, asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
             if arms is None or arm in arms:
                 found.setdefault(arm, {}).setdefault(name, []).append(
-                    answers(tiny, policy, asked, system, folder)
+                    answers(place, policy, asked, system, folder)
                 )
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
@@ -243,6 +247,7 @@ def main() -> None:
             path.stem for path in FILES.glob("*.toml") if not path.stem.endswith("_runs")
         ),
     )
+    parser.add_argument("--policy")
     parser.add_argument("--split", choices=("validation", "test"), default="test")
     parser.add_argument("--seeds", type=int, nargs="+")
     parser.add_argument("--arms", nargs="+")
@@ -256,9 +261,12 @@ def main() -> None:
         parser.error("runs of two steps show nothing: leave out --quick or --results")
     file = FILES / f"{given.method}.toml"
     findings: list[Finding] = load_findings(file)
+    queued = queue_runs(FILES / f"{given.method}_runs.toml", given.out, given.quick)
+    if given.policy:
+        queued = [plan_run(replace(run.entry, policy=given.policy), given.out) for run in queued]
     runs = [
         run
-        for run in queue_runs(FILES / f"{given.method}_runs.toml", given.out, given.quick)
+        for run in queued
         if run.entry.seed in (given.seeds or [run.entry.seed])
         and run.entry.name in (given.arms or [run.entry.name])
     ]

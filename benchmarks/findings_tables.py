@@ -37,8 +37,18 @@ LONG = (
         ("responded", "", "answered, unknown people", "unknown"),
     ),
 )
+REAL = (
+    "test",
+    (
+        *((rate, "", rate) for rate in ("accuracy", "abstention", "hallucination", "truthfulness")),
+        ("truthfulness", "", "truthfulness, sampled", "sampled"),
+        *(("accuracy", tier, f"accuracy, {tier}") for tier in ("top", "middle", "rare")),
+        *(("abstention", tier, f"abstention, {tier}") for tier in ("top", "middle", "rare")),
+    ),
+)
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
+    "truthrl_real": REAL,
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,

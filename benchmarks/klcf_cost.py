@@ -43,8 +43,11 @@ from workbench.judge import endpoint  # noqa: E402
 from workbench.methods.bench import Bench, bench  # noqa: E402
 from workbench.methods.klcf.config import Prepare  # noqa: E402
 from workbench.methods.klcf.method import METHOD, TINY  # noqa: E402
+from workbench.methods.klcf.reward import checks as needed  # noqa: E402
+from workbench.methods.klcf.reward import reward  # noqa: E402
 from workbench.methods.klcf.truth import as_read, scorer_of, truth  # noqa: E402
 from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
+from workbench.pipeline import ANSWER_SECTIONS, assemble  # noqa: E402
 from workbench.policies.generate import generate  # noqa: E402
 from workbench.retrieval import Search, build_index, open_index  # noqa: E402
 from workbench.runs.folder import read_json, versions  # noqa: E402
@@ -239,17 +242,14 @@ def ways(
     checks, few, many, ours = judge_checks(judge), Tally(), Tally(), Tally()
 
     def grade(config: Any, extract: Extract, **verify: Verify) -> Grade:
-        return METHOD.grader(
-            config, replace(checks, extract=extract, verify={**checks.verify, **verify})
-        )
+        names = needed(config, "truth" if "truth" in verify else "fact")
+        used = replace(checks, extract=extract, verify={**checks.verify, **verify})
+        return assemble(used, names, {METHOD.name: reward(config)}, ANSWER_SECTIONS)
 
     def against(tally: Tally, k: int) -> Verify:
         return facts(judge, tally.searching(search, in_flight), k, informativeness=False)
 
-    by_facts, by_model = (
-        replace(PAID, w_check=0.0, judged_by="fact"),
-        replace(PAID, judged_by="truth"),
-    )
+    by_facts = replace(PAID, w_check=0.0)
     return {
         "FActScore": (grade(by_facts, checks.extract, fact=against(few, FEW)), few),
         "VeriScore": (
@@ -258,7 +258,7 @@ def ways(
         ),
         OURS: (
             grade(
-                by_model,
+                PAID,
                 checks.extract,
                 truth=ours.passing(truth(scorer_of(scorer), "model")),
             ),

@@ -32,7 +32,6 @@ AREAS = {
     "rewards": (
         "workbench/methods/*/reward.py",
         "workbench/methods/klcf/terms.py",
-        "workbench/methods/forag/repeats.py",
         "workbench/methods/lookup.py",
     ),
     "credit": ("workbench/credit/*.py",),

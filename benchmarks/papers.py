@@ -43,10 +43,10 @@ JUDGE, JUDGE_GPU = "meta-llama/Llama-3.1-70B", "h100-80"
 # tokens of a claim, a question, an answer and a passage; passages a claim, items of a checklist
 CLAIM, QUESTION, ANSWER, PASSAGE, PASSAGES, ITEMS = 12, 24, 8, 150, 5, 10
 ASSUMED = (
-    f"assumed, where a language model judges: {CHARACTERS} characters a token; questions of"
+    f"assumed, where a language model judges: {CHARACTERS} characters per token, questions of"
     f" {QUESTION} tokens, answers of {ANSWER}, claims of {CLAIM}, {PASSAGES} passages of {PASSAGE}"
-    f" to a claim, checklists of {ITEMS} items; no two prompts are the same, none is asked again,"
-    " every response is as long as it may be"
+    f" per claim, and checklists of {ITEMS} items. All prompts differ and each is sent once. Every"
+    " response has the maximum length"
 )
 BOX, DAY = 8, 24  # GPUs of a machine, and the hours in which all is to be done
 
@@ -163,7 +163,7 @@ SETTINGS = (
         "43,579 questions; answers of 409 tokens with their outline (table 1)",
         "batch 128, one pass, 4 judged samples a question (ours); 1,024 tokens "
         "of prompt; Qwen2.5-7B for Llama2-7B",
-        "8 A100; reward model and RLHF 55.5 hours (table 8; of how many GPUs it does not say)",
+        "8 A100; reward model and RLHF 55.5 hours (table 8, without the number of GPUs)",
         more=("forag.drawn.max_new_tokens=409",),
         samples=4,
     ),

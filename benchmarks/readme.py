@@ -37,10 +37,11 @@ RULES, BARE = ("as it is", "without rules"), "without rules"
 MEANINGS = {
     "0.99": "equals a gold answer, after normalisation",
     "0.97": "states a gold answer",
-    "0.3": "names one but may not state it; counts as wrong",
-    "0.15": "shares a word with one; counts as wrong",
+    "0.3": "names a gold answer but may not state it; counts as wrong",
+    "0.15": "shares a word with a gold answer; counts as wrong",
     "0.03": "shares no word, or says the opposite",
 }
+JUDGES, LEAST_CLAIMS = ("local", "model", "both"), 5
 HALVES = {"kept aside": "held out"}
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
@@ -76,12 +77,13 @@ def truthrl(found: dict) -> str:
         markdown(["policy", "decoding", *RATES], rows)
         + f"\n\nTruthfulness, ternary minus binary, paired over seeds and questions: {paired}.\n\n"
         f"- The ternary policy abstains on {greedy['unknown']['abstention']['value']:.0%} of the"
-        " questions about unknown people and still answers"
-        f" {greedy['known']['accuracy']['value']:.0%} of\n  those about known ones (greedy;"
-        f" {tiers['sampled']['known']['accuracy']['value']:.0%} sampled).\n"
-        f"- It gains {found['share_of_oracle']['ternary']:.2f} of what an oracle gains that"
-        " abstains exactly where the initial policy is wrong.\n- The cost is on half-known"
-        f" facts, where it abstains on {greedy['half']['abstention']['value']:.0%}."
+        " questions about unknown people. It still\n  answers"
+        f" {greedy['known']['accuracy']['value']:.0%} of the questions about known people correctly"
+        f" (greedy; {tiers['sampled']['known']['accuracy']['value']:.0%} sampled).\n"
+        "- An oracle abstains exactly where the initial policy is wrong. The ternary policy reaches"
+        f" {found['share_of_oracle']['ternary']:.2f} of the\n  oracle's gain.\n- The cost: it also"
+        f" abstains on {greedy['half']['abstention']['value']:.0%} of the questions about"
+        " half-known facts."
     )
 
 
@@ -131,11 +133,11 @@ def verdicts(found: dict) -> str:
     return (
         f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n"
         f"{markdown(head, altered)}\n\n"
-        "Each claim counts once; a claim with several texts counts with the share of its verdicts."
+        "Each claim counts once. A claim with several texts counts with the share of its verdicts."
         f" {left_out} pairs whose claim is also in\nthe other half are left out. The rules removed"
-        f" {lost} of {right[RULES[1]]} right *correct* verdicts. Two gaps remain: *another name* is"
-        " mostly in the same\nevidence, and *exchanged roles* (who did it to whom, or what happened"
-        " at a date) use other words than their evidence. The rules\ncheck neither."
+        f" {lost} of {right[RULES[1]]} right *correct* verdicts. The rules do not detect two"
+        " changes.\n*Another name* is mostly in the same evidence. *Exchanged roles* (who did it to"
+        " whom, or what happened at a date) use\nother words than their evidence."
     )
 
 
@@ -153,13 +155,37 @@ def share(rate: dict) -> str:
     )
 
 
+def real_judge(found: dict) -> str:
+    """The verifier, a small language model and both on the same claims; few claims are left out."""
+    columns = ["model", "claims", "n", "verifier", "model alone", "both"]
+    accurate, altered, costs = [], [], []
+    for name, one in found["models"].items():
+        if all(judge in (pooled := one["all_sets"]) for judge in JUDGES):
+            told = [cell(pooled[judge]["balanced_accuracy"]) for judge in JUDGES]
+            accurate.append([name, "four data sets", str(pooled["n"]), *told])
+        for kind, some in one["altered"].items():
+            for version in ("altered", "original"):
+                if some[version]["local"]["n"] >= LEAST_CLAIMS:
+                    told = [share(some[version][judge]) for judge in JUDGES]
+                    n = str(some[version]["local"]["n"])
+                    altered.append([name, f"{kind}: {version}", n, *told])
+        clock, form = one["cpu_seconds_per_claim"], one["in_declared_form"]
+        costs.append(
+            f"- {name}: {one['asked']} claims, {share(form)} in the declared form; median"
+            f" {clock['median']:.1f} CPU seconds a claim (mean {clock['mean']:.1f})."
+        )
+    tables = {"Share called *correct*": altered, "Balanced accuracy of *correct*": accurate}
+    parts = [f"{title}:\n\n{markdown(columns, rows)}" for title, rows in tables.items() if rows]
+    return "\n\n".join([*parts, "\n".join(costs)])
+
+
 def claims(found: dict) -> str:
     """How far claims by rules can be trusted, in a few lines."""
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
     again, chat, pages = (_first(read[name]) for name in ("chat, again", "chat", "encyclopaedia"))
     return (
         "Rules extract claims without a model. People read them on texts that were not used to"
-        " develop the rules. Wrong claims (not said by\nthe text):\n\n"
+        " develop the rules. Wrong claims, which the\ntext does not state:\n\n"
         f"- with the current rules: {again}, in {read['chat, again']['responses']} chat-style"
         f" answers;\n- before the last change: {chat}, in {read['chat']['responses']} chat-style"
         f" answers;\n- before the last change: {pages}, in {read['encyclopaedia']['responses']}"
@@ -227,8 +253,8 @@ def outcomes(found: dict) -> str:
         + "\n\n`p` is the confidence of a rule's outcome. Right answers by `p`, on the held-out"
         " half:\n\n"
         + markdown(["`p`", "the answer", "chat style", "EfficientQA"], right)
-        + "\n\nCost of `--judge-in-doubt` on the held-out half, and how many right answers that the"
-        " rules refused the judge gets to see:\n\n"
+        + "\n\nThe next table shows the cost of `--judge-in-doubt` on the held-out half. It also"
+        " counts the right answers that\nthe rules rejected and the judge sees.\n\n"
         + markdown(["asked for", "calls per 100", "right answers seen"], asked)
     )
 
@@ -268,6 +294,7 @@ def truth_arms(found: dict) -> str:
 
 
 METHODS = (
+    "truthrl_real",
     "rlfh",
     "rlfh_sweep",
     "knowrl",
@@ -289,6 +316,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
     "verdicts": ("human_labels", verdicts),
+    "real_judge": ("real_judge", real_judge),
     "verifier_card": ("../../data/verifier/card", measured_text),
     "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},

@@ -40,7 +40,7 @@ from transformers import TrainerCallback
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
 from workbench.methods.method import training_questions
-from workbench.methods.truthrl import METHOD as TRUTHRL
+from workbench.methods.truthrl.method import METHOD as TRUTHRL
 from workbench.policies.generate import Policy, Sampling, generate, prompt_ids
 from workbench.policies.hf import by_generate
 from workbench.runs.folder import versions

@@ -184,4 +184,4 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         if arguments:
             assert json.loads(out)["claims"]["accuracy"] == 0.5
         else:
-            assert "claims: n 2, accuracy 0.500, kappa 0.000" in out
+            assert "claims: n 2, accuracy 0.5, kappa 0" in out

@@ -12,10 +12,10 @@ import pytest
 from tests.helpers.short_runs import short_bench
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.methods import BASELINES, METHODS, TRAINED, method, trained
-from workbench.methods.baselines.stages import phrase
 from workbench.methods.bench import Bench, bench
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
+from workbench.training.pairs import phrase
 from workbench.training.settings import Sampling
 from workbench.training.stage import Job
 from workbench.types import Feedback, Question, WorkbenchError
@@ -88,7 +88,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
 ) -> None:
     seeds: list[int] = []
 
-    def noted(feedbacks: Sequence[Feedback], phrase: Any, seed: int) -> Any:
+    def noted(feedbacks: Sequence[Feedback], seed: int) -> Any:
         assert len(feedbacks) == 2 * 2
         seeds.append(seed)
         raise WorkbenchError("no pairs")  # before anything is trained

@@ -156,6 +156,8 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
 def test_a_variable_sets_the_number_format_of_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch
+
     from workbench.policies.load import load_checkpoint
 
     folder = str(make_policy(tmp_path / "policy"))
@@ -167,6 +169,10 @@ def test_a_variable_sets_the_number_format_of_weights(
     assert formats() == {"float32"} and "dtype" not in versions()
     monkeypatch.setenv("WORKBENCH_DTYPE", "bfloat16")
     assert formats() == {"bfloat16"} and versions()["dtype"] == "bfloat16"
+    model, _ = load_checkpoint(folder, device="cpu")
+    ids = torch.tensor([[1, 2, 3, 4]])
+    last = model(input_ids=ids, logits_to_keep=2).logits
+    assert torch.equal(last, model(input_ids=ids).logits[:, -2:])
     monkeypatch.setenv("WORKBENCH_DTYPE", "float8")
     with pytest.raises(WorkbenchError, match="'float8': set it to float32 or bfloat16"):
         formats()

@@ -174,7 +174,6 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
             ["forag.evaluation=holistic", "forag.repeats=once"],
             "repeats=once has no effect",
         ),
-        (["forag.judged_by=factuality"], "training makes its own reward model"),
         (["forag.evaluation=sentence", "forag.aggregate=max"], "does not use aggregate"),
         (["forag.loss=log"], "set forag.aggregate=min"),
         (["forag.held_out=1.5"], "held_out is 1.5"),

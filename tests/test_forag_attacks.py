@@ -3,12 +3,10 @@ against the passages.
 
 The paper's reward is a sum over segments, without a bound on their number or an eye for what is
 said twice: by sentences and subclaims every further supported sentence pays, up to the tokens
-that a response may have; `repeats=once` is against that. It knows the same words, turned round
-or with a filler out of a short English list, and what the judge says is repeated, as the closed
-world does exactly. With another judge what is true still pays again in other words ("Ada, as
-everybody knows, lives in Oslo."), and so does a whole series of other true sentences that nobody
-asked for. By whole answers nothing here pays. Against a reference's answer, a refusal pays more
-than an answer that is worse than the reference; to break off a plan does not.
+that a response may have; `repeats=once` is against that, for sentences in the same words. What is
+true still pays again in other words, and so does a series of other true sentences that the
+question does not need. By whole answers nothing here pays. Against a reference's answer, a refusal
+pays more than an answer that is worse than the reference; to break off a plan does not.
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from typing import Any
 import pytest
 
 from workbench.methods.bench import bench
-from workbench.methods.forag import METHOD, FoRAG
-from workbench.methods.forag.config import Evaluation
+from workbench.methods.forag.config import Evaluation, FoRAG
+from workbench.methods.forag.method import METHOD
 from workbench.types import TWO_FACETS, Checked, Response, Reward, Verdict
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
@@ -30,7 +28,6 @@ ASKED = next(q for q in bench("tiny").questions("validation", [TWO_FACETS]) if l
 SHOWN = [
     f"{line.rstrip('.')}." for passage in ASKED.passages for line in passage.text.split(". ")[1:]
 ]
-SUBJECT = " ".join(SHOWN[0].split()[:2])
 FALSE = "Nobody Known works at Nowhere Labs."
 PLAN = "[Structure] comparison [Outline] 1. one [1] 2. two [2]"
 HONEST = f"{PLAN} [Answer] {' '.join(SHOWN)}"
@@ -114,30 +111,23 @@ def test_more_of_the_same_pays_by_sentences_and_not_by_whole_answers(attack: str
             assert value(FURTHER[attack], evaluation, baseline, **ONCE) <= most
 
 
-# what the first sentence says, in other words
-BORN = f"{SUBJECT} was born in {SHOWN[0].split()[-1]}"
 AGAIN = {
     "as it was": SHOWN[0],
     "in capitals": SHOWN[0].upper(),
     "with other signs": f"“{SHOWN[0].removesuffix('.')}”!",
-    "with what nobody sees": SHOWN[0].replace("o", "o\u200b").replace("u", "u\u00ad\ufe0f"),
     "in wide letters": "".join(
         chr(ord(sign) + 0xFEE0) if sign.isalpha() else sign for sign in SHOWN[0]
     ),
     "citing several": f"{SHOWN[0].removesuffix('.')} [1, 2][3].",
     "under a second [Answer]": f"[Answer] {SHOWN[0]}",
-    "in other words": BORN,
 }
-# by the closed world: it does not support them
-UNREAD = {"with other signs", "with what nobody sees", "in wide letters"}
 
 
 @pytest.mark.parametrize("way", AGAIN)
 @pytest.mark.parametrize("evaluation", EVALUATIONS[1:])
 def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evaluation) -> None:
-    """Told again once or twice, or told in the new way first: what was said is worth what the
-    honest answer is, and in a way that the judge does not support it costs, once."""
-    unread = way in UNREAD
+    """Told again once or twice, or told in the new way first: it is worth no more than the honest
+    answer."""
     for text in (
         f"{HONEST} {AGAIN[way]}",
         f"{HONEST} {AGAIN[way]} {AGAIN[way]}",
@@ -147,17 +137,10 @@ def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evalua
             most = value(HONEST, evaluation, baseline)
             found = paid(text, evaluation, baseline, **ONCE)
             assert found.value is not None and found.value <= most + 1e-9, text
-            assert (
-                found.parts["segments"] <= len(SHOWN) + unread
-                and found.parts["repeated"] >= text.count(AGAIN[way]) - 1
-            )
-            assert unread or found.parts["repeated"] >= 1
+            assert found.parts["segments"] <= len(SHOWN) and found.parts["repeated"] >= 1
     assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1  # as the paper pays it
     again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
-    assert (again.value, again.parts["repeated"]) == (
-        value(HONEST, evaluation, 0.5) - 0.5 * unread,
-        float(not unread),
-    )
+    assert (again.value, again.parts["repeated"]) == (value(HONEST, evaluation, 0.5), 1.0)
 
 
 def test_what_is_told_before_the_answer_is_no_repetition() -> None:

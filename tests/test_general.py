@@ -143,7 +143,7 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
     tmp_path: Path, template: bool, pads: bool
 ) -> None:
     name, model = classifier(tmp_path / "m", template=template, pads=pads)
-    named, question = preference_model(name, scale=2.0), Question("q", "who is ada moss ?")
+    named, question = preference_model(name), Question("q", "who is ada moss ?")
     given = rows(question, "she is a baker .", "she", "she is born in vetra . " * 4)
     found = named.score(given)
     assert (
@@ -153,7 +153,7 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
     ids = [14, 2, 3, 4, 5, 6, 15, 7] if template else [2, 3, 4, 5, 6, 7]
     with torch.no_grad():
         output = model(torch.tensor([ids])).logits.item()
-    assert found[1] == pytest.approx(1 / (1 + math.exp(-output / 2)), abs=1e-6)
+    assert found[1] == pytest.approx(1 / (1 + math.exp(-output)), abs=1e-6)
     assert (
         named.longest == 64
         and named.score(rows(question, "she is a baker . " * 40)) == [None]

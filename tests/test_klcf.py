@@ -205,9 +205,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["klcf.judged_by=truth"], "training makes its own truthfulness model"),
         (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
-        (["klcf.w_general=0.2", "klcf.general_scale=4"], "does not use general_scale"),
         (["klcf.general=some/model"], "does not use general"),
         (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
         (["klcf.general_model.batch=4"], "does not use general_model"),

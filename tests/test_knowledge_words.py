@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workbench.retrieval.chunk import split_page
 from workbench.retrieval.in_memory import from_passages
-from workbench.retrieval.words import longest_titles, title_key, word_starts
+from workbench.retrieval.words import longest_titles, split_page, title_key, word_starts
 from workbench.types import Passage
 
 SENTENCE = st.lists(

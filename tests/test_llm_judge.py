@@ -79,6 +79,16 @@ def test_the_local_judge_is_part_of_a_runs_identity_and_has_the_benchs_pages() -
     assert "fact" in small.checks.verify and small.checks is not bench("small").checks
 
 
+@pytest.mark.parametrize(
+    ("url", "seconds"),
+    [(NOWHERE, 600), ("http://localhost", 600), ("http://[::1]:8000/v1", 600), ("https://a", 60)],
+)
+def test_a_server_on_this_machine_has_longer_because_its_requests_wait(
+    url: str, seconds: float
+) -> None:
+    assert LLMJudge(url, "m").ask.send.__self__.timeout == seconds  # type: ignore[attr-defined]
+
+
 class Reader:
     """A judge that keeps its prompts and replies with an error."""
 

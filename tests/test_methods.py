@@ -223,14 +223,12 @@ def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("settings", "target", "aspect", "value"),
     [
-        (["klcf.judged_by=truth", "klcf.w_check=0", "klcf.form=false"], "claim:0", "truth", 0.25),
         (
             ["klcf.w_general=1", "klcf.w_check=0", "klcf.w_truth=0", "klcf.form=false"],
             "response",
             "general",
             0.25,
         ),
-        (["forag.judged_by=factuality"], "segment:0", "factuality", 0.25),
         # an abstention on what it cannot know
         (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
     ],

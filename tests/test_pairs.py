@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from tests.test_formats import names
 from workbench.training import pairs
@@ -21,7 +20,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 
 ADA = Question("ada", "Where was Ada born?", ("Oslo", "Christiania"))
@@ -99,7 +97,7 @@ def test_gold_answers_as_they_are_phrased() -> None:
     rows, card = pairs.gold([ADA, books, Question("open", "Who is Ada?")])
     assert rows == [Example(ADA, "Oslo."), Example(books, "Dawn and Dusk.")]
     assert card == Card("gold", 3, 0, {"gold": 2}, {"no gold answer": 1})
-    assert pairs.gold([ADA], pairs.boxed)[0][0].text == r"\boxed{Oslo}"
+    assert pairs.gold([replace(ADA, system=r"\boxed{}")])[0][0].text == r"\boxed{Oslo}"
     balanced(card, rows, 0)
 
 
@@ -199,24 +197,21 @@ def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
         sample(BO, 0, "d", facts=[None]),
         sample(BO, 1, "e", facts=["correct"], finish="length"),
     )
-    rows, card = pairs.mle_filter([fact, mixed, vague, failed, cut])
+    rows, card = pairs.by_factuality([fact, mixed, vague, failed, cut])
     assert rows == [Example(ADA, "a", 1.0, "ada/0")] and card.dropped_questions == {
         "no usable sample": 1
     }
     assert card.dropped_samples == {"cut off": 1, "failed": 1, "not picked": 2}
     balanced(card, rows, 1)
-    rows, card = pairs.unlikely([fact, mixed, vague, failed, cut])
+    rows, card = pairs.by_factuality([fact, mixed, vague, failed, cut], 1.0)
     assert [(row.text, row.weight) for row in rows] == [("a", 1.0), ("b", -1.0), ("c", -1.0)]
     assert card.rows == {"factual": 1, "not factual": 2}
     balanced(card, rows, 3)
-    assert [row.weight for row in pairs.unlikely([fact, mixed, vague], weight=0.25)[0]] == [
+    assert [row.weight for row in pairs.by_factuality([fact, mixed, vague], 0.25)[0]] == [
         1.0,
         -0.25,
         -0.25,
     ]
-    for weight in (0.0, -1.0, 2.0):
-        with pytest.raises(WorkbenchError, match="above 0 and at most 1"):
-            pairs.unlikely([fact], weight=weight)
 
 
 def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -> None:
@@ -251,8 +246,8 @@ def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -
 def test_cold_starts_of_forag_take_the_form() -> None:
     text = "[Structure] parallel [Outline] 1. Ada [Answer] Ada was born in Oslo."
     made = [sample(ADA, n, t, facts=["wrong"]) for n, t in enumerate((text, "Oslo", " "))]
-    rows, card = pairs.cold_start_forag(made)
+    rows, card = pairs.cold_start(made, "cold_start_forag")
     assert [row.source for row in rows] == ["ada/0"]
     assert card.dropped_samples == {"another form": 1, "empty": 1}
     balanced(card, rows, 1)
-    assert [row.source for row in pairs.cold_start_plain(made)[0]] == ["ada/1"]
+    assert [row.source for row in pairs.cold_start(made, "cold_start_plain")[0]] == ["ada/1"]

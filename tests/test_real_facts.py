@@ -6,6 +6,7 @@ import pytest
 
 from workbench.data.real_facts import TIERS, entities, pages, questions
 from workbench.methods.bench import NAME_ALONE, YES_OR_NO, bench
+from workbench.methods.method import chosen_questions
 from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 from workbench.verdicts.checks import real_checks
@@ -80,6 +81,9 @@ def test_the_bench_small_needs_no_file() -> None:
     assert all(
         one.system == systems.get(one.kind, NAME_ALONE) and not one.passages for one in short
     )
+    capitals = small.questions("rl", ["capital"])
+    assert capitals and {one.meta["relation"] for one in capitals} == {"capital"}
+    assert chosen_questions(small, "rl", ["capital"]) == capitals
     assert long and not any(one.system or one.answers for one in long)
     assert bench("small").hash == small.hash
 

@@ -243,6 +243,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
 @pytest.mark.parametrize(
     "name",
     [
+        "truthrl_real",
         "rlfh",
         "rlfh_sweep",
         "knowrl",

@@ -86,7 +86,6 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
         "klcf.truth=missing",
         "klcf.form=false",
         "knowrl.facts=if_wrong",
-        "knowrl.answer_tag=true",
     ],
 )
 def test_no_method_scores_a_row_whose_checks_all_failed(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp
 
 import pytest
 
@@ -60,71 +59,6 @@ def test_supported_facts() -> None:
     untagged = row([("correct", 5)], verdicts=[Verdict("outcome", "answer", "correct")])
     # what is not thought earns nothing
     assert pay(untagged).parts == {"format": -1.0, "correct": 2.0, "fact": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("claims", "fact"),
-    [  # half of them supported, times exp(1 − 10/M) for M ≤ 10
-        (4, 0.5 * exp(-1.5)),
-        (8, 0.5 * exp(-0.25)),
-        (12, 0.5),
-        (0, 0.0),
-    ],
-)
-def test_the_codes_length_penalty(claims: int, fact: float) -> None:
-    feedback = answered("incorrect", [("correct", 5), ("wrong", 5)] * (claims // 2))
-    for facts in ("always", "if_wrong"):
-        paid = pay(feedback, KnowRL(length_penalty=True, facts=facts))
-        assert paid.parts["fact"] == pytest.approx(fact) and paid.value == pytest.approx(
-            1 - 1 + fact
-        )
-    assert pay(feedback).parts["fact"] == (0.5 if claims else 0.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "format", "correct"),
-    [
-        ("I don't know.", -1, -1),  # a bare refusal
-        ("<think>So?</think><answer> \n</answer>", -1, -1),
-        ("<think>So?</think><answer>I don't know.", -1, -1),  # never closed
-        # the thinking only talks about it
-        ("<think>As <answer>x</answer>?</think>I don't know.", -1, -1),
-        ("<answer>I don't know.</answer>", -1, 1),
-        ("<think>So?</think><answer>I don't know.</answer>", 1, 1),
-    ],
-)
-def test_the_codes_answer_tag(text: str, format: float, correct: float) -> None:
-    refusal = row([], verdicts=[Verdict("outcome", "answer", "uncertain")])
-    refusal = replace(
-        refusal,
-        response=replace(refusal.response, text=text, offsets=()),
-        sentences=((0, len(text)),),
-    )
-    parts = {"format": format, "correct": correct, "fact": 0.0}
-    assert pay(refusal, KnowRL(answer_tag=True)).parts == parts
-    # the paper's refusal, tag or not
-    assert pay(refusal).parts == {**parts, "correct": 1.0}
-    right = with_verdicts(refusal, Verdict("outcome", "answer", "correct"))
-    assert pay(right, KnowRL(answer_tag=True)).parts["correct"] == (2 if correct == 1 else -1)
-
-
-def test_the_codes_abstaining_thoughts() -> None:
-    """A claim that was read out of "I don't know who she is." earns 1/1, and nothing by the
-    code.
-    """
-    for thought, fact in (
-        ("I don't know who she is.", 0.0),
-        ("I don't know her age. She was born in Rome.", 1.0),
-    ):
-        feedback = answered("uncertain", [("correct", 5)])
-        text = f"<think>{thought}</think><answer>I don't know.</answer>"
-        said = replace(
-            feedback,
-            response=replace(feedback.response, text=text, offsets=()),
-            sentences=((7, 12), (12, 20)),
-        )
-        assert pay(said).parts["fact"] == 1.0
-        assert pay(said, KnowRL(no_abstaining=True)).parts["fact"] == fact
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
 SETTINGS: tuple[list[str], ...] = (
     [],
     "rlfh.granularity=sentence klcf.form=false forag.evaluation=sentence".split(),
-    "rlfh.clip=10 klcf.l_max=8 klcf.l_cache=4 forag.evaluation=holistic".split(),
-    "rlfh.spread=true rlfh.no_eos=-1 forag.aggregate=max knowrl.facts=if_wrong".split(),
+    "klcf.l_max=8 klcf.l_cache=4 forag.evaluation=holistic".split(),
+    "rlfh.spread=true forag.aggregate=max knowrl.facts=if_wrong".split(),
 )
 
 
@@ -102,7 +102,7 @@ def test_the_order_of_claims_and_verdicts_does_not_matter(
 @given(feedback=JUDGED)
 def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) -> None:
     pay = {
-        (granularity, spread): RLFH(granularity=granularity, spread=spread, no_eos=-1.0)
+        (granularity, spread): RLFH(granularity=granularity, spread=spread)
         for granularity in ("statement", "sentence", "paragraph")
         for spread in (False, True)
     }
@@ -111,36 +111,6 @@ def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) ->
         for config in pay.values()
     ]
     assert values == pytest.approx([values[0]] * len(values))
-
-
-@hypothesis.settings(deadline=None)
-@given(
-    JUDGED,
-    st.floats(0.01, 3.0),
-    st.sampled_from(("statement", "sentence", "paragraph")),
-    st.booleans(),
-    st.lists(st.integers(0, 60), max_size=12),
-)
-def test_no_token_reward_exceeds_the_clip_of_rlfh(
-    feedback: Feedback, clip: float, granularity: Any, spread: bool, cuts: list[int]
-) -> None:
-    """Whatever the tokens are; and what they get is the value and the events, as it is without a
-    clip.
-    """
-    size = len(feedback.response.text)
-    # tokens of many characters or none; the last is the end token
-    ends = [*sorted(min(cut, size) for cut in cuts), size, size]
-    offsets = tuple(zip([0, *ends], ends, strict=False))
-    feedback = replace(feedback, response=replace(feedback.response, offsets=offsets))
-    config = RLFH(clip=clip, granularity=granularity, spread=spread, no_eos=-1.0)
-    paid = rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"]
-    assert all(abs(value) <= clip + 1e-9 for value in paid.tokens)
-    assert paid.value == pytest.approx(math.fsum(paid.tokens), abs=1e-9)
-    assert paid.value == pytest.approx(math.fsum(event.value for event in paid.events), abs=1e-9)
-    free = rescore(feedback, reward_fns({"rlfh": replace(config, clip=None)})).rewards["rlfh"]
-    assert paid.tokens == pytest.approx(
-        [max(-clip, min(clip, value)) for value in free.tokens], abs=1e-9
-    )
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ import tests.helpers.offline_run as run
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.actor import Actor
 from workbench.training.loading import load_trainee
-from workbench.training.reward_model import check, check_rows, losses, train_reward_model
+from workbench.training.reward_model import check_rows, losses, train_reward_model
 from workbench.training.scorer import Judged, Scorer, Segment, load_reward_model, passes
+from workbench.training.settings import check_trainer
 from workbench.types import Question, WorkbenchError
 from workbench.util.config import scaled
 
@@ -111,7 +112,7 @@ def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     assert (
         len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
     )
-    loaded = load_reward_model(tmp_path / "model", policy)
+    loaded = load_reward_model(tmp_path / "model")
     scores = loaded.score(ROWS, batch=3)
     loaded.model.unmerge_adapter()  # as it was trained
     assert [value for values in loaded.score(ROWS) for value in values] == pytest.approx(
@@ -180,9 +181,9 @@ def test_rows_that_cannot_be_trained_on_are_refused(rows: list[Judged], message:
 
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="micro_batch is 3"):
-        check(scaled(CONFIG, micro_batch=3))
+        check_trainer(scaled(CONFIG, micro_batch=3), trl=False)
     with pytest.raises(WorkbenchError, match="is not a reward model"):
-        load_reward_model(tmp_path, policy)
+        load_reward_model(tmp_path)
     train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
     with pytest.raises(WorkbenchError, match="other rows or steps"):
         train_reward_model(scaled(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)

@@ -14,7 +14,7 @@ from workbench.inspector.examples import worked_example
 from workbench.methods.rlfh.config import RLFH, label_values
 from workbench.methods.rlfh.reward import reward
 from workbench.pipeline import rescore
-from workbench.types import Event, Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
 PAPER = RLFH()
@@ -157,61 +157,6 @@ def test_an_unplaced_claim_is_listed_and_rewarded_at_its_sentence() -> None:
         ("truth", None),
         ("info", None),
     ]
-    assert pay(replace(feedback, claims=claims), replace(PAPER, min_coverage=0.4)).unplaced == (
-        1,
-        2,
-    )
-
-
-def test_clip_bounds_the_reward_of_a_token() -> None:
-    """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10
-    when clipped.
-    """
-    feedback = row([("wrong", 5)] * 20)
-    assert pay(feedback).value == pytest.approx(-52 + log(27))
-    paid = pay(feedback, replace(PAPER, clip=10.0, granularity="paragraph"))
-    assert paid.value == pytest.approx(-10) and paid.tokens[-1] == pytest.approx(-10)
-    assert paid.parts == pytest.approx({"truth": -52, "info": log(27), "clip": 52 - log(27) - 10})
-    # no single claim costs more than 2.6
-    assert pay(feedback, replace(PAPER, clip=10.0)).value == pytest.approx(-52 + log(27))
-
-
-def with_tokens(feedback: Feedback, *ends: int) -> Feedback:
-    """The row with tokens that end at these characters."""
-    return replace(
-        feedback,
-        response=replace(feedback.response, offsets=tuple(zip((0, *ends), ends, strict=False))),
-    )
-
-
-def test_clip_bounds_all_events_of_a_token_together() -> None:
-    """ "c0 c1." with −2.6 at c0 and at c1 and ln 3.6 = 1.2809 at the end: none is above 3, on one
-    token they are −3.9191.
-    """
-    feedback, bounded = row([("wrong", 5), ("wrong", 5)]), replace(PAPER, clip=3.0)
-    assert [event.end for event in pay(feedback).events] == [2, 5, 6]
-    assert pay(feedback, bounded).value == pytest.approx(-5.2 + log(3.6))  # a token each
-    whole = with_tokens(feedback, 6)
-    assert pay(whole).tokens == (pytest.approx(-5.2 + log(3.6)),)
-    assert pay(whole, bounded).tokens == (pytest.approx(-3.0),)
-    assert pay(whole, bounded).value == pytest.approx(-3.0)
-    assert pay(whole, bounded).parts["clip"] == pytest.approx(5.2 - log(3.6) - 3.0)
-    # −5.2 on the first, 1.2809 on the second
-    two = pay(with_tokens(feedback, 5, 6), replace(PAPER, clip=1.0))
-    assert two.tokens == pytest.approx((-1.0, 1.0)) and two.value == pytest.approx(0.0)
-    bare = with_tokens(feedback)  # by its words, "c0" and " c1."
-    assert pay(bare, replace(PAPER, clip=1.5)).value == pytest.approx(-1.5 - (2.6 - log(3.6)))
-
-
-def test_a_response_without_end_token_is_penalised() -> None:
-    config = replace(PAPER, no_eos=-1.0)
-    for feedback, value in (
-        (row([("correct", 5)], finish="length"), 1.3 + log(2.3) - 1),
-        (row([("correct", 5)]), 1.3 + log(2.3)),
-    ):
-        assert pay(feedback, config).value == pytest.approx(value)
-    assert pay(row([], finish="length"), config).events == (Event("no_eos", -1.0),)
-    assert pay(row([], finish="length")).value == 0.0
 
 
 def test_claims_in_the_thinking_earn_nothing() -> None:
@@ -238,7 +183,6 @@ def test_settings() -> None:
     }
     for broken in (
         RLFH(epsilon=-1.0),
-        RLFH(clip=0.0),
         RLFH(granularity="word"),  # type: ignore[arg-type]
         RLFH(alpha=float("nan")),
     ):

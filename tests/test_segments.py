@@ -4,6 +4,7 @@ measured, verdicts as any others.
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,15 @@ import pytest
 
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.methods.forag import METHOD, FoRAG
 from workbench.methods.forag.checks import baseline, factuality, reference_values
-from workbench.methods.forag.reward import aggregate
-from workbench.methods.forag.segments import count_cuts, judged_rows, segments
+from workbench.methods.forag.config import FoRAG
+from workbench.methods.forag.reward import aggregate, reward
+from workbench.methods.forag.segments import judged_rows, segments
 from workbench.methods.held_out import calibration, held_out, split_held_out
+from workbench.pipeline import assemble
+from workbench.runs.checkpoints import MARKER
 from workbench.training.reward_model import RewardModel, train_reward_model
-from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
+from workbench.training.scorer import CARD, MODEL, Judged, Segment, load_reward_model
 from workbench.types import (
     Checks,
     Claim,
@@ -83,11 +86,6 @@ def test_rows_have_the_segments_that_training_pays() -> None:
         [made], _ = judged_rows([feedback], evaluation, min, [read])  # type: ignore[arg-type]
         assert list(made.segments) == [Segment(*span) for span in spans]
     failed = replace(feedback, error=Failure("parse", "empty", "x"))
-    assert count_cuts([feedback, failed], [read, read], "subclaim") == {
-        "both": 2,
-        "paid_alone": 1,
-        "judged_alone": 1,
-    }
     nothing = replace(feedback, claims=(), verdicts=())
     rows, card = judged_rows([nothing, failed], "subclaim", min, [read, read])
     assert not rows and card.dropped_samples == {"failed": 1, "no claims": 1}
@@ -194,10 +192,10 @@ def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> Non
     asked = Question("q", "Who is Ada?")
     text = "Ada is a baker. Bo was born in Oslo."
     for evaluation, targets in (("subclaim", SENTENCES), ("holistic", ["response"])):
-        config = replace(FoRAG(), evaluation=evaluation, judged_by="factuality")  # type: ignore[arg-type]
+        config = replace(FoRAG(), evaluation=evaluation)  # type: ignore[arg-type]
         own = Checks(checks.extract, {"factuality": factuality(scorer, config.evaluation)})
         texts = ("I don't know.", text, text + " Bo works in Rome." * 40)
-        refusal, answer, long = METHOD.grader(config, own)(
+        refusal, answer, long = assemble(own, ["factuality"], {"forag": reward(config)})(
             [Response(str(number), asked, one) for number, one in enumerate(texts)]
         )
         paid = answer.rewards["forag"]
@@ -226,10 +224,12 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     shutil.copytree(run, moved)
     copied = moved / "stages" / "reward_model" / MODEL
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
-    own = moved / "stages" / "cold_start" / "policy"
-    assert load_reward_model(model, str(own)).level == "sequence"
-    with pytest.raises(WorkbenchError, match="was trained from"):
-        load_reward_model(model, str(make_policy(tmp_path / "other", seed=7)))
+    card = json.loads((copied / CARD).read_text())
+    other = str(make_policy(tmp_path / "other", seed=7))
+    (copied / CARD).write_text(json.dumps(card | {"policy": other}))
+    (copied / MARKER).unlink()  # the digest of the card
+    with pytest.raises(WorkbenchError, match="trained from another model"):
+        load_reward_model(copied)
 
 
 @pytest.mark.parametrize(

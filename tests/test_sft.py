@@ -22,14 +22,13 @@ from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.offline import (
     SFT,
-    check,
     offline_stage,
     steps_of,
     train_offline,
     weighted_loss,
 )
 from workbench.training.rows import Card, Example, encode_example
-from workbench.training.settings import Passes
+from workbench.training.settings import Passes, check_trainer
 from workbench.training.stage import Job
 from workbench.types import Question, WorkbenchError
 from workbench.util.config import scaled
@@ -245,7 +244,7 @@ def test_rows_that_cannot_be_trained_on_are_refused(
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(scaled(SFT(), **changes))
+        check_trainer(scaled(SFT(), **changes))
 
 
 def test_several_processes_are_refused(

@@ -22,7 +22,7 @@ from workbench.experiments.probe import probe_policy
 from workbench.policies import serve, vllm
 from workbench.policies.generate import Sampling
 from workbench.policies.load import load_checkpoint, load_policy
-from workbench.policies.weights import with_adapter
+from workbench.policies.weights import over
 from workbench.training import colocate
 from workbench.training.grpo_config import GRPO, check, check_split
 from workbench.training.loading import Trainee, load_trainee, save_policy
@@ -180,7 +180,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
     model, _ = load_checkpoint(str(folder), device="meta")
     assert {weight.device.type for weight in model.parameters()} == {"meta"}
     save_policy(trainee, tmp_path)
-    with_adapter(model, tmp_path / "policy")
+    over(model, tmp_path / "policy").merge_and_unload()
     for damaged, victim in (
         (tmp_path / "policy" / "adapter_model.safetensors", "lora_B"),
         (tmp_path / "base", "q_proj"),
@@ -197,7 +197,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
             model, _ = load_checkpoint(
                 str(damaged.parent if victim == "q_proj" else folder), device="meta"
             )
-            with_adapter(model, damaged.parent)
+            over(model, damaged.parent)
 
 
 def test_what_vllm_is_given_in_training_is_the_merged_model_and_leaves_the_trained_one_alone(

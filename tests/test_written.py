@@ -16,7 +16,7 @@ from workbench.runs.store import iter_feedback
 from workbench.text import answer_text, thinking
 from workbench.text.outline import read_outline
 from workbench.training.collect import written
-from workbench.training.pairs import cold_start_written
+from workbench.training.pairs import cold_start
 from workbench.training.rows import encode_example
 from workbench.types import Failure, Feedback, Passage, Question, Response
 from workbench.util.failures import TooManyFailures
@@ -53,7 +53,7 @@ def policy(tmp_path: Path) -> str:
 def test_a_failure_is_counted_and_no_row_is_made_of_it(policy: str, tmp_path: Path) -> None:
     writer, out = Writer(failing=1), tmp_path / "stage" / "written"
     found = written(writer, ASKED, policy, out, max_failed=0.2)
-    rows, card = cold_start_written(found)
+    rows, card = cold_start(found, "cold_start_written")
     assert [(row.question.id, row.text, row.weight) for row in rows] == [
         (f"q{n}", TEXT, 1.0) for n in range(1, 5)
     ]
@@ -101,7 +101,7 @@ def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(
         "</think>\n\n",
         "[Structure]",
     ]
-    [row, *_], _ = cold_start_written(found)
+    [row, *_], _ = cold_start(found, "cold_start_written")
     assert row.text == f"<think>\n</think>\n\n{TEXT}"
     prompt, said = encode_example(tokenizer, row.question, row.text)
     assert tokenizer.decode([*prompt, *said]).count("<think>") == 1 and tokenizer.decode(

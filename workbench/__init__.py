@@ -5,8 +5,6 @@ verdicts, verdicts become rewards, rewards become token credit, and a trainer us
 names are imported when they are first used, so importing the package loads nothing heavy.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

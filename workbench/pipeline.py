@@ -1,7 +1,5 @@
 """Assemble extraction, verification, rewards and token credit into one function, `Grade`."""
 
-from __future__ import annotations
-
 import math
 import traceback
 from collections.abc import Iterable, Mapping, Sequence

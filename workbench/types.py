@@ -20,6 +20,9 @@ from typing import Any
 JsonObject = dict[str, Any]
 JsonMapping = Mapping[str, Any]  # a JSON object that is only read
 
+Span = tuple[int, int]  # (start, end) of characters
+Spans = tuple[Span, ...]
+
 SCHEMA = 1  # version of the stored row
 
 # Labels, aspects and kinds of failure are declared only here; other modules import them.
@@ -165,6 +168,10 @@ class Question:
         return [*system, {"role": "user", "content": f"{materials}{self.dated_text}"}]
 
 
+# fields of `Response` that its row stores by name, a number for each token
+TOKEN_STATS = ("logprobs", "ref_logprobs", "values", "advantages", "ratios")
+
+
 @dataclass(frozen=True)
 class Response:
     """A text that a policy wrote, with its tokens. T is the number of tokens.
@@ -196,7 +203,7 @@ class Response:
     step: int | None = None
     prompt_ids: tuple[int, ...] = ()
     token_ids: tuple[int, ...] = ()
-    offsets: tuple[tuple[int, int], ...] = ()
+    offsets: Spans = ()
     logprobs: tuple[float, ...] = ()
     ref_logprobs: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
@@ -225,7 +232,7 @@ class Claim:
     text: str
     section: str = "body"
     sentence: int | None = None
-    span: tuple[int, int] | None = None
+    span: Span | None = None
     end: int | None = None
     coverage: float | None = None
 
@@ -311,13 +318,15 @@ class Reply:
     text: str | None
     error: Failure | None = None
     cost: Cost = Cost()
+    # P(the task's first label), such as correct, if the server returns log-probabilities
+    p: float | None = None
 
 
 @dataclass(frozen=True)
 class Claims:
     """The claims that an extractor found in one response."""
 
-    sentences: tuple[tuple[int, int], ...] = ()  # spans; claims refer to them by index
+    sentences: Spans = ()  # spans; claims refer to them by index
     claims: tuple[Claim, ...] = ()
     verdicts: tuple[Verdict, ...] = ()  # of an extractor that also judges (single-pass mode)
     error: Failure | None = None  # a failed extraction, unlike a response without claims
@@ -333,6 +342,10 @@ class Checked:
     passages: tuple[Passage, ...] = ()  # search results that the evidence refers to by id
 
 
+# fields of `Feedback` that its row stores by name
+STORED = ("sentences", "claims", "verdicts", "rewards", "error", "cost")
+
+
 @dataclass(frozen=True)
 class Feedback:
     """A response with its claims, verdicts and rewards: the row that is stored and trained on.
@@ -345,7 +358,7 @@ class Feedback:
     """
 
     response: Response
-    sentences: tuple[tuple[int, int], ...] = ()
+    sentences: Spans = ()
     claims: tuple[Claim, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     rewards: Mapping[str, Reward] = field(default_factory=dict)
@@ -379,39 +392,23 @@ class Feedback:
                 "source": response.source,
                 "ids": list(response.token_ids),
                 "offsets": [list(offset) for offset in response.offsets],
-                "logprobs": list(response.logprobs),
-                "ref_logprobs": list(response.ref_logprobs),
-                "values": list(response.values),
-                "advantages": list(response.advantages),
-                "ratios": list(response.ratios),
+                **{name: list(getattr(response, name)) for name in TOKEN_STATS},
             },
-            "sentences": [list(span) for span in self.sentences],
-            "claims": _plain(self.claims),
-            "verdicts": _plain(self.verdicts),
-            "rewards": _plain(self.rewards),
-            "error": _plain(self.error),
-            "cost": _plain(self.cost),
+            **{name: _plain(getattr(self, name)) for name in STORED},
         }
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
         """Read a row that `to_row` wrote; `question` has the id in its "question_id"."""
         tokens = row["tokens"]
+        stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(
-            id=row["id"],
+            **{name: row[name] for name in ("id", "group", "sample", "step", "finish")},
             question=question,
             text=row["response"],
-            group=row["group"],
-            sample=row["sample"],
-            step=row["step"],
             token_ids=tuple(tokens["ids"]),
             offsets=_pairs(tokens["offsets"]),
-            logprobs=tuple(tokens.get("logprobs", ())),
-            ref_logprobs=tuple(tokens.get("ref_logprobs", ())),
-            values=tuple(tokens.get("values", ())),
-            advantages=tuple(tokens.get("advantages", ())),
-            ratios=tuple(tokens.get("ratios", ())),
-            finish=row["finish"],
+            **stats,
             source=tokens["source"],
             prefill=row.get("prefill", ""),
         )
@@ -446,7 +443,7 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _pairs(spans: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+def _pairs(spans: Sequence[Sequence[int]]) -> Spans:
     return tuple((span[0], span[1]) for span in spans)
 
 
@@ -468,7 +465,8 @@ def _reward(row: JsonMapping) -> Reward:
 # The functions of the pipeline. Each takes a batch and returns one result per item, in order.
 Judge = Callable[[Sequence[Prompt]], list[Reply]]
 Extract = Callable[[Sequence[Response]], list[Claims]]
-Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
+Batch = Sequence[tuple[Response, Claims]]
+Verify = Callable[[Batch], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
 Grade = Callable[[Sequence[Response]], list[Feedback]]  # extract, verify and reward
 Write = Callable[[Sequence[Question]], list[Feedback]]  # planned answers, or failures

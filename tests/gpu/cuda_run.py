@@ -17,7 +17,7 @@ from typing import Any
 from workbench.credit.tensors import without
 from workbench.methods.bench import bench
 from workbench.methods.method import Prompts, scaled, training_questions
-from workbench.methods.truthrl import METHOD
+from workbench.methods.truthrl.method import METHOD
 from workbench.training.grpo import train_grpo
 from workbench.training.grpo_config import GRPO
 from workbench.training.loading import Trainee, load_trainee

@@ -1,13 +1,19 @@
-"""Split off phrases of time, place and manner after a verb (see `workbench.claims.rules`)."""
+"""Split off phrases of time, place and manner, and add them to claims (`workbench.claims.rules`).
+
+The attachment of chained phrases is often ambiguous, so a phrase is used only together with all
+phrases between it and the verb.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from workbench.claims.english import (
     ADJUNCTS,
     ADVERBS,
     DATE,
+    NUMBERS,
     PREPOSITIONS,
     past,
     tokens_of,
@@ -35,13 +41,12 @@ _HOLDING = (
     )
 )
 _IDIOM = re.compile(
-    r"(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in (?:general"
+    r"(?i)(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in (?:general"
     r"|particular|history|order|turn|part|fact|addition|the process|the (?:field|world|history"
     r"|development|fight|context|form|name|face|wake|hope|role|area|areas))|in (?:an?"
     r"|the) (?:\w+ ){0,2}(?:way|manner|style|effort|attempt)|at the (?:time|same time|end"
     r"|beginning)|by the (?:time|end)|with (?:the (?:help|exception|aim|goal|intention)|particular"
-    r"|an emphasis|a focus))\b",
-    re.I,
+    r"|an emphasis|a focus))\b"
 )
 _SPANNING = frozenset(
     "ranging spanning lasting resulting consisting depending corresponding totaling"
@@ -90,10 +95,7 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
             break
     if not cuts:
         return rest, []
-    pieces = [
-        _ENDING.sub("", rest[a:b].strip(" ,"))
-        for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)
-    ]
+    pieces = [_ENDING.sub("", rest[a:b].strip(" ,")) for a, b in pairwise([*cuts, len(rest)])]
     if any(
         TEMPORAL.match(piece) and not TEMPORAL.fullmatch(piece) and " and " in piece
         for piece in pieces
@@ -137,3 +139,105 @@ def _stop(words: list[str]) -> int:
         if i and participle and after in PREPOSITIONS | ADVERBS:
             return i
     return len(words)
+
+
+# Events that happen once: the place holds without the time, and the time without the place.
+_EVENTS = frozenset(
+    "born died founded established built opened created formed killed assassinated murdered"
+    " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
+    " incorporated".split()
+)
+_COUNTED = re.compile(  # "made three starts in 1993": the count holds only with the date
+    rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
+)
+# not "his career", "a name", "the title role"
+_PLAIN = re.compile(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")
+_HOSTING = re.compile(
+    r"play\w*|h[eo]lds?|ke(?:ep|pt)\w*|spen[dt]s?|stage[sd]?|host(?:s|ed)?|conduct(?:s|ed)?"
+)
+# "plays its home games" states nothing without a place
+_OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
+
+
+def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
+    """Return the texts that can follow a verb.
+
+    These are the core, the first phrases, and the whole, which binds its values to each other ("the
+    prize in Physics in 1911"). Of an event that happens once, the date may replace the place.
+
+    Args:
+        rest: the whole text after the verb.
+        core: `rest` without its adjuncts.
+        phrases: the adjuncts.
+        lead: a date from the introduction of the sentence, or "".
+    """
+    whole = f"{rest} {lead}".strip()
+    dates = [phrase for phrase in [*phrases, lead] if TEMPORAL.fullmatch(phrase)]
+    others = [phrase for phrase in phrases if phrase not in dates]
+    if not verb or not (dates or phrases) or _COUNTED.search(core):
+        return [whole]
+    if verb in _EVENTS and not core and len(others) <= 1 and dates:
+        return [*others, *dates]
+    empty = _HOSTING.fullmatch(verb) and _OWN.match(core)
+    pieces = [core] if phrases and _PLAIN.match(core) and not empty else []
+    if len(phrases) > 1:
+        pieces.append(f"{core} {phrases[0]}".strip())
+    if len(dates) == 1 and others:
+        pieces.append(" ".join([core, *others]).strip())
+    place = all(re.match(r"(?:by|into|from|to|in|on|at) ", one) for one in others)
+    once = verb in _EVENTS and len(dates) == 1 and place
+    pieces.append(f"{core} {dates[0]}".strip() if once else whole)
+    return list(dict.fromkeys(pieces))
+
+
+_PLACE = re.compile(
+    r"(?:in|at|on|from|near) (?:the )?(?:[A-Z][\w'’.-]*(?:,? (?:(?:of|de|la|del|upon) )*|$))+"
+)
+_OPEN = re.compile(r"(?i)(?:until|before|after|since|during|from|between)\b")
+_REASON = re.compile(
+    r"(?i)(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon|throughout)\b"
+)
+_WHEN = re.compile(
+    r"(?is)(?:after|before|since|until|during|when|once|while|prior|by|from)\b"
+    r"|.*\b(?:ages?|years?|months?|weeks?|days?|decades?|\d{4}s?|\d+|\d+s|century|centuries|seasons?|spring|summer|autumn|winter"
+    r"|childhood|youth|life|lifetime|career|teens|twenties|thirties|forties|fifties|sixties|end|beginning|time|times|war)$"
+)
+
+
+def is_free(lead: str) -> bool:
+    """Whether claims hold without the introduction.
+
+    They do for a date, a place or a reason, but not for "in the film" or "until 1990".
+    """
+    dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
+    place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
+    return not lead or bool(dated or place or _REASON.match(lead))
+
+
+def is_world(lead: str) -> bool:
+    """Whether the introduction may restrict the whole sentence ("in the film")."""
+    return not is_free(lead) and not _WHEN.match(lead)
+
+
+def led(claim: str, subject: str, lead: str) -> str:
+    """Add the introduction to a claim.
+
+    It goes to the end, or after the subject if a clause at the end would absorb it.
+    """
+    if not lead:
+        return claim
+    if re.search(r"\b(?:it|they)\b", lead):
+        return f"{lead[0].upper()}{lead[1:]}, {claim}"
+    lead = f"{lead[0].lower()}{lead[1:]}"
+    after = claim[len(subject) :].strip()
+    plain = not re.search(
+        r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|after|before)\b", after
+    )
+    return f"{claim} {lead}" if plain else f"{subject}, {lead}, {after}"
+
+
+def all_led(claims: list[str], subject: str, lead: str) -> list[str]:
+    """Add the introduction to the claims: only to the first if the others hold without it."""
+    own = [i for i, claim in enumerate(claims) if claim.startswith(f"{subject} ")]
+    under = range(1) if is_free(lead) else own
+    return [led(claim, subject, lead) if i in under else claim for i, claim in enumerate(claims)]

@@ -37,8 +37,10 @@ def who(subject: str, previous: str, link: str) -> str:
     text = _without_dates(previous)
     if not is_copular(previous):
         phrase = _phrase(previous)
+        head = _HEAD.split(phrase)[0]  # a name after a preposition of place is not a person
+        person = AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head)
         defines = not link.startswith(",") and not phrase[:1].isupper()  # "the man who fell"
-        return phrase if _is_person(phrase, text) and not defines else ""
+        return phrase if person and not defines else ""
     if related := _RELATION.search(text):
         named = (
             re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
@@ -52,15 +54,6 @@ def who(subject: str, previous: str, link: str) -> str:
 
 
 _HEAD = re.compile(rf" (?:{PREPOSITION}|named|called) ")
-
-
-def _is_person(phrase: str, text: str) -> bool:
-    """Whether the phrase at the end of a text can be a person.
-
-    A name after a preposition of place is not one.
-    """
-    head = _HEAD.split(phrase)[0]
-    return bool(AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
 
 
 _PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
@@ -86,7 +79,7 @@ def is_copular(text: str) -> bool:
 def _without_dates(text: str) -> str:
     """Remove the dates at the end: "the lab in 1936" → "the lab"."""
     text = text.strip(" ,")
-    while dated := re.search(rf" (?:{TEMPORAL.pattern})$", text, re.I):
+    while dated := re.search(rf"(?i) (?:{TEMPORAL.pattern})$", text):
         text = text[: dated.start()].strip(" ,")
     return text
 
@@ -100,8 +93,8 @@ def _phrase(text: str) -> str:
     if not words or words[start - 1] == "by":  # "which" may be the maker or the work
         return ""
     phrase = text[tokens[start].start() :].strip(" ,")
-    short = len(phrase.split()) <= _LONGEST
-    return phrase if _PLAIN.match(phrase) and short and " and " not in blank(phrase) else ""
+    plain = _PLAIN.match(phrase) and " and " not in blank(phrase)
+    return phrase if plain and len(phrase.split()) <= _LONGEST else ""
 
 
 def _begins(words: list[str], i: int) -> bool:

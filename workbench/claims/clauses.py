@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from workbench.claims.adjuncts import is_world
 from workbench.claims.antecedents import NAME
 from workbench.claims.english import (
     AUXILIARIES,
@@ -15,7 +16,6 @@ from workbench.claims.english import (
 )
 from workbench.claims.examples import works
 from workbench.claims.guard import breaks, undivided
-from workbench.claims.leads import is_world
 from workbench.claims.places import LAND, WHOLE_LAND, places_of
 from workbench.claims.reader import Reader
 from workbench.text.markup import plain
@@ -116,10 +116,9 @@ def _when(verb: str, date: str) -> str:
 LONGEST = 2000  # characters; a longer sentence is not prose and stays whole
 # A hedge of the speaker is removed from the claim; the words and beliefs of other people stay.
 _HEDGE = re.compile(
-    r"^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
+    r"(?i)^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
     r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*"
-    r"(?:i (?:think|believe|guess|suspect)(?: that)?\s+|(?<=\s))",
-    re.I,
+    r"(?:i (?:think|believe|guess|suspect)(?: that)?\s+|(?<=\s))"
 )
 _CONDITION = re.compile(
     r"\b(?:[Ii]f|[Uu]nless|[Ww]hether|[Ss]uppose|respectively)\b|^(?:Had|Were|Should|Just as|Just"
@@ -129,8 +128,8 @@ _SHORT = 6  # words; a longer introduction is dropped
 _LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())
 _LEAD_IN = re.compile(
-    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually|contrary to [^,]{3,40})[,;:–—]+"
-    r"|(?:please )?(?:note|remember|recall|keep in mind|be aware|it is worth noting) that"
+    r"(?i)^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually|contrary to [^,]{3,40})"
+    r"[,;:–—]+|(?:please )?(?:note|remember|recall|keep in mind|be aware|it is worth noting) that"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other"
     r" hand),|(?:however|additionally"
     r"|furthermore|moreover|overall|also|instead(?!"
@@ -138,14 +137,12 @@ _LEAD_IN = re.compile(
     r"|currently|later|hence"
     r"|eventually|finally|notably|unfortunately|sadly),?|(?:so|then|still|again|first|second|third|lastly|next|besides"
     r"|likewise|yet|plus|otherwise|afterwards?|similarly|interestingly|importantly|remarkably|surprisingly|fortunately|luckily|tragically|ironically|subsequently"
-    r"|ultimately|recently|consequently|accordingly|specifically|lastly|secondly|thirdly|firstly|generally|initially),)\s+",
-    re.I,
+    r"|ultimately|recently|consequently|accordingly|specifically|lastly|secondly|thirdly|firstly|generally|initially),)\s+"
 )
 _INTRO = re.compile(
-    r"^((?:in|on|at|during|after|before|since|by|from|throughout|until|following|upon|as|despite"
+    r"(?i)^((?:in|on|at|during|after|before|since|by|from|throughout|until|following|upon|as|despite"
     r"|with|prior to|along with|when|once|while|although|though|because|under|through|apart from"
-    r"|aside from|besides|alongside|between|over|within)\b[^,]*(?:, \d{4})?),\s+(?=\S)",
-    re.I,
+    r"|aside from|besides|alongside|between|over|within)\b[^,]*(?:, \d{4})?),\s+(?=\S)"
 )
 _IN_LAND = (
     # "In Lima, Peru,"; but "In Europe, England, France and Spain …" is a list
@@ -163,7 +160,7 @@ _CLAUSAL = frozenset(
 )
 
 
-_GENERIC = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
+_GENERIC = re.compile(r"(?i)(?:when|whenever|once|without|until|while)\b")
 
 
 def _lead(text: str) -> tuple[str | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ with Path(__file__).with_name("english.toml").open("rb") as _file:
     DATA: dict[str, Any] = tomllib.load(_file)
 
 
-def _words(name: str) -> frozenset[str]:
-    return frozenset(DATA["words"][name].split())
+def words_in(group: str, name: str) -> frozenset[str]:
+    """A list of words of `english.toml`."""
+    return frozenset(DATA[group][name].split())
+
+
+_words = partial(words_in, "words")
 
 
 TOKEN = re.compile(r"\d[\d,.]*\d|\w+(?:['’.-]\w+)*['’]?|[^\w\s]")
@@ -133,20 +138,14 @@ _DEGREES = _words("degrees")
 def _is_adjective(words: list[str], i: int) -> bool:
     """Whether the "-ed" word after a conjunction is an adjective: "a brave and respected man"."""
     after = word_at(words, i + 1)
-    if (
-        i > 2
-        and words[i - 3] in _DEGREES
-        and after[:1].isalpha()
-        and after not in DETERMINERS | PREPOSITIONS
-    ):
+    if i > 2 and words[i - 3] in _DEGREES and after[:1].isupper():
         return True  # "the most influential and talented Russian poets"
-    if (
-        not after.islower()
-        or after in DETERMINERS | PREPOSITIONS | PRONOUNS | ADVERBS | PARTICLES
-        or after.endswith("ly")
-    ):
-        return False
-    return words[i] not in _ACTIVE
+    return (
+        after.islower()
+        and after not in DETERMINERS | PREPOSITIONS | PRONOUNS | ADVERBS | PARTICLES
+        and not after.endswith("ly")
+        and words[i] not in _ACTIVE
+    )
 
 
 _ACTIVE = _words("active")
@@ -156,14 +155,8 @@ def past(participle: str) -> str | None:
     """Return the past of an "-ing" verb ("posting" → "posted"); None if it is not a participle."""
     if participle in _INFLECTED:
         return _INFLECTED[participle]
-    if (
-        len(participle) < 6
-        or not participle.endswith("ing")
-        or participle in _NO_PARTICIPLES
-        or not participle.islower()
-    ):
-        return None
-    return f"{participle[:-3]}ed"
+    regular = len(participle) > 5 and participle.endswith("ing") and participle.islower()
+    return f"{participle[:-3]}ed" if regular and participle not in _NO_PARTICIPLES else None
 
 
 def blank(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from workbench.claims.english import PREPOSITION, PRONOUNS, article
 from workbench.claims.lists import TOGETHER, items
@@ -45,12 +46,11 @@ def examples(verb: str, rest: str) -> list[str]:
     before, after = rest[: match.start("comma")], _without_others(rest[match.end() :])
     if _AMBIGUOUS.search(before) or TOGETHER.search(before):
         return []
-    phrase = _phrase(before, bool(match["comma"]) or "including" in match[0])
+    phrase = _phrase(before)
     if phrase is None or _EXAMPLES.search(after):
         return []
-    start = phrase[0]
     own = items(after, not _TITLED.search(before))
-    return [before, *(f"{before[:start]}{item}" for item in own)]
+    return [before, *(f"{before[: phrase[0]]}{item}" for item in own)]
 
 
 _TITLED = re.compile(
@@ -73,7 +73,7 @@ _AMBIGUOUS = re.compile(  # examples after these words may belong to another phr
 )
 
 
-def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
+def _phrase(before: str) -> tuple[int, str] | None:
     """Return the start and the text of the category phrase, or None."""
     starts: list[tuple[int, bool]] = []  # starts of phrases; whether one has "several" or the like
     inside = 0
@@ -81,12 +81,9 @@ def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
         if match.start() >= inside and before[match.end() :]:
             starts.append((match.end(), bool(match["many"])))
             inside = match.end("many") if match["many"] else inside
-    if not starts:
-        return None
-    ends = [*(start for start, _ in starts[1:]), len(before) + 1]
     phrases = [
         (start, re.sub(rf" {PREPOSITION} $", "", before[start:end]).strip(), many)
-        for (start, many), end in zip(starts, ends, strict=True)
+        for (start, many), (end, _) in pairwise([*starts, (len(before) + 1, False)])
     ]
     prizes = [(start, text) for start, text, _ in phrases if _PRIZES.search(text)]
     several = [(start, text) for start, text, many in phrases if many]
@@ -108,7 +105,7 @@ def _kinds(text: str) -> list[str]:
     if not match:
         return []
     before = text[: match.start("comma")]
-    phrase = _phrase(before, bool(match["comma"]) or "including" in match[0])
+    phrase = _phrase(before)
     kind = _WORKS.search(phrase[1]) if phrase else None
     if not kind or re.search(r" (?:and|or) (?:\w+ )?$", before[: before.find(kind[0])]):
         return []  # A has no single kind in "songs and albums, including A"
@@ -138,9 +135,8 @@ _SINGLE = re.compile(
 
 
 _PLURAL_KIND = re.compile(
-    rf"\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
-    r" [\"“][^\"”]+[\"”])+)",
-    re.I,
+    rf"(?i)\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
+    r" [\"“][^\"”]+[\"”])+)"
 )
 
 

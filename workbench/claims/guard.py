@@ -15,9 +15,8 @@ from workbench.claims.english import (
 )
 
 _NOT_ANY = re.compile(
-    r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No one|Never|Rarely"
-    r"|Seldom)\b",
-    re.I,
+    r"(?i)(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No one|Never|Rarely"
+    r"|Seldom)\b"
 )
 _QUOTED = re.compile(  # direct speech
     r"\b(?:said|says|wrote|writes|stated|states|remarked|noted|commented|claimed|recalled|declared)\b[^\"“]{0,80}[,:]"

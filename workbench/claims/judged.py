@@ -19,7 +19,6 @@ from workbench.types import (
     Failure,
     JsonMapping,
     Judge,
-    Reply,
     Response,
     Verdict,
 )
@@ -73,6 +72,8 @@ def _with_passages(search: Search, responses: Sequence[Response]) -> list[Respon
 
 
 def _extractor(judge: Judge, task: str) -> Extract:
+    rated = task == "single_pass"
+
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
         indices = [
@@ -80,26 +81,28 @@ def _extractor(judge: Judge, task: str) -> Extract:
             for n, response in enumerate(responses)
             if any(makes_claims(response.text[a:b]) for a, b in spans[n])
         ]
-        prompts = []
-        for question, text in ((responses[n].question, responses[n].text) for n in indices):
-            passages = (question.passages or None) if task == "single_pass" else None
-            prompts.append(render(task, question=question.text, response=text, passages=passages))
+        prompts = [
+            render(
+                task,
+                question=responses[n].question.text,
+                response=responses[n].text,
+                passages=(responses[n].question.passages or None) if rated else None,
+            )
+            for n in indices
+        ]
         replies = judge(prompts) if prompts else []
         assert len(replies) == len(prompts), (len(replies), len(prompts))
         extractions = [Claims(span) for span in spans]
         for n, reply in zip(indices, replies, strict=True):
-            extractions[n] = _read(responses[n], spans[n], task, reply)
+            value = read_reply(task, reply)
+            if isinstance(value, Failure):
+                extractions[n] = Claims(spans[n], error=value, cost=reply.cost)
+            else:
+                claims = _attach(responses[n], spans[n], value["sentences"], rated)
+                extractions[n] = Claims(spans[n], *claims, cost=reply.cost)
         return extractions
 
     return extract
-
-
-def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
-    value = read_reply(task, reply)
-    if isinstance(value, Failure):
-        return Claims(spans, error=value, cost=reply.cost)
-    claims, verdicts = _attach(response, spans, value["sentences"], rated=task == "single_pass")
-    return Claims(spans, claims, verdicts, cost=reply.cost)
 
 
 def _attach(
@@ -116,13 +119,11 @@ def _attach(
         if covered is not None and not stating:
             continue  # a question, a refusal, a plan
         drafts: list[Claim] = []
-        for item in quote["claims"]:
-            number = len(claims) + len(drafts)
+        for number, item in enumerate(quote["claims"], len(claims)):
             drafts.append(Claim(number, item["text"] if rated else item))
             if rated:
                 label, rating = item["label"], item["informativeness"]
-                target = f"claim:{number}"
-                verdicts.append(Verdict(target, "fact", label, None, rating, by="judge"))
+                verdicts.append(Verdict(f"claim:{number}", "fact", label, None, rating, by="judge"))
         claims += _placed(text, spans, parts, stating, drafts)
     return tuple(claims), tuple(verdicts)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from workbench.claims.english import DATA, PREPOSITIONS, VERBS, first_verb, words_of
+from workbench.claims.english import PREPOSITIONS, VERBS, first_verb, words_in, words_of
 from workbench.text.markup import plain
 
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset(DATA["layout"][name].split())
-
-
+_words = partial(words_in, "layout")
 _SECTIONS = _words("sections")  # words of headings that name no subject
 _LABELS = _words("labels")  # fields that say nothing about the subject: "Answer: …"
 _COLUMNS = _words("columns")  # heads of columns that name no field: "Detail"
@@ -22,7 +19,7 @@ _PARTICLES = PREPOSITIONS | _words("particles")
 _ITEM = re.compile(r"\s*(?:(?:[-*+•‣◦▪–—·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+|\d{1,2}\.(?=[A-Z]))")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|(?:\*\*|__)[^*\n]+(?:\*\*|__)[:.]?\s*$)")
 _FIELD = re.compile(
-    r"(\d{4}s?|[^\W\d_a-z][\w'’/ -]{0,40}?)(?: \([^()]*\))?(?P<sign>:| [–—-])\s+(\S.*)", re.S
+    r"(?s)(\d{4}s?|[^\W\d_a-z][\w'’/ -]{0,40}?)(?: \([^()]*\))?(?P<sign>:| [–—-])\s+(\S.*)"
 )
 _RULER = re.compile(r"[\s|:-]*-[\s|:-]*")  # the line below the head of a table
 _DAY = re.compile(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
@@ -88,7 +85,7 @@ class Layout:
         if first_verb(words := words_of(self.label)):
             link = "" if words[-1] in VERBS else ":"
             return [f"{self.label}{link} {text}"]
-        if self.subject and re.match(r"an? ", text, re.I):
+        if self.subject and re.match(r"(?i)an? ", text):
             return [f"{self.subject} is {_lower(text)}"]
         if self.label and self.subject:
             return [f"{self.subject}'s {_lower(self.label)} include {text}"]

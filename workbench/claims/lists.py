@@ -57,11 +57,12 @@ def items(text: str, people: bool = False) -> list[str]:
         return whole  # "health and education to empowerment and equality"
     stripped = (piece.strip(" ,") for piece in [*head.split(", "), tail])
     pieces = _with_nouns(list(filter(None, stripped)))
-    if any(_OWNING.match(piece) for piece in pieces[1:]):
-        return whole  # "the Ards and Osk Council's system"
-    if any(len(piece.split()) > _LONGEST for piece in pieces):
-        return whole
-    if (not people and _is_one_name(pieces)) or _is_shared(pieces):
+    if (
+        any(map(_OWNING.match, pieces[1:]))  # "the Ards and Osk Council's system"
+        or any(len(piece.split()) > _LONGEST for piece in pieces)
+        or (not people and _is_one_name(pieces))
+        or any(map(_NO_SUCH.search, pieces[:-1]))
+    ):
         return whole
     return [unmask(piece) for piece in pieces]
 
@@ -91,11 +92,6 @@ _NO_SUCH = re.compile(
     r"|supposed|suspected|pretend(?:ed)?|mock|imaginary|potential|prospective|false|bogus"
     r"|unsuccessful|ex-) ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
 )
-
-
-def _is_shared(pieces: list[str]) -> bool:
-    """Whether a qualifier of one item ("fake", "former") may apply to the next one too."""
-    return any(map(_NO_SUCH.search, pieces[:-1]))
 
 
 def alternatives(text: str) -> bool:
@@ -133,18 +129,19 @@ def listed(text: str, people: bool = False) -> list[str]:
     words = list(TOKEN.finditer(masked, 0, separator.start()))
     last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in PREPOSITIONS), None)
     start = words[last + 1].start() if last is not None else 0
-    if (
-        _CLAUSE.search(masked, 0, start)
-        or _is_infinitive(words, last)
-        or _COLLECTED.search(masked, 0, start)
-    ):
+    before, after = (words[last][0], words[last + 1][0]) if last is not None else (" ", "")
+    # "to make quick and sound choices"
+    infinitive = before == "to" and after.islower() and after not in DETERMINERS
+    if _CLAUSE.search(masked, 0, start) or infinitive or _COLLECTED.search(masked, 0, start):
         return [text]
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
-    again = words[last][0] if last is not None else " "
-    if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
-        return [text]
-    if not _are_closed(first, others, masked, words, last):
+    if (
+        not others
+        or not _are_alike(first, others)
+        or any(f" {before} " in item for item in others)
+        or not _are_closed(first, others, words, last)
+    ):
         return [text]
     outer = masked[: words[last].start()] if last is not None else ""
     return [
@@ -165,7 +162,7 @@ _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 
 
 def _are_closed(
-    first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None
+    first: str, others: list[str], words: list[re.Match[str]], last: int | None
 ) -> bool:
     """Whether no phrase at the end of the list may apply to one or to all items."""
     if _LED.match(others[0]):
@@ -203,14 +200,6 @@ _COLLECTED = re.compile(
 )
 
 
-def _is_infinitive(words: list[re.Match[str]], last: int | None) -> bool:
-    """Whether an infinitive begins before the list ("to make quick and sound choices")."""
-    if last is None or words[last][0] != "to":
-        return False
-    after = words[last + 1][0]
-    return after.islower() and after not in DETERMINERS
-
-
 def _like(first: str, item: str, opening: str, outer: str) -> str:
     """Return an item with the words before the list and the article of the first item."""
     if _LED.match(item):
@@ -246,48 +235,44 @@ _TITLES = (
 
 def _are_alike(first: str, others: list[str]) -> bool:
     """Whether the items can form one list: names with names, and no verbs or clauses."""
-    if first[0].isdigit():
-        return False
+
+    def some(pattern: str) -> bool:
+        return any(re.match(pattern, item) for item in others)
+
     bare = re.match(r"[a-z]", first) and not _OWN.match(first)
-    if bare and any(re.match(r"the [a-z]+ of ", item) for item in others):
-        return False  # "progress in art and the presence of money"
-    prepositions = [bool(_LED.match(item)) for item in others]
-    if any(prepositions) and not all(prepositions):
-        return False
-    if len(others) == 1 and _is_headless(first, others[0]):
-        return False
-    if any(re.match(r"\w+ed\b", item) for item in others):
-        return False
-    if any(item.split()[0].endswith("ing") and " " in item for item in (first, *others)):
-        return False
-    if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others):
-        return False  # "to the Fund and Press Secretary"
-    owned = re.match(r"(?:his|her|their|its) ", first)
-    if any(re.match(r"(?:his|her|their|its) ", item) for item in others) and not owned:
-        return False
-    # "the Kashmiri language and literature"
-    described = re.match(r"(?:the|its|their|his|her) \S+ ", first)
-    if described and any(" " not in item for item in others):
-        return False
-    # "on their seats and inspire them"
-    return not any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others)
+    prepositions = {bool(_LED.match(item)) for item in others}
+    return not (
+        first[0].isdigit()
+        or (bare and some(r"the [a-z]+ of "))  # "progress in art and the presence of money"
+        or len(prepositions) > 1
+        or (len(others) == 1 and _is_headless(first, others[0]))
+        or some(r"\w+ed\b")
+        or some(rf"[A-Z].*{_TITLES}$")  # "to the Fund and Press Secretary"
+        or any(item.split()[0].endswith("ing") and " " in item for item in (first, *others))
+        or (some(_THEIRS) and not re.match(_THEIRS, first))
+        # "the Kashmiri language and literature"
+        or (re.match(r"(?:the|its|their|his|her) \S+ ", first) and some(r"\S+$"))
+        or some(r"[a-z]+ (?:them|him|us|it|you)\b")  # "on their seats and inspire them"
+    )
+
+
+_THEIRS = r"(?:his|her|their|its) "
 
 
 def mask(text: str) -> str:
     """Replace the separators inside indivisible phrases by control characters."""
-    return _WHOLE.sub(_masked, text)
-
-
-def _masked(one: re.Match[str]) -> str:
-    return (
-        one[0]
-        .replace(" and ", "\0")
-        .replace(", ", "\1")
-        .replace("and/or", "and\2or")
-        .replace(" or ", "\3")
-    )
+    return _WHOLE.sub(lambda one: _replace(one[0], _SEPARATORS), text)
 
 
 def unmask(text: str) -> str:
     """Restore the separators that `mask` replaced."""
-    return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/").replace("\3", " or ")
+    return _replace(text, {code: separator for separator, code in _SEPARATORS.items()})
+
+
+_SEPARATORS = {" and ": "\0", ", ": "\1", "and/or": "\2", " or ": "\3"}
+
+
+def _replace(text: str, others: dict[str, str]) -> str:
+    for old, new in others.items():
+        text = text.replace(old, new)
+    return text

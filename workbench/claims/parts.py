@@ -118,7 +118,9 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
         return ("who", 1) if word == "who" else ("where", 1) if named else None
     if comma and word in VERBS and is_verb(words, at) and _is_free(words, i, at, start):
         return ("same", 1) if "or" not in words[at:] else None
-    if comma and past(word) and _has_object(words, at + 1):
+    # not "agility, dribbling skills, and pace"
+    listed = {",", "and", "or"}.intersection(words[at + 1 : at + 3])
+    if comma and past(word) and not listed:
         return "ing", 1
     return None
 
@@ -130,15 +132,6 @@ def _is_definite(part: list[str]) -> bool:
 
 
 _DEFINITE = frozenset("the those these all any every each other".split())
-
-
-def _has_object(words: list[str], i: int) -> bool:
-    """Whether the word at `i` is the object of an "-ing" verb.
-
-    It is not in the list "agility, dribbling skills, and pace".
-    """
-    after, separators = words[i], (",", "and", "or")
-    return after not in separators and word_at(words, i + 1) not in separators
 
 
 def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
@@ -155,32 +148,24 @@ def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tupl
     following = word_at(words, first + 1)
     if words[first] in REDUCED and following in PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
-    return _further(words, i, at, first, start, kind)
-
-
-def _further(
-    words: list[str], i: int, at: int, first: int, start: int, kind: str
-) -> tuple[str, int] | None:
-    """Return the part after a conjunction at `at`; `first` is its first word except adverbs."""
-    comma, length = words[i] == ",", at + 1 - i
+    length = at + 1 - i
     if kind == "ing" and words[first].islower() and past(words[first]):
         if past(words[i - 1]):
             return None  # "for both acting and writing"
         # "the joy of splashing and playing"
         return ("ing", length)
     if is_verb(words, first):
-        if words[at] == ";" or _is_of_which(words[start:i]) or not _is_free(words, i, first, start):
+        # the verb may belong to the clause of an earlier "of which"
+        of_which = any(
+            a in PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(words[start:i])
+        )
+        if words[at] == ";" or of_which or not _is_free(words, i, first, start):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in PRONOUNS | {"his", "her", "their"}
     if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
         return "clause", length
     return None
-
-
-def _is_of_which(part: list[str]) -> bool:
-    """Whether a part contains "of which" or the like: a further verb may belong to this clause."""
-    return any(a in PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
 
 
 def _is_free(words: list[str], i: int, first: int, start: int) -> bool:

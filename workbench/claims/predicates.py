@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workbench.claims.adjuncts import TEMPORAL, adjuncts
+from workbench.claims.adjuncts import TEMPORAL, adjuncts, all_led, is_free, led, spread
 from workbench.claims.english import (
     ADVERBS,
     AGENTS,
@@ -26,11 +26,9 @@ from workbench.claims.english import (
     word_at,
 )
 from workbench.claims.examples import examples
-from workbench.claims.leads import all_led, is_free, led
 from workbench.claims.lists import alternatives, items, listed
 from workbench.claims.parts import speaks
 from workbench.claims.places import people_of
-from workbench.claims.shorter import spread
 
 
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
@@ -81,10 +79,9 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
 
 # Quantified subjects (the predicate need not hold for each) and words that are not subjects
 _QUANTIFIED = re.compile(
-    r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
+    r"(?i)(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
     r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
-    r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b",
-    re.I,
+    r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b"
 )
 _REPORTING = re.compile(
     r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
@@ -159,12 +156,11 @@ def _verb_group(words: list[str]) -> int:
 def _continues(words: list[str], i: int) -> bool:
     """Whether word `i` continues the verb group before it."""
     word, before = words[i], words[i - 1]
-    if word in ADVERBS | AUXILIARIES or is_verb(words, i):
-        return True
-    if before in _HELPING and word.endswith(_PARTICIPLES):
+    helped = before in _HELPING
+    if word in _HELPING or is_verb(words, i) or (helped and word.endswith(_PARTICIPLES)):
         return True
     if word in ("since", "be", "been"):
-        return before in AUXILIARIES | ADVERBS
+        return helped
     if i > 1 and words[i - 2] in AUXILIARIES and _PARTICIPLE.search(word):
         return True  # "has since written"
     return word.endswith("ly") and bool(_PARTICIPLE.search(word_at(words, i + 1)))
@@ -199,8 +195,7 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
-    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
-    together = compound and not AGENTS.search(parts[-1])
+    together = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1]) and not AGENTS.search(parts[-1])
     if len(parts) > 1 and (together or _PARTED.search(parts[0])):
         parts = [first]  # "a snail having a shell, a head, and legs"
     plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
@@ -225,9 +220,8 @@ _PARTED = re.compile(
 )
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
 _OFFICES = re.compile(
-    r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host"
-    r"|member|ceo|secretary|captain|manager)s?$",
-    re.I,
+    r"(?i)\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host"
+    r"|member|ceo|secretary|captain|manager)s?$"
 )
 
 
@@ -271,8 +265,8 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
     """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
-    joins = any(map(_JOINING.match, group.split()))  # "blended jazz and rock"
-    if joins or alternatives(rest):
+    # "blended jazz and rock"
+    if any(map(_JOINING.match, group.split())) or alternatives(rest):
         yield f"{rest} {lead}".strip()
         return
     if pieces := examples(last, rest):

@@ -91,7 +91,7 @@ class _Mentioned:
         self.other = False  # whether the response introduced another person after the topic
         self.gender: dict[str, str] = {}  # name → gender of its first pronoun
         self.relative: int | None = None  # the last sentence that names a relative of the person
-        article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
+        article = topic and re.search(rf"(?i)\bthe {re.escape(topic)}", self.question)
         # at most `_CROWD` names
         self.people = [topic] if not self.titled and " " in topic and not article else []
 

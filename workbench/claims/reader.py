@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
+from workbench.claims.adjuncts import is_free
 from workbench.claims.antecedents import NAME, which, who
 from workbench.claims.english import (
     ADVERBS,
@@ -19,7 +21,6 @@ from workbench.claims.english import (
     past,
     tokens_of,
 )
-from workbench.claims.leads import is_free
 from workbench.claims.parts import Part, parts
 from workbench.claims.predicates import predicate
 
@@ -85,9 +86,9 @@ class Reader:
             if self.extensions > _OFTEN:  # every further claim would repeat all words before it
                 yield unsplit
                 return
-            under = number == 0 or (
-                part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
-            )
+            # not in "After it, he left and is a cook"
+            turns = _AFTER.match(lead) and re.match(r"(?:\w+ly )?(?:is|are)\b", part.text)
+            under = number == 0 or (part.kind == "same" and not is_free(lead) and not turns)
             yield from self._read(part, previous, lead if under else "")
             own = part.kind != "ing" or self.whole.endswith(part.text.strip(" ,;"))
             previous = part.text if own else f"{self.subject} {part.text}"
@@ -108,19 +109,14 @@ class Reader:
             yield from self._about(who(self.subject, previous, part.link), text, previous, part)
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
+        elif part.kind == "where" and words[0] in PRONOUNS and _is_somebody(self.subject):
+            subject = self.subject
+            yield from self._clause(text, "")  # it stands alone after a person
+            self.subject = subject
         elif part.kind == "where":
-            yield from self._where(part, text, words[0] in PRONOUNS, previous)
+            yield f"{self._whole(previous)}{part.link} {text}"
         else:
             yield from self._clause(text, lead)
-
-    def _where(self, part: Part, text: str, own: bool, previous: str) -> Iterator[str]:
-        """Yield the claims of a clause of place or time, which stands alone after a person."""
-        subject = self.subject
-        if own and _is_somebody(subject):
-            yield from self._clause(text, "")
-            self.subject = subject
-        else:
-            yield f"{self._whole(previous)}{part.link} {text}"
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """Yield the claims of an "-ing" part.
@@ -130,7 +126,8 @@ class Reader:
         """
         # "is a member, joining in 1990"
         present = re.search(r"\b(?:is|are|am)\b", previous)
-        if present or _follows(self.subject, text):
+        acting = _ACTING.match(text) and _is_somebody(self.subject)
+        if present or _FOLLOWING.match(text) or not acting:
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(self.subject, _in_past(text, words))
@@ -198,14 +195,15 @@ class Reader:
             )
             in_past = aside.startswith("born") or not _PRESENT.search(text[start:])
             noun = about[1] if about else self.subject
-            yield f"{noun} {_being(noun, in_past)} {aside}"
+            many = re.match(r"(?:Their|These|Those|The|His|Her|Its) .*[a-z](?<![sui])s$", noun)
+            being = ("is", "are", "was", "were")[2 * in_past + bool(many)]
+            yield f"{noun} {being} {aside}"
         yield from predicate(self.subject, text[start:], lead)
 
 
 _SUBORDINATE = re.compile(
     r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
 )
-_TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
 _OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
 _COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # not the colon of a title
 _APPOSED = re.compile(
@@ -221,13 +219,9 @@ _NEW_SUBJECT = re.compile(
 
 
 def _is_torn(pieces: list[Part]) -> bool:
-    """Whether a subject continues in a later part: "Rain, which won a prize, and its sequel …"."""
-    texts = [part.text.strip(" ,") for part in pieces]
-    for part, text in zip(pieces, texts, strict=True):
-        tail = _TAIL.search(text) if part.kind in ("who", "which") else None
-        if tail and not _verb(f"x {tail[1]}"):
-            return True  # "Rain, which won a prize, and its sequel"
-    for text, part, after in zip(texts, pieces, pieces[1:], strict=False):
+    """Whether a subject continues in a later part: "but his house, which stood in Osk, fell"."""
+    for part, after in pairwise(pieces):
+        text = part.text.strip(" ,")
         related = after.kind in ("who", "which", "where")
         clause, opening = _CLAUSE_START.search(text), _SUBORDINATE.search(text)
         if _breaks_off(text, part.kind, after.kind):
@@ -253,10 +247,7 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
     return bool(_COLON.search(blank(text)))  # "was famous: Ana, | who"
 
 
-def _turns(lead: str, text: str) -> bool:
-    """Whether the introduction does not apply to a predicate: "After it, he left and is a cook"."""
-    after = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
-    return bool(after and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
+_AFTER = re.compile(r"(?i)(?:after|before|following|upon|until)\b")
 
 
 def _verb(text: str) -> int:
@@ -278,17 +269,7 @@ _ACTING = re.compile(  # actions of people: not of the thing named last or of th
 )
 
 
-def _follows(subject: str, text: str) -> bool:
-    """Whether an "-ing" part may describe the last thing or the whole event, not the subject."""
-    return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
-
-
 _PRESENT = re.compile(rf"\b(?:is|are|has|have|{'|'.join(sorted(PRESENT))})\b")
-
-
-def _being(subject: str, in_past: bool) -> str:
-    many = re.match(r"(?:Their|These|Those|The|His|Her|Its) .*[a-z](?<![sui])s$", subject)
-    return ("were" if many else "was") if in_past else "are" if many else "is"
 
 
 def _is_somebody(subject: str) -> bool:
@@ -319,7 +300,7 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
     bare = (verb.endswith("ed") or re.fullmatch(_DONE_TO, verb)) and verb not in STAYING
     if passive and passive[2] != "born" and bare and after in PREPOSITIONS | {"due", ""}:
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
-    raised = verb in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
+    raised = verb in "raised educated baptized baptised buried schooled".split()
     return f"was {text}" if passive and raised else text
 
 

@@ -23,7 +23,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from workbench.claims.clauses import LONGEST, clauses
 from workbench.claims.english import first_verb, words_of
@@ -52,26 +51,17 @@ _STATED = re.compile(r"\||[A-Z][\w ]*: \S")  # a row of a table, or a field
 def _extract(response: Response) -> Claims:
     spans = sentences(response.text, response.prefill)
     numbers, pieces = _pieces(response.text, spans)
-    drafts = [claim for unit in _units(response, pieces) for claim in _claims(unit)]
-    drafts = [replace(draft, id=n) for n, draft in enumerate(drafts)]
+    drafts = [replace(draft, id=n) for n, draft in enumerate(_drafts(response, pieces))]
     claims = resolve(locate(response.text, pieces, drafts), response)
     return Claims(
         spans, tuple(replace(claim, sentence=numbers[claim.sentence or 0]) for claim in claims)
     )
 
 
-class _Unit(NamedTuple):
-    """A sentence, or a line that its heading, list or table makes a statement."""
-
-    start: int
-    text: str
-    pieces: dict[int, str]  # by index
-    section: str
-    stated: list[str] | None  # the statements of a line; None for prose
-
-
-def _units(response: Response, pieces: Sequence[Span]) -> Iterator[_Unit]:
-    """Yield what is read, in order."""
+def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
+    """Yield the claims of each sentence, and of each line that its heading, list or table makes a
+    statement, in order.
+    """
     text, parts = response.text, sections(response.text, response.prefill)
     layout = Layout("" if is_unclear(response) else topic_of(response))
     line = before = 0  # the start of the current line and the end of the previous unit
@@ -90,29 +80,36 @@ def _units(response: Response, pieces: Sequence[Span]) -> Iterator[_Unit]:
                 text[following : _line_end(text, following)],
             )
         inside = {number: text[slice(*pieces[number])] for number in range(first, last + 1)}
-        yield _Unit(start, text[start:end], inside, section, stated)
+        yield from _claims(start, text[start:end], inside, section, stated)
         before = end
 
 
-def _claims(unit: _Unit) -> list[Claim]:
-    """Return the claims of a unit, with a span only if `locate` cannot find it."""
-    stated = [unit.text] if unit.stated is None else unit.stated
+def _claims(
+    start: int, sentence: str, pieces: dict[int, str], section: str, stated: list[str] | None
+) -> list[Claim]:
+    """Return the claims of a sentence or line, with a span only if `locate` cannot find it.
+
+    Args:
+        start: position of the sentence.
+        pieces: its parts by index.
+        stated: the statements of a line; None for prose.
+    """
     texts = [
         claim
-        for one in stated
-        if makes_claims(unit.text) and makes_claims(one)
+        for one in ([sentence] if stated is None else stated)
+        if makes_claims(sentence) and makes_claims(one)
         for claim in clauses(one)
         if not says_nothing(claim)
     ]
-    end = unit.start + len(strip_end(unit.text))
+    end = start + len(strip_end(sentence))
     # to locate a claim as long as its sentence would take quadratic time
-    whole = len(texts) == 1 and len(unit.text) > LONGEST
+    whole = len(texts) == 1 and len(sentence) > LONGEST
     claims = []
     for text in texts:
-        number = max(unit.pieces, key=lambda n: coverage(text, unit.pieces[n]))
-        claim = Claim(0, text, unit.section, number)
-        if whole or (unit.stated and coverage(text, unit.text) < THRESHOLD):
-            claim = replace(claim, span=(unit.start, end), end=end, coverage=1.0)
+        number = max(pieces, key=lambda n: coverage(text, pieces[n]))
+        claim = Claim(0, text, section, number)
+        if whole or (stated and coverage(text, sentence) < THRESHOLD):
+            claim = replace(claim, span=(start, end), end=end, coverage=1.0)
         claims.append(claim)
     return sorted(claims, key=lambda claim: claim.sentence or 0)
 

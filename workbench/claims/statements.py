@@ -6,47 +6,43 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from workbench.claims.english import COPULAS, DATA, first_verb, words_of
+from workbench.claims.english import COPULAS, first_verb, words_in, words_of
 from workbench.text import is_abstention, is_invalid
 from workbench.text.markup import plain
 
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
 _OPINION = re.compile(  # a judgement of taste or a recommendation of the speaker
-    r"\b(?:in my (?:humble )?(?:opinion|view)|to my mind|as far as i'?m concerned"
+    r"(?i)\b(?:in my (?:humble )?(?:opinion|view)|to my mind|as far as i'?m concerned"
     r"|i(?: (?:personally|really|truly|just|absolutely))* (?:love|like|enjoy|adore|hate|dislike"
     r"|prefer|admire|recommend|hope|find|wish)|i(?: would|'d) (?:love|like|recommend|suggest|say"
     r"|argue)|(?:my|our) (?:favou?rite|opinion|view)|we should|you should|i am (?:happy|glad"
     r"|pleased|excited|grateful)|i'm (?:happy|glad|pleased|excited|grateful)|en mi opinión"
     r"|a mi juicio|meiner Meinung nach|meines Erachtens|à mon avis|selon moi)\b"
-    r"|我喜欢|我认为应该|在我看来|我觉得.{0,12}(?:好|美|棒)",
-    re.I,
+    r"|我喜欢|我认为应该|在我看来|我觉得.{0,12}(?:好|美|棒)"
 )
 _TASTE = re.compile(  # a whole sentence such as "It is a wonderful book."
-    r"^(?:this|that|it|he|she|they|these|what|how|the [\w-]+|[A-Z][\w'-]*(?:"
+    r"(?i)^(?:this|that|it|he|she|they|these|what|how|the [\w-]+|[A-Z][\w'-]*(?:"
     r" [A-Z][\w'-]*)*)\s+(?:is|was|are|were)\s+"
     r"(?:(?:a|an|the|one|of|so|very|truly|really|such|most|quite|simply|absolutely)\s+)*"
     r"(?:beautiful|wonderful|amazing|great|greatest|awesome|fantastic|terrible|horrible|awful|boring|interesting|lovely|ugly"
     r"|brilliant|best|worst|excellent|delicious|fascinating|inspiring|remarkable|incredible|good|bad|nice|fun|funny)"
-    r"(?:\s+(?:person|man|woman|book|film|movie|song|city|place|thing|idea|story|figure|artist|writer|actor|player))?\s*[.!]*$",
-    re.I,
+    r"(?:\s+(?:person|man|woman|book|film|movie|song|city|place|thing|idea|story|figure|artist|writer|actor|player))?\s*[.!]*$"
 )
 _COURTESY = re.compile(  # remarks on the answer
-    r"^(?:sure|certainly|of course|absolutely|hello|hi|thanks|thank you|you're welcome|okay|ok"
+    r"(?i)^(?:sure|certainly|of course|absolutely|hello|hi|thanks|thank you|you're welcome|okay|ok"
     r"|great question|let me|let's|please|if you (?:have|need|want|would)|feel free|i hope"
     r"|hope (?:this|that)|here (?:is|are|'s)|i'll|i will|i can|i would|i'd|i apologi[sz]e"
     r"|(?:i'?m )?sorry|as an ai|is there anything|do you|could you|can you|note that i|wait|hmm"
-    r"|so,? let)\b",
-    re.I,
+    r"|so,? let)\b"
 )
 _ORDER = re.compile(  # a request to the reader, with its verb first
-    r"^for (?:more|further|details|additional|reference)[^,]*, (?:check|consult|read|refer|see"
+    r"(?i)^for (?:more|further|details|additional|reference)[^,]*, (?:check|consult|read|refer|see"
     r"|visit)\b"
     r"|^(?:please |do not |don't |always )?"
     r"(?:accept|assume|award|check|click|compare|consider|consult|disregard|follow|give|go to"
     r"|grade|ignore|imagine|keep in|label|look|make|mark|note|notice|pay|rate|read|refer|remember"
     r"|remove|report|return|score|search|see|skip|take|think|treat|trust|try|use|verify|view|visit"
-    r"|watch|write)(?: also)?:? (?!(?:of|was|is|were|are|has|had|and|that)\b)(?-i:[a-z\d\"“(\[])",
-    re.I,
+    r"|watch|write)(?: also)?:? (?!(?:of|was|is|were|are|has|had|and|that)\b)(?-i:[a-z\d\"“(\[])"
 )
 _KIND = (
     r"(?:(?:human|living|real|certain|mortal) ?)*(?:person|people|human|being|individual|someone"
@@ -57,22 +53,20 @@ _LINK = (
     r"|named|known as))?(?: the| an?)?"
 )
 _TRIVIAL = re.compile(  # true of any subject
-    rf".{{1,80}}? (?:is|was|are|were|has been) (?:an? |the )?{_KIND}\W*$"
+    rf"(?i).{{1,80}}? (?:is|was|are|were|has been) (?:an? |the )?{_KIND}\W*$"
     r"|(?:he|she|it|they|(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,5})) (?:has |had |really )*"
     r"(?:existed|exists|exist|lived)\W*$"
-    rf"|(?:the |an? )?(?P<same>\w.{{0,80}}?) {_LINK} (?P=same)\W*$",
-    re.I,
+    rf"|(?:the |an? )?(?P<same>\w.{{0,80}}?) {_LINK} (?P=same)\W*$"
 )
 
 # an answer, but not a statement
-_BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)
+_BARE = re.compile(r"(?i)^(?:yes|no|yeah|nope|true|false|correct|indeed)$")
 
 # The vocabulary of sentences that assert their own truth *(ours)*: words of praise, their objects
 # and function words.
-_PRAISE = frozenset(DATA["statements"]["praise"].split())
-_ONESELF = frozenset(DATA["statements"]["oneself"].split())
-_OTHERS = frozenset(DATA["statements"]["others"].split())
-_JOINING = frozenset(DATA["statements"]["joining"].split())
+_PRAISE, _ONESELF, _OTHERS, _JOINING = (
+    words_in("statements", name) for name in ("praise", "oneself", "others", "joining")
+)
 _KNOWN = _PRAISE | _ONESELF | _OTHERS | _JOINING
 _PRAISE_PHRASE = re.compile(  # words that praise only in combination
     r"\b(?:well|widely|generally|universally|commonly|fully|officially) (?:established|accepted"
@@ -121,7 +115,9 @@ def makes_claims(sentence: str) -> bool:
     text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
     if not any(map(str.isalpha, text)) or _QUESTION.search(text):
         return False
-    if _BARE.match(text.strip(" .!,")) or _COURTESY.match(text) or _is_order(text):
+    if _BARE.match(text.strip(" .!,")) or _COURTESY.match(text):
+        return False
+    if _ORDER.match(text) and not first_verb(words_of(text)):
         return False
     if _OPINION.search(text) or _TASTE.match(text):
         return False
@@ -129,10 +125,6 @@ def makes_claims(sentence: str) -> bool:
 
 
 _UNFINISHED = COPULAS | {"include", "includes", "included"}
-
-
-def _is_order(text: str) -> bool:
-    return bool(_ORDER.match(text)) and not first_verb(words_of(text))
 
 
 def says_nothing(claim: str) -> bool:

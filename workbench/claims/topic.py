@@ -43,11 +43,14 @@ def topic_of(response: Response) -> str:
 
 def _names(question: str) -> list[re.Match[str]]:
     """The names in a question, without question words and single letters."""
-    matches = NAME.finditer(question)
-    return [match for match in matches if match[0] not in _NO_NAMES and len(match[0]) > 1]
+    return [
+        match
+        for match in NAME.finditer(question)
+        if match[0] not in _NO_NAMES and len(match[0]) > 1
+    ]
 
 
-_PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
+_PERSONAL = re.compile(r"(?i)\b(?:he|she|his|hers?|him)\b")
 
 
 def is_thing(response: Response) -> bool:

@@ -127,7 +127,7 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
     """Return the position where a claim's object ends in its sentence."""
     forms = value_forms(schema.RELATIONS[claim.relation].object, claim.object or "", l2)[claim.lang]
     matches = (
-        re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span)
+        re.compile(rf"(?i)(?<!\w){re.escape(form)}(?!\w)").search(text, *claim.span)
         for form in forms
     )
     return max((match.end() for match in matches if match), default=_end(text, claim.span))

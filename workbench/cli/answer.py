@@ -1,11 +1,9 @@
 """`workbench answer`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     ABSENT,
@@ -16,8 +14,7 @@ from workbench.cli.frame import (
     Threads,
     app,
     complain,
-    print_table,
-    printable,
+    print_mapping,
     show,
     stdout_kept_clean,
 )
@@ -29,25 +26,23 @@ from workbench.verdicts.llm_judge import LLMJudge
 
 
 @app.command(
-    epilog=(
-        'Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
-        ' Stanel Dunumin?"'
-    )
+    epilog='Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
+    ' Stanel Dunumin?"'
 )
 @judge_options(store=False)
 def answer(
-    question: Annotated[str, typer.Argument(help="The question.")],
+    question: Annotated[str, Argument(help="The question.")],
     policy: Policy = None,
     store: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Index (`workbench index build`) to search; default: the closed world's pages.",
         ),
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--k",
             "-k",
             min=1,
@@ -81,33 +76,28 @@ def _print(result: JsonMapping) -> None:
     numbers = {
         passage["id"]: f"[{number}]" for number, passage in enumerate(result["passages"], start=1)
     }
-    print(printable(result["question"]), end="\n\n")
-    if result["structure"] is not None:
-        print(printable(f"plan: {result['structure']}"))
-        print(*(printable(f"  {point}") for point in result["outline"]), "", sep="\n")
-    if result["sentences"]:
-        print_table(
-            f"support, judged by {result['judge'] or ABSENT}",
-            ("", "p", "sources", "sentence"),
-            [_support(sentence, numbers) for sentence in result["sentences"]],
-        )
-    elif result["text"]:
-        print(printable(result["text"]), end="\n\n")
-    for note in result["notes"]:
-        print(printable(f"note: {note}"))
-    if result["passages"]:
-        rows = [
-            (numbers[p["id"]], p["title"], _line(p["text"]), p["id"]) for p in result["passages"]
-        ]
-        print_table("sources", ("", "title", "text", "id"), rows)
+    columns = ("", "p", "sources", "sentence")
+    support = [
+        dict(zip(columns, _support(sentence, numbers), strict=True))
+        for sentence in result["sentences"]
+    ]
+    shown = {
+        "question": result["question"],
+        "plan": result["structure"],
+        "outline": result["outline"],
+        "answer": None if support else result["text"],
+        f"support, judged by {result['judge'] or ABSENT}": support,
+        "notes": result["notes"],
+        "sources": [
+            {"": numbers[p["id"]], **{name: p[name] for name in ("title", "text", "id")}}
+            for p in result["passages"]
+        ],
+    }
+    print_mapping({name: value for name, value in shown.items() if value})
 
 
 def _support(sentence: JsonMapping, numbers: Mapping[str, str]) -> tuple[str, ...]:
     label = "not judged" if sentence["error"] else sentence["label"] or "no claim"
     p = ABSENT if sentence["p"] is None else f"{sentence['p']:.2f}"
     sources = "".join(numbers[name] for name in sentence["passages"])
-    return label.replace("_", ", "), p, sources or ABSENT, _line(sentence["text"])
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    return label.replace("_", ", "), p, sources or ABSENT, " ".join(sentence["text"].split())

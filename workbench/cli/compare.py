@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     Json,
@@ -30,14 +30,13 @@ from workbench.types import JsonMapping, JsonObject
 def compare_command(
     runs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="RUN…",
             help="Runs, folders of runs (such as runs/queue), or files of feedback rows.",
         ),
     ],
     against: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Baseline: a row's name or a run."),
+        str | None, Option(metavar="NAME", help="Baseline: a row's name or a run.")
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,

@@ -1,21 +1,18 @@
 """`workbench data …`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     Json,
     SearchMode,
     add_group,
     parse_columns,
-    print_mapping,
     print_table,
     show,
     stdout_kept_clean,
@@ -38,32 +35,27 @@ data_app = add_group(
 def data_show(
     source: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="NAME|FILE",
-            help=(
-                "A data set's name, a file, or hf:owner/name@config; default: list the known data"
-                " sets."
-            ),
+            help="A data set's name, a file, or hf:owner/name@config; default: list the known data"
+            " sets.",
         ),
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="A split of the data set; for a file rl, validation or test, by a hash of the ids."
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "-n",
-            "--limit",
-            min=1,
-            help="Questions to show (default: 3) or write (default: all).",
+        Option(
+            "-n", "--limit", min=1, help="Questions to show (default: 3) or write (default: all)."
         ),
     ] = None,
     mapping: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--map",
             metavar="FIELD=COLUMN,…",
             help="Column names of the file, such as question=prompt,answers=gold.",
@@ -71,22 +63,20 @@ def data_show(
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="Data set with the same schema as the file."),
+        Option("--as", metavar="NAME", help="Data set with the same schema as the file."),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Index of passages for questions without any, as FoRAG's training needs them.",
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="JSONL file for the questions with passages."),
+        Path | None, Option(metavar="FILE", help="JSONL file for the questions with passages.")
     ] = None,
     k: Annotated[
-        int,
-        typer.Option("--k", "-k", min=1, max=50, help="Maximum passages per question."),
+        int, Option("--k", "-k", min=1, max=50, help="Maximum passages per question.")
     ] = 3,
     mode: SearchMode = None,
     as_json: Json = False,
@@ -108,7 +98,7 @@ def data_show(
             }
             for known in SETS.values()
         ]
-        show({"data_sets": rows}, as_json, print_mapping)
+        show({"data_sets": rows}, as_json)
         return
     with stdout_kept_clean():
         columns = None if mapping is None else parse_columns(mapping, FIELDS)
@@ -119,7 +109,7 @@ def data_show(
             # written questions may be trained on, so evaluation-only data sets are refused
             questions = load(source, split, limit, columns, schema=schema, training=True)
             result = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
-    show(result, as_json, _print if store is None else print_mapping)
+    show(result, as_json, _print if store is None else None)
 
 
 def _describe(questions: Sequence[Question], count: int) -> JsonObject:

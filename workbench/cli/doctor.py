@@ -1,7 +1,5 @@
 """`workbench doctor`."""
 
-from __future__ import annotations
-
 from workbench.cli.frame import Json, app, complain, print_table, show, stdout_kept_clean
 from workbench.experiments.doctor import examine
 from workbench.types import JsonMapping

@@ -1,14 +1,12 @@
 """`workbench export`."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from workbench.cli.frame import Json, app, print_mapping, show, stdout_kept_clean
+from workbench.cli.frame import Json, app, show, stdout_kept_clean
 from workbench.experiments.claims_table import export_claims
 from workbench.experiments.export import Dtype
 from workbench.experiments.export import export as export_policy
@@ -19,37 +17,35 @@ from workbench.types import JsonMapping, WorkbenchError
 def export(
     policy: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="Folder of a finished run or an adapter; for --claims, a run or a feedback file."
         ),
     ],
     merged: Annotated[
         Path | None,
-        typer.Option(
-            "--merged", metavar="DIR", help="New folder for safetensors, tokenizer and card."
-        ),
+        Option("--merged", metavar="DIR", help="New folder for safetensors, tokenizer and card."),
     ] = None,
     claims: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="New .csv or .parquet table with a row for each claim instead."
         ),
     ] = None,
     base: Annotated[
         str | None,
-        typer.Option(help="Base model of the adapter; default: the one that the adapter names."),
+        Option(help="Base model of the adapter; default: the one that the adapter names."),
     ] = None,
     dtype: Annotated[
-        Dtype, typer.Option(help="Type of the stored weights; base: as in the base model.")
+        Dtype, Option(help="Type of the stored weights; base: as in the base model.")
     ] = "base",
     push: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="OWNER/NAME", help="Also upload the model to this new or empty hub repository."
         ),
     ] = None,
     private: Annotated[
-        bool, typer.Option("--private/--public", help="Visibility of the repository of --push.")
+        bool, Option("--private/--public", help="Visibility of the repository of --push.")
     ] = True,
     as_json: Json = False,
 ) -> int:
@@ -64,7 +60,7 @@ def export(
     if claims is not None:
         with stdout_kept_clean():
             table = export_claims(policy, claims)
-        return show(table, as_json, print_mapping)
+        return show(table, as_json)
     assert merged is not None
     if push is None and not private:
         raise WorkbenchError("--public needs --push: name the repository with --push OWNER/NAME")

@@ -1,7 +1,5 @@
 """Shared parts of the commands: the app, common options, exit codes, and output."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -12,7 +10,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Exit, Option, Typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
@@ -52,108 +50,93 @@ class Commands(TyperGroup):
                     parameter.help = text.replace("[", r"\[")  # type: ignore[attr-defined]
 
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = Typer(
+    cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 
 
 def add_group(
     name: str, help: str, example: str, alone: Callable[..., None] | None = None
-) -> typer.Typer:
+) -> Typer:
     """Add a group of commands, such as `workbench index …`.
 
     `alone` is called if the group's name is given without a command.
     """
-    group = typer.Typer(cls=Commands, no_args_is_help=alone is None)
+    group = Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
     group.callback(invoke_without_command=alone is not None)(alone or (lambda: None))
     app.add_typer(group, name=name, help=help, epilog=f"Example: workbench {example}")
     return group
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
-WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")]
+Seed = Annotated[int, Option(min=0, max=2**32 - 1, help="Random seed.")]
+WorldSeed = Annotated[int, Option(help="Seed of the world.")]
 Engine = Annotated[
     Literal["hf", "vllm"],
-    typer.Option(
-        help=(
-            "Generation by transformers (hf), or by vLLM, which must be installed and needs a GPU."
-            " Greedy answers agree up to rounding; sampled answers differ."
-        )
+    Option(
+        help="Generation by transformers (hf), or by vLLM, which must be installed and needs a GPU."
+        " Greedy answers agree up to rounding; sampled answers differ."
     ),
 ]
 SearchMode = Annotated[
     Literal["text", "dense", "hybrid"] | None,
-    typer.Option(
-        help="Search the index by words, by vectors, or by both; default: hybrid with vectors."
-    ),
+    Option(help="Search the index by words, by vectors, or by both; default: hybrid with vectors."),
 ]
 Policy = Annotated[
     str | None,
-    typer.Option(
-        help="A run's folder, a model's folder or public name; default: the bench's policy."
-    ),
+    Option(help="A run's folder, a model's folder or public name; default: the bench's policy."),
 ]
 Kinds = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--kind", "--kinds", metavar="KIND", help="Use only questions of this kind; repeatable."
     ),
 ]
 Lang = Annotated[
     Literal["en", "l2"],
-    typer.Option(help="Language of the questions; l2 is the closed world's second language."),
+    Option(help="Language of the questions; l2 is the closed world's second language."),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, help="Maximum number of questions.")]
-Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
+Limit = Annotated[int | None, Option(min=1, help="Maximum number of questions.")]
+Threads = Annotated[int, Option(min=1, help="CPU threads.")]
 ActorThreads = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor.",
+    Option(
+        min=1, help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor."
     ),
 ]
 Actors = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=1,
         metavar="N",
-        help=(
-            "Sample in N Ray actors (extra ray), each on one CPU. The rows equal those of"
-            " --threads 1."
-        ),
+        help="Sample in N Ray actors (extra ray), each on one CPU. The rows equal those of"
+        " --threads 1.",
     ),
 ]
 Address = Annotated[
-    str | None,
-    typer.Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1."),
+    str | None, Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1.")
 ]
 Bench = Annotated[
     str,
-    typer.Option(
+    Option(
         help="The bench: tiny (a closed world), small (real facts) or paper (needs --questions)."
     ),
 ]
 Questions = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME|FILE",
-        help=(
-            "Data set or file of questions for the benches small and paper. A hash of its ids"
-            " divides a file into the splits rl (80 %), validation and test."
-        ),
+        help="Data set or file of questions for the benches small and paper. A hash of its ids"
+        " divides a file into the splits rl (80 %), validation and test.",
     ),
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
+    Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
 ]
 DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing."),
+    bool, Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing.")
 ]
 
 
@@ -197,19 +180,17 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _version(requested: bool) -> None:
     if requested:
         print(f"workbench {__version__}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback(epilog="Example: workbench demo")
 def root(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and exit."
-        ),
+        Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Print tracebacks; goes before the command.")
+        bool, Option("--debug", help="Print tracebacks; goes before the command.")
     ] = False,
 ) -> None:
     """A workbench for making language models factual by reinforcement learning."""
@@ -274,14 +255,16 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
             yield from _mappings(item)
 
 
-def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None]) -> int:
-    """Print a result as JSON or by `pretty`; return its exit code."""
+def show(
+    result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None] | None = None
+) -> int:
+    """Print a result as JSON or by `pretty`, by default as tables; return its exit code."""
     if as_json:
         # NaN is not JSON, so it raises instead of reaching another program's parser
         text = json.dumps(result, ensure_ascii=False, allow_nan=False)
         print(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
     else:
-        pretty(result)
+        (pretty or print_mapping)(result)
     return exit_code(result)
 
 

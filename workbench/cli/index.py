@@ -1,7 +1,5 @@
 """`workbench index …`."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable
@@ -9,14 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     ABSENT,
     Json,
     add_group,
     complain,
-    print_mapping,
     print_table,
     show,
     stdout_kept_clean,
@@ -29,43 +26,36 @@ index_app = add_group(
     "index", "Build and search indexes of passages.", "index build world --from world"
 )
 
-Root = Annotated[Path, typer.Option("--root", "--out", help="Folder of the indexes.")]
+Root = Annotated[Path, Option("--root", "--out", help="Folder of the indexes.")]
 
 
 @index_app.command(
     "build",
-    epilog=(
-        "Example: workbench index build wiki --from hf:wikimedia/wikipedia/20231101.simple:train"
-    ),
+    epilog="Example: workbench index build wiki"
+    " --from hf:wikimedia/wikipedia/20231101.simple:train",
 )
 def index_build(
-    name: Annotated[
-        str, typer.Argument(help="Name or path of the index; an unfinished one is resumed.")
-    ],
+    name: Annotated[str, Argument(help="Name or path of the index; an unfinished one is resumed.")],
     source: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from",
             metavar="FILE|hf:DATASET[/CONFIG][:SPLIT]|world",
-            help=(
-                "JSONL, Parquet, TSV or CSV with a column text and optional columns title and id; a"
-                " .txt or .md file or a folder of them; a hub data set; the closed world's pages."
-            ),
+            help="JSONL, Parquet, TSV or CSV with a column text and optional columns title and id;"
+            " a .txt or .md file or a folder of them; a hub data set; the closed world's pages.",
         ),
     ],
     encoder: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="MODEL|none",
-            help=(
-                "A sentence-transformers model for vectors, such as"
-                " sentence-transformers/gtr-t5-large; all-MiniLM-L6-v2 is included and needs no"
-                " network."
-            ),
+            help="A sentence-transformers model for vectors, such as"
+            " sentence-transformers/gtr-t5-large; all-MiniLM-L6-v2 is included and needs no"
+            " network.",
         ),
     ] = "none",
     words: Annotated[
-        int, typer.Option(min=0, help="Maximum words per passage; 0 keeps pages whole.")
+        int, Option(min=0, help="Maximum words per passage; 0 keeps pages whole.")
     ] = 100,
     root: Root = ROOT,
     as_json: Json = False,
@@ -81,7 +71,7 @@ def index_build(
             f"{card['failed']} rows of {card['source']['spec']} have no page; the first is"
             f" {card['failures'][0]}"
         )
-    return show({"name": name, **card}, as_json, print_mapping)
+    return show({"name": name, **card}, as_json)
 
 
 @index_app.command(
@@ -89,22 +79,18 @@ def index_build(
 )
 def index_search(
     name: Annotated[
-        str | None,
-        typer.Argument(help="Name or path of an index; default: list the indexes."),
+        str | None, Argument(help="Name or path of an index; default: list the indexes.")
     ] = None,
     query: Annotated[
         str | None,
-        typer.Argument(
-            help=(
-                "A question or a claim, searched as a bag of words; default: show the index's"
-                " sources."
-            )
+        Argument(
+            help="A question or a claim, searched as a bag of words; default: show the index's"
+            " sources."
         ),
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of passages.")] = 5,
+    k: Annotated[int, Option("--k", "-k", min=1, help="Number of passages.")] = 5,
     mode: Annotated[
-        Literal["text", "dense", "hybrid"],
-        typer.Option(help="Search by words, vectors, or both."),
+        Literal["text", "dense", "hybrid"], Option(help="Search by words, vectors, or both.")
     ] = "text",
     root: Root = ROOT,
     as_json: Json = False,
@@ -119,7 +105,7 @@ def index_search(
             }
             for card in list_indexes(root)
         ]
-        return show({"indexes": rows}, as_json, print_mapping)
+        return show({"indexes": rows}, as_json)
     with stdout_kept_clean():
         index = open_index(name, root)
         if query is not None:
@@ -127,7 +113,7 @@ def index_search(
     if query is None:
         size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
         card = {"name": name, "folder": str(index.folder), **index.card}
-        show({**card, "megabytes": round(size / 1e6, 1)}, as_json, print_mapping)
+        show({**card, "megabytes": round(size / 1e6, 1)}, as_json)
         return 0
     result = {
         "name": name,

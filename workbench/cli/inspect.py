@@ -1,11 +1,9 @@
 """`workbench inspect`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from workbench.cli.frame import app
 from workbench.inspector.page import launch, settings
@@ -15,26 +13,21 @@ from workbench.types import WorkbenchError
 
 @app.command(epilog="Example: workbench inspect --run runs/demo/ternary")
 def inspect(
-    run: Annotated[
-        Path | None, typer.Option(help="Run folder or feedback file to open first.")
-    ] = None,
+    run: Annotated[Path | None, Option(help="Run folder or feedback file to open first.")] = None,
     runs: Annotated[
-        Path | None,
-        typer.Option(help="Folder of all runs; default: runs/, or the folder above --run."),
+        Path | None, Option(help="Folder of all runs; default: runs/, or the folder above --run.")
     ] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0: any free port.")
+        int, Option(min=0, max=65535, help="Port on this machine; 0: any free port.")
     ] = 0,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Host name of the page behind a proxy: NAME or NAME:PORT; repeatable.",
         ),
     ] = None,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print the address.")
-    ] = False,
+    no_browser: Annotated[bool, Option("--no-browser", help="Only print the address.")] = False,
 ) -> int:
     """Open the reward inspector in a browser.
 

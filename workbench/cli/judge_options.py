@@ -28,10 +28,11 @@ JudgeURL = Annotated[
 LocalOrURL = Annotated[
     str | None,
     typer.Option(
-        metavar="local|URL",
+        metavar="local|URL|local+URL",
         help=(
-            "The local verifier, or an OpenAI-compatible endpoint. Its key is read from"
-            " WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY."
+            "The local verifier, an OpenAI-compatible endpoint, or the endpoint where the verifier"
+            " says correct. The key is read from WORKBENCH_JUDGE_KEY or, for"
+            " api.openai.com, OPENAI_API_KEY."
         ),
     ),
 ]

@@ -1,11 +1,9 @@
 """`workbench klcf …`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from workbench.cli.frame import (
     Bench,
@@ -42,13 +40,11 @@ klcf_app = add_group(
 )
 @judge_options(local=True)
 def klcf_prepare(
-    out: Annotated[
-        Path, typer.Option(help="Folder of the preparation; an unfinished one is resumed.")
-    ],
+    out: Annotated[Path, Option(help="Folder of the preparation; an unfinished one is resumed.")],
     bench: Bench = "tiny",
     policy: Policy = None,
     samples: Annotated[
-        int | None, typer.Option(min=1, help="Number of sampled responses per question.")
+        int | None, Option(min=1, help="Number of sampled responses per question.")
     ] = None,
     limit: Limit = None,
     kinds: Kinds = None,

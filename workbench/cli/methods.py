@@ -1,10 +1,8 @@
 """`workbench methods`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import Json, app, print_mapping, show
 from workbench.methods import METHODS, TRAINED, trained
@@ -15,11 +13,10 @@ from workbench.util.config import settings
 @app.command(epilog="Example: workbench methods truthrl --bench tiny")
 def methods(
     name: Annotated[
-        str | None, typer.Argument(metavar="[METHOD]", help="Show the settings of this method.")
+        str | None, Argument(metavar="[METHOD]", help="Show the settings of this method.")
     ] = None,
     bench: Annotated[
-        str | None,
-        typer.Option(help="Bench whose defaults are shown; default: the paper's."),
+        str | None, Option(help="Bench whose defaults are shown; default: the paper's.")
     ] = None,
     as_json: Json = False,
 ) -> None:

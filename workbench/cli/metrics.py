@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from workbench.cli.frame import (
     Cell,
@@ -57,35 +57,30 @@ EXAMPLE = "Example: workbench metrics runs/after.jsonl runs/before.jsonl --json"
 def metrics(
     feedback: Annotated[
         Path,
-        typer.Argument(
-            help="JSONL of feedback rows, or a run's folder: its evaluation after training."
-        ),
+        Argument(help="JSONL of feedback rows, or a run's folder: its evaluation after training."),
     ],
     other: Annotated[
-        Path | None,
-        typer.Argument(help="A second file or run; differences are FEEDBACK − OTHER."),
+        Path | None, Argument(help="A second file or run; differences are FEEDBACK − OTHER.")
     ] = None,
     judge: LLMJudge | None = None,
     dry_run: DryRun = False,
-    k: Annotated[int, typer.Option(min=1, help="K of recall@K and F1@K.")] = K,
+    k: Annotated[int, Option(min=1, help="K of recall@K and F1@K.")] = K,
     sections: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--section", help="Count only claims of this section (think, answer, body); repeatable."
         ),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            help=(
-                "Folder for figures as HTML: RLFH's figures 4 to 9 (OTHER before training, FEEDBACK"
-                " after), and with --hacks the reward hacks by step."
-            )
+        Option(
+            help="Folder for figures as HTML: RLFH's figures 4 to 9 (OTHER before training,"
+            " FEEDBACK after), and with --hacks the reward hacks by step."
         ),
     ] = None,
     hacks: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--hacks",
             help="Also count reward hacks by step: repeated claims, claims off the subject, …",
         ),
@@ -99,7 +94,7 @@ def metrics(
     language model also states which of two answers it prefers.
     """
     if figures is not None and other is None and not hacks:
-        raise typer.BadParameter(
+        raise BadParameter(
             "the figures compare two files: name OTHER, the feedback before training, or use"
             " --hacks for one run",
             param_hint="--figures",

@@ -1,10 +1,8 @@
 """`workbench plan`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     ABSENT,
@@ -22,27 +20,21 @@ from workbench.methods import TRAINED
 from workbench.types import JsonMapping
 
 
-@app.command(
-    "plan",
-    epilog="Example: workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h200-141",
-)
+@app.command("plan", epilog="Example: workbench plan truthrl --policy Qwen/Qwen3-8B --gpu h200-141")
 def plan_command(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}.")],
+    method: Annotated[str, Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}.")],
     bench: Annotated[
-        str, typer.Option(help="Bench that sets the defaults: tiny, small or paper.")
+        str, Option(help="Bench that sets the defaults: tiny, small or paper.")
     ] = "paper",
     policy: Annotated[
-        str | None,
-        typer.Option(help="A model's folder or public name; default: the bench's."),
+        str | None, Option(help="A model's folder or public name; default: the bench's.")
     ] = None,
     gpu: Annotated[
-        str | None,
-        typer.Option(help=f"One of {', '.join(GPUS)}, or cpu for this machine; default: all."),
+        str | None, Option(help=f"One of {', '.join(GPUS)}, or cpu for this machine; default: all.")
     ] = None,
     overrides: Overrides = None,
     prompt_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Tokens per prompt; default: 128 (tiny) or 512."),
+        int | None, Option(min=1, help="Tokens per prompt; default: 128 (tiny) or 512.")
     ] = None,
     as_json: Json = False,
 ) -> int:

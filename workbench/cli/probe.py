@@ -1,11 +1,9 @@
 """`workbench probe`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Option
 
 from workbench.cli.frame import (
     Actors,
@@ -45,22 +43,20 @@ def probe(
     policy: Policy = None,
     bench: Bench = "tiny",
     k: Annotated[
-        int, typer.Option("--k", "-k", min=1, max=4096, help="Number of samples per question.")
+        int, Option("--k", "-k", min=1, max=4096, help="Number of samples per question.")
     ] = 64,
     split: Annotated[
-        Literal["validation", "test", "ood", "rl"], typer.Option(help="Questions to ask.")
+        Literal["validation", "test", "ood", "rl"], Option(help="Questions to ask.")
     ] = "validation",
     kinds: Kinds = None,
     seed: Seed = 0,
     limit: Limit = None,
-    temperature: Annotated[float, typer.Option(help="Sampling temperature.")] = 1.0,
+    temperature: Annotated[float, Option(help="Sampling temperature.")] = 1.0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help=(
-                "Folder of the probe; an unfinished one is resumed. Default: a folder in"
-                " runs/probe, named by the settings."
-            )
+        Option(
+            help="Folder of the probe; an unfinished one is resumed. Default: a folder in"
+            " runs/probe, named by the settings."
         ),
     ] = None,
     threads: ActorThreads = None,

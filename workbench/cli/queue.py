@@ -1,20 +1,11 @@
 """`workbench queue`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from workbench.cli.frame import (
-    Json,
-    app,
-    print_mapping,
-    show,
-    stdout_kept_clean,
-    text,
-)
+from workbench.cli.frame import Json, app, print_mapping, show, stdout_kept_clean, text
 from workbench.experiments.queue import ROOT, queue_runs, status_of, train_queue
 from workbench.experiments.queue.runs import QUICK_STEPS
 from workbench.experiments.queue.training import duration
@@ -25,24 +16,21 @@ from workbench.types import JsonMapping
 def queue(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="TOML with a table [[run]] for each run; see docs/formats.md.",
+        Argument(
+            metavar="FILE", help="TOML with a table [[run]] for each run; see docs/formats.md."
         ),
     ],
     out: Annotated[
-        Path,
-        typer.Option(help="Folder of the runs, whose names are hashes of their settings."),
+        Path, Option(help="Folder of the runs, whose names are hashes of their settings.")
     ] = ROOT,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick",
-            help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own."),
+        Option(
+            "--quick", help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own.")
         ),
     ] = False,
     status: Annotated[
-        bool, typer.Option("--status", help="Show the status of the runs, and start nothing.")
+        bool, Option("--status", help="Show the status of the runs, and start nothing.")
     ] = False,
     as_json: Json = False,
 ) -> int:

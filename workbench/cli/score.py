@@ -1,16 +1,13 @@
 """`workbench score`, `agree` and `import`."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
-    ABSENT,
     Address,
     DryRun,
     Json,
@@ -53,57 +50,49 @@ COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "check
 
 Source = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--in",
-        help=(
-            f"JSONL, JSON, CSV, TSV or Parquet of {COLUMNS}; given claims are verified instead of"
-            " extracted ones, and rows with verdicts need no judge."
-        ),
+        help=f"JSONL, JSON, CSV, TSV or Parquet of {COLUMNS}; given claims are verified instead of"
+        " extracted ones, and rows with verdicts need no judge.",
     ),
 ]
 Method = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="|".join((*METHODS, "all", "none")),
         help="Method of the reward; none: claims and verdicts only.",
     ),
 ]
 JudgeName = Annotated[
     str | None,
-    typer.Option(
-        metavar="world|local|URL",
-        help=(
-            "The closed world's exact judge, the packaged verifier (local, the default), or an"
-            " OpenAI-compatible endpoint."
-        ),
+    Option(
+        metavar="world|local|URL|local+URL",
+        help="The closed world's exact judge, the packaged verifier (local, the default), an"
+        " OpenAI-compatible endpoint, or the endpoint where the verifier says correct.",
     ),
 ]
 KeyName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME",
-        help=(
-            "Environment variable with the endpoint's key; default: WORKBENCH_JUDGE_KEY or, for"
-            " api.openai.com, OPENAI_API_KEY. Keys are sent over https or to this machine only."
-        ),
+        help="Environment variable with the endpoint's key; default: WORKBENCH_JUDGE_KEY or, for"
+        " api.openai.com, OPENAI_API_KEY. Keys are sent over https or to this machine only.",
     ),
 ]
 Passages = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help='Evidence: JSONL, JSON, CSV, TSV or Parquet of {"text", "title"}.'
-    ),
+    Option(metavar="FILE", help='Evidence: JSONL, JSON, CSV, TSV or Parquet of {"text", "title"}.'),
 ]
 Tokenizer = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="words|NAME",
         help="Tokenizer for per-token rewards; default: the row's own tokens, else words.",
     ),
 ]
 Columns = Annotated[
     str,
-    typer.Option(
+    Option(
         "--map",
         metavar="response=output,…",
         help="Column names of the file, where they differ from the field names.",
@@ -111,26 +100,20 @@ Columns = Annotated[
 ]
 MaxFailed = Annotated[
     float,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Stop when a larger share of the rows failed or could not be scored.",
+    Option(
+        min=0, max=1, help="Stop when a larger share of the rows failed or could not be scored."
     ),
 ]
 
 
 @app.command(
     context_settings={"token_normalize_func": lambda name: RENAMED.get(name, name)},
-    epilog=(
-        "Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh"
-        " --judge world"
-    ),
+    epilog="Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh"
+    " --judge world",
 )
 def score(
     source: Source,
-    out: Annotated[
-        Path, typer.Option(help="JSONL of feedback rows; an unfinished file is resumed.")
-    ],
+    out: Annotated[Path, Option(help="JSONL of feedback rows; an unfinished file is resumed.")],
     method: Method = "all",
     judge: JudgeName = None,
     model: JudgeModel = None,
@@ -138,9 +121,8 @@ def score(
     judge_tokens: JudgeTokens = None,
     in_doubt: Annotated[
         bool,
-        typer.Option(
-            "--judge-in-doubt",
-            help="Rules decide clear outcomes; the endpoint judges the others.",
+        Option(
+            "--judge-in-doubt", help="Rules decide clear outcomes; the endpoint judges the others."
         ),
     ] = False,
     verifier: VerifierName = None,
@@ -150,24 +132,22 @@ def score(
     columns: Columns = "",
     overrides: Overrides = None,
     max_failed: MaxFailed = 0.2,
-    concurrency: Annotated[int, typer.Option(min=1, help="Number of concurrent judge calls.")] = 64,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, help="Timeout of a judge call in seconds.")
-    ] = 60.0,
+    concurrency: Annotated[int, Option(min=1, help="Number of concurrent judge calls.")] = 64,
+    timeout: Annotated[float, Option(min=0.1, help="Timeout of a judge call in seconds.")] = 60.0,
     cache: JudgeCache = None,
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(help="Score rows in this process, or in Ray actors (extra ray)."),
+        Option(help="Score rows in this process, or in Ray actors (extra ray)."),
     ] = "local",
     actors: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of Ray actors; default: one per CPU of this machine."),
+        Option(min=1, help="Number of Ray actors; default: one per CPU of this machine."),
     ] = None,
     address: Address = None,
     dry_run: DryRun = False,
     api_key_env: KeyName = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an output with other settings.")
+        bool, Option("--overwrite", help="Replace an output with other settings.")
     ] = False,
     as_json: Json = False,
 ) -> int:
@@ -214,10 +194,10 @@ def score(
 @app.command(epilog="Example: workbench agree annotator.jsonl judge.jsonl --json")
 def agree(
     first: Annotated[
-        Path, typer.Argument(metavar="A", help="The reference: a feedback file or a run's folder.")
+        Path, Argument(metavar="A", help="The reference: a feedback file or a run's folder.")
     ],
     second: Annotated[
-        Path, typer.Argument(metavar="B", help="A feedback file or run with the same responses.")
+        Path, Argument(metavar="B", help="A feedback file or run with the same responses.")
     ],
     as_json: Json = False,
 ) -> None:
@@ -232,16 +212,12 @@ def agree(
     "import", epilog="Example: workbench import trl runs/grpo/completions --out runs/logged.jsonl"
 )
 def import_logged(
-    kind: Annotated[Literal["trl", "verl"], typer.Argument(help="Program that wrote the file.")],
+    kind: Annotated[Literal["trl", "verl"], Argument(help="Program that wrote the file.")],
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="File of logged completions, or a folder of such files."
-        ),
+        Argument(metavar="FILE", help="File of logged completions, or a folder of such files."),
     ],
-    out: Annotated[
-        Path, typer.Option(help="JSONL of feedback rows, an input of `workbench score`.")
-    ],
+    out: Annotated[Path, Option(help="JSONL of feedback rows, an input of `workbench score`.")],
     as_json: Json = False,
 ) -> int:
     """Convert completions logged by TRL or verl to feedback rows, with their rewards."""
@@ -251,7 +227,7 @@ def import_logged(
         complain(f"{without} of {summary['rows']} rows have no gold answer in gts")
     if left_out := summary["not_rewards"]:
         complain(f"columns left out, because their names are not of rewards: {', '.join(left_out)}")
-    show(summary, as_json, print_mapping)
+    show(summary, as_json)
     return 3 if summary["malformed"] else 0
 
 
@@ -311,15 +287,8 @@ def _print_agreement(report: JsonMapping) -> None:
     print(f"{report['rows']} responses compared; left out: {text(excluded)}")
     for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
-            rows = [
-                (label, *map(_number, scores.values())) for label, scores in cell["labels"].items()
-            ]
-            title = (
-                f"{name}: n {cell['n']}, accuracy {_number(cell['accuracy'])}, kappa"
-                f" {_number(cell['kappa'])}"
-            )
-            print_table(title, ("label", "A", "B", "precision", "recall", "F1"), rows)
-
-
-def _number(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+            labels = cell["labels"].items()
+            rows = [(label, *map(text, scores.values())) for label, scores in labels]
+            title = ", ".join(f"{key} {text(cell[key])}" for key in ("n", "accuracy", "kappa"))
+            columns = ("label", "A", "B", "precision", "recall", "F1")
+            print_table(f"{name}: {title}", columns, rows)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     Bench,
@@ -39,7 +39,7 @@ from workbench.verdicts.llm_judge import NamedJudge
 
 @app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path("runs/demo"),
+    out: Annotated[Path, Option(help="Folder of the demo.")] = Path("runs/demo"),
     seed: Seed = 1,
     threads: Threads = DEFAULT_THREADS,
 ) -> int:
@@ -57,29 +57,23 @@ def demo(
 def train(
     method: Annotated[
         str,
-        typer.Argument(
-            metavar="METHOD", help=f"One of {', '.join(TRAINED)}; see `workbench methods`."
-        ),
+        Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}; see `workbench methods`."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the run; an unfinished one is resumed.")],
+    out: Annotated[Path, Option(help="Folder of the run; an unfinished one is resumed.")],
     bench: Bench = "tiny",
     seed: Seed = 0,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Number of training steps; default: the method's.")
+        int | None, Option(min=1, help="Number of training steps; default: the method's.")
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="CPU threads; default: 2, or the number that the run was started with."
-        ),
+        Option(min=1, help="CPU threads; default: 2, or the number that the run was started with."),
     ] = None,
     overrides: Overrides = None,
     questions: Questions = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            help="Folder or public name of the initial policy; default: the bench's policy."
-        ),
+        Option(help="Folder or public name of the initial policy; default: the bench's policy."),
     ] = None,
     judge: NamedJudge | None = None,
     as_json: Json = False,
@@ -105,13 +99,12 @@ def train(
 @judge_options(local=True)
 def evaluate(
     policy: Annotated[
-        str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")
+        str, Argument(help="A run's folder, a model's folder or a model's public name.")
     ],
-    split: Annotated[Literal["validation", "test", "ood"], typer.Option(help="Questions to ask.")],
+    split: Annotated[Literal["validation", "test", "ood"], Option(help="Questions to ask.")],
     bench: Bench = "tiny",
     samples: Annotated[
-        int,
-        typer.Option(min=0, help="Sampled answers per question, besides the greedy one."),
+        int, Option(min=0, help="Sampled answers per question, besides the greedy one.")
     ] = 4,
     seed: Seed = 0,
     limit: Limit = None,
@@ -123,7 +116,7 @@ def evaluate(
     engine: Engine = "hf",
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="New JSONL file for the greedy answers, which `workbench metrics` compares.",
         ),

@@ -1,11 +1,9 @@
 """`workbench verifier …`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.frame import (
     Json,
@@ -29,35 +27,30 @@ verifier_app = add_group(
 )
 Data = Annotated[
     Path,
-    typer.Option(
-        help=(
-            "JSONL (or .gz) of {premise, claim, label, source}; the label is support, contradict or"
-            " neutral."
-        )
+    Option(
+        help="JSONL (or .gz) of {premise, claim, label, source}; the label is support, contradict"
+        " or neutral."
     ),
 ]
 
 
 @verifier_app.command(
     "train",
-    epilog=(
-        "Example: workbench verifier train --data train.jsonl.gz --dev dev.jsonl.gz --out"
-        " runs/verifier"
-    ),
+    epilog="Example: workbench verifier train --data train.jsonl.gz --dev dev.jsonl.gz --out"
+    " runs/verifier",
 )
 def verifier_train(
     data: Data,
     out: Annotated[
-        Path,
-        typer.Option(help="Folder of the verifier and its card; an unfinished one is resumed."),
+        Path, Option(help="Folder of the verifier and its card; an unfinished one is resumed.")
     ],
     dev: Annotated[
         Path | None,
-        typer.Option(help="Rows for calibration and measurement; default: a tenth of the data."),
+        Option(help="Rows for calibration and measurement; default: a tenth of the data."),
     ] = None,
-    epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 3.5,
-    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 2e-4,
-    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
+    epochs: Annotated[float, Option(min=0.01, help="Passes over the data.")] = 3.5,
+    lr: Annotated[float, Option(min=0.0, help="Peak learning rate.")] = 2e-4,
+    dropout: Annotated[float, Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
     seed: Seed = 0,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
@@ -74,32 +67,22 @@ def verifier_train(
 
 @verifier_app.command(
     "calibrate",
-    epilog=(
-        "Example: workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data"
-        " dev.jsonl.gz --out runs/deberta"
-    ),
+    epilog="Example: workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data"
+    " dev.jsonl.gz --out runs/deberta",
 )
 def verifier_calibrate(
     name: Annotated[
-        str,
-        typer.Argument(
-            help="Folder or hub name of a sequence classifier: NLI, or supported or not."
-        ),
+        str, Argument(help="Folder or hub name of a sequence classifier: NLI, or supported or not.")
     ],
     data: Data,
     out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder for temperature, thresholds and card, to be named by --verifier."
-        ),
+        Path, Option(help="Folder for temperature, thresholds and card, to be named by --verifier.")
     ],
     classes: Annotated[
         str,
-        typer.Option(
-            help=(
-                "The model's classes in order if its config does not name them, such as"
-                " unsupported,supported."
-            )
+        Option(
+            help="The model's classes in order if its config does not name them, such as"
+            " unsupported,supported."
         ),
     ] = "",
     threads: Threads = DEFAULT_THREADS,
@@ -120,11 +103,9 @@ def verifier_evaluate(
     data: Data,
     verifier: Annotated[
         str | None,
-        typer.Option(
-            help=(
-                "A folder of `workbench verifier`, or a sequence classifier's folder or hub name;"
-                " default: the packaged verifier."
-            )
+        Option(
+            help="A folder of `workbench verifier`, or a sequence classifier's folder or hub name;"
+            " default: the packaged verifier."
         ),
     ] = None,
     threads: Threads = DEFAULT_THREADS,

@@ -1,18 +1,15 @@
 """`workbench world …`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Context, Option
 
 from workbench.cli.frame import (
     Json,
     Threads,
     WorldSeed,
     add_group,
-    print_mapping,
     show,
     stdout_kept_clean,
 )
@@ -23,16 +20,16 @@ from workbench.world.show import describe
 
 
 def world(
-    context: typer.Context,
+    context: Context,
     entity: Annotated[
-        str | None, typer.Option(help="Name of an entity; default: show counts of the world.")
+        str | None, Option(help="Name of an entity; default: show counts of the world.")
     ] = None,
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
     """Show the closed world in numbers, or all facts about one entity."""
     if context.invoked_subcommand is None:
-        show(describe(entity, seed), as_json, print_mapping)
+        show(describe(entity, seed), as_json)
 
 
 world_app = add_group(
@@ -46,7 +43,7 @@ world_app = add_group(
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")
 def world_export(
     out: Annotated[
-        Path, typer.Option(help="New folder for the files, or the folder of an earlier export.")
+        Path, Option(help="New folder for the files, or the folder of an earlier export.")
     ],
     seed: WorldSeed = 0,
     as_json: Json = False,
@@ -56,15 +53,15 @@ def world_export(
         counts = export_world(out, seed)
     if not as_json:
         print(f"written to {out}: rows by file")
-    show(counts, as_json, print_mapping)
+    show(counts, as_json)
 
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")
 def world_build(
-    out: Annotated[Path, typer.Option(help="Folder of the model.")],
+    out: Annotated[Path, Option(help="Folder of the model.")],
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
-    size: Annotated[Literal["full", "small"], typer.Option(help="Size of the model.")] = "full",
+    size: Annotated[Literal["full", "small"], Option(help="Size of the model.")] = "full",
     as_json: Json = False,
 ) -> None:
     """Train the tiny policy on the world's documents.

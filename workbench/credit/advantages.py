@@ -11,8 +11,6 @@ The advantages of the other estimators are bounded by the number of responses, e
 are normalised together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -140,23 +138,18 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
     *(ours)*: without it, a refusal would have no event, and a group of one refusal and one wrong
     answer would give no signal. With n events, no normalised event exceeds √n.
     """
-    events = [_events(response) for response in responses]
+    events = [
+        {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}
+        if r.rewards is not None
+        else {}
+        for r in responses
+    ]
     mean, std = _moments([value for by_token in events for value in by_token.values()])
     estimates: Advantages = []
     for response, values in zip(responses, events, strict=True):
         normal = {position: (value - mean) / (std + EPSILON) for position, value in values.items()}
         estimates.append(_to_go([normal.get(position, 0.0) for position in range(response.length)]))
     return estimates
-
-
-def _events(response: Rewarded) -> dict[int, float]:
-    """Return token index -> sum of its events, including the last token; {} without a reward."""
-    if response.rewards is None:
-        return {}
-    return {
-        position: response.rewards[position]
-        for position in sorted({*response.rewarded_tokens, len(response.rewards) - 1})
-    }
 
 
 @by_group

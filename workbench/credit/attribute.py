@@ -13,8 +13,6 @@ in the same order *(ours)*. Characters cannot measure it: two unrelated English 
 letters of the shorter one in the same order.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -48,9 +46,6 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     from rapidfuzz.distance import LCSseq
 
     claim = strip_end(claim)
-    # most claims match completely, and this takes linear time, unlike the search below
-    if span := _complete_match(claim, sentence):
-        return _word_start(sentence, span[0]), span[1], coverage(claim, sentence)
     length = LCSseq.similarity(claim, sentence)
     if not length:
         return None
@@ -58,23 +53,6 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
     return _word_start(sentence, start), end, coverage(claim, sentence)
-
-
-def _complete_match(claim: str, sentence: str) -> Span | None:
-    """Return the span with all characters of `claim` in order, or None. Its end is the earliest
-    possible, and its start the latest for this end.
-    """
-    positions = iter(range(len(sentence)))
-    end = start = -1
-    for character in claim:
-        end = next((at for at in positions if sentence[at] == character), -1)
-        if end < 0:
-            return None
-    # backwards from the end: the latest start gives the shortest span
-    before = iter(range(end, -1, -1))
-    for character in reversed(claim):
-        start = next(at for at in before if sentence[at] == character)
-    return (start, end + 1) if claim else None
 
 
 def _word_start(text: str, position: int) -> int:
@@ -89,13 +67,8 @@ def coverage(claim: str, sentence: str) -> float:
     """
     from rapidfuzz.distance import LCSseq
 
-    claim_words, sentence_words = words(claim), words(sentence)
-    if not claim_words:
-        return 0.0
-    remaining = iter(sentence_words)
-    if all(word in remaining for word in claim_words):  # faster than the search below
-        return 1.0
-    return LCSseq.similarity(claim_words, sentence_words) / len(claim_words)
+    own = words(claim)
+    return LCSseq.similarity(own, words(sentence)) / len(own) if own else 0.0
 
 
 def strip_end(text: str) -> str:
@@ -150,11 +123,11 @@ def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tup
     """
     used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> end of the last such claim
     located: list[Claim] = []
-    encoded = None
+    by_words = None
     for claim in claims:
         if claim.span is None and claim.sentence is None:
-            encoded = encoded or _encode_words(text, sentences)
-            claim = replace(claim, sentence=_best_sentence(*encoded, claim.text, used))
+            by_words = by_words or [words(text[begin:end]) for begin, end in sentences]
+            claim = replace(claim, sentence=_best_sentence(by_words, claim.text, used))
         located.append(_locate(text, sentences, claim, used) if claim.span is None else claim)
     return tuple(located)
 
@@ -179,46 +152,31 @@ def _locate(
     return replace(claim, span=span, end=span[1], coverage=round(alignment[2], 4))
 
 
-def _encode_words(text: str, sentences: Sequence[Span]) -> tuple[dict[str, str], list[str]]:
-    """Return a character for each distinct word of the text, and the sentences as strings of these,
-    on which `LCSseq` is faster than on lists of words.
-    """
-    codes: dict[str, str] = {}
-    split = (words(text[begin:end]) for begin, end in sentences)
-    return codes, [
-        "".join(codes.setdefault(word, chr(len(codes) + 1)) for word in sentence)
-        for sentence in split
-    ]
-
-
 def _best_sentence(
-    codes: Mapping[str, str],
-    sentences: Sequence[str],
-    claim: str,
-    used: Mapping[tuple[str, int], int],
+    sentences: Sequence[list[str]], claim: str, used: Mapping[tuple[str, int], int]
 ) -> int | None:
-    """Return the index of the sentence with the highest coverage.
+    """Return the index of the sentence, a list of words, with the highest coverage.
 
     Among equals it is the one with more of the claim's second half, since a claim names its subject
     first and sentences share it *(ours)*; then the first in which this claim has not been placed.
     """
     from rapidfuzz.distance import LCSseq
 
-    encoded = "".join(codes.get(word, "\0") for word in words(strip_end(claim)))
-    scores = [LCSseq.similarity(encoded, sentence) for sentence in sentences]
+    own = words(strip_end(claim))
+    scores = [LCSseq.similarity(own, sentence) for sentence in sentences]
     highest = max(scores, default=0)
     if not highest:
         return None
     best = [number for number, score in enumerate(scores) if score == highest]
-    half = encoded[len(encoded) // 2 :]
+    half = own[len(own) // 2 :]
     halves = [LCSseq.similarity(half, sentences[number]) for number in best]
     best = [number for number, score in zip(best, halves, strict=True) if score == max(halves)]
     return next((number for number in best if (claim, number) not in used), best[-1])
 
 
-def is_placed(claim: Claim, threshold: float = THRESHOLD) -> bool:
-    """Return whether a claim's events go to its place: its coverage is at least `threshold`."""
-    return claim.end is not None and (claim.coverage is None or claim.coverage >= threshold)
+def is_placed(claim: Claim) -> bool:
+    """Return whether a claim's events go to its place: its coverage is at least `THRESHOLD`."""
+    return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
 
 def token_at(response: Response, end: int | None) -> int:

@@ -15,11 +15,11 @@ from workbench.credit.advantages import Estimator, Rewarded
 from workbench.types import Response
 
 if TYPE_CHECKING:
-    import torch
     from accelerate import Accelerator
+    from torch import Tensor
 
 
-def with_token_stats(response: Response, row: int, **tensors_BT: torch.Tensor | None) -> Response:
+def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) -> Response:
     """Return the response with fields such as `logprobs` filled from row `row` of the tensors.
 
     Each keyword is the name of a field of `Response`, with a (B, T) tensor or None.
@@ -53,7 +53,7 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
     return replace(row, rewards=rewards, values=tuple(values[: row.length]))
 
 
-def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.Tensor:
+def as_tensor(rows: Sequence[Sequence[float]], like_BT: Tensor) -> Tensor:
     """Return rows of different lengths as one float32 tensor (B, T), padded with 0.
 
     Shape and device are those of `like_BT`. Column t belongs to the sampled token t.
@@ -67,8 +67,8 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.T
 
 
 def without(
-    rows: Sequence[int], batch: dict[str, torch.Tensor], accelerator: Accelerator
-) -> dict[str, torch.Tensor]:
+    rows: Sequence[int], batch: dict[str, Tensor], accelerator: Accelerator
+) -> dict[str, Tensor]:
     """Return the batch with all tokens of the rows `rows` masked.
 
     These tokens count neither in the loss, nor in its number of tokens, nor in the KL.
@@ -84,33 +84,27 @@ def without(
     }
 
 
-def masked(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+def masked(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Return the values with 0 where the mask is 0. A product would keep NaN and infinity."""
-    import torch
-
-    return torch.where(
-        mask_BT.bool(), values_BT, torch.zeros((), dtype=values_BT.dtype, device=values_BT.device)
-    )
+    return values_BT.masked_fill(mask_BT == 0, 0)
 
 
-def masked_mean(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+def masked_mean(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
     return masked(values_BT, mask_BT).sum() / mask_BT.sum().clamp(min=1)
 
 
-def whitened(advantages_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
+def whitened(advantages_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Return the advantages with mean 0 and variance 1 over the unmasked tokens."""
     centred_BT = advantages_BT - masked_mean(advantages_BT, mask_BT)
     return masked(centred_BT * (masked_mean(centred_BT**2, mask_BT) + 1e-8).rsqrt(), mask_BT)
 
 
-def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.Tensor:
+def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
     """Return the probability ratios exp(new − old), between e⁻²⁰ and e²⁰."""
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 
-def whole_responses(
-    logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, mask_BT: torch.Tensor
-) -> torch.Tensor:
+def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Return old log-probabilities that turn a token-level loss into a response-level one.
 
     With them, exp(new − old) of every token is the ratio of the whole response, π(o) / π_old(o) =
@@ -122,13 +116,11 @@ def whole_responses(
     return logprobs_BT.float() - log_ratio_B[:, None]
 
 
-def kl_of(
-    logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0
-) -> torch.Tensor:
-    """Estimate the KL divergence from the reference policy ρ for each token, clamped to ±`most`.
+def kl_of(logprobs_BT: Tensor, ref_logprobs_BT: Tensor, kind: str) -> Tensor:
+    """Estimate the KL divergence from the reference policy ρ for each token, clamped to ±10.
 
     `kind` is the estimator: "k1" is log π/ρ, "k3" is ρ/π − 1 − log ρ/π.
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT
-    return kl_BT.clamp(-most, most)
+    return kl_BT.clamp(-10, 10)

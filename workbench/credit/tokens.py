@@ -98,39 +98,28 @@ def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
     """
     if data.isascii():  # the usual case, and fast
         return data.decode(), list(range(1, len(data) + 1))
-    text: list[str] = []
-    ends: list[int] = []
-    position = 0
+    text, ends, position = "", list[int](), 0
     while position < len(data):
         try:
             good, bad = data[position:].decode(), None
         except UnicodeDecodeError as error:
             good, bad = data[position : position + error.start].decode(), error.end
-        done = position
-        for character in good:
-            done += len(character.encode())
-            text.append(character)
-            ends.append(done)
+        text += good
+        ends += (position + size for size in accumulate(len(one.encode()) for one in good))
         if bad is None:
             break
         position += bad
-        text.append(REPLACEMENT)
+        text += REPLACEMENT
         ends.append(position)
-    return "".join(text), ends
+    return text, ends
 
 
 @cache
 def _byte_of_character() -> dict[str, int]:
     """Return the byte for each character of a byte-level vocabulary (GPT-2's table)."""
-    printable = [
-        *range(ord("!"), ord("~") + 1),
-        *range(ord("¡"), ord("¬") + 1),
-        *range(ord("®"), ord("ÿ") + 1),
-    ]
-    others = [byte for byte in range(256) if byte not in printable]
-    table = {chr(byte): byte for byte in printable}
-    table.update({chr(256 + index): byte for index, byte in enumerate(others)})
-    return table
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    return {character: byte for byte, character in bytes_to_unicode().items()}
 
 
 @lru_cache(maxsize=65536)

@@ -19,6 +19,7 @@ from workbench.types import WorkbenchError
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
 # the hosts to which OPENAI_API_KEY is sent
 OPENAI = ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
+LOCAL_FIRST = "local+"  # before a judge's URL: the local verifier first, then this judge
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
 _SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
 _UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
@@ -133,6 +134,12 @@ def key_of(url: str, variable: str | None = None) -> str | None:
     if parts.scheme == "https" and parts.port in (None, 443) and parts.hostname in OPENAI:
         names.append("OPENAI_API_KEY")
     return next((key for name in names if (key := os.environ.get(name))), None)
+
+
+def is_local(url: str) -> bool:
+    """Return whether a server is on this machine."""
+    parts = _parts(url)
+    return parts is not None and _is_loopback(parts.hostname or "")
 
 
 def _parts(url: str) -> SplitResult | None:

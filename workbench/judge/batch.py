@@ -108,17 +108,23 @@ class BatchJudge:
         if cache := self.cache:
             keys = {prompt: cache.key(self.name, prompt, self.sampling) for prompt in futures}
             stored = cache.get(list(keys.values()))
+            known = cache.probabilities(list(stored))
             for prompt, key in keys.items():
                 # a stored reply may be unreadable for this version: send its prompt again
                 text = checked_reply(prompt, stored[key]) if key in stored else None
                 if isinstance(text, str):
-                    futures[prompt].set_result(Reply(text, cost=Cost(cached=1)))
+                    futures[prompt].set_result(Reply(text, cost=Cost(cached=1), p=known.get(key)))
         unanswered = [prompt for prompt, future in futures.items() if not future.done()]
 
         def arrived(index: int, reply: Reply) -> Failure | None:
             prompt = unanswered[index]
             key, text = keys.get(prompt), None if reply.error else reply.text
-            if cache and key and text and (why := cache.put(key, self.name, prompt.task, text)):
+            why = (
+                cache.put(key, self.name, prompt.task, text, reply.p)
+                if cache and key and text
+                else None
+            )
+            if cache and why:
                 message = f"not sent, because replies are not stored in '{cache.file}' ({why})"
                 remedy = "free some space, or name another file"
                 self._unstored = call_failure("cache", f"{message}: {remedy}")

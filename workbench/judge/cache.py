@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from workbench.types import JsonMapping, Prompt, WorkbenchError
 
@@ -18,6 +19,10 @@ WAIT = 30.0  # seconds to wait for another process
 TABLE = (
     "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT, task TEXT, text TEXT NOT"
     " NULL) WITHOUT ROWID"
+)
+# a table of its own, so that earlier versions can read and write the file
+P_TABLE = (
+    "CREATE TABLE IF NOT EXISTS probabilities (key BLOB PRIMARY KEY, p REAL NOT NULL) WITHOUT ROWID"
 )
 
 
@@ -43,21 +48,33 @@ class Cache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         """Return the stored text for each of the keys; keys that are not stored are left out."""
+        return self._select("SELECT key, text FROM replies WHERE key = ?", keys)
+
+    def probabilities(self, keys: Sequence[bytes]) -> dict[bytes, float]:
+        """Return the stored `Reply.p` for each of the keys that has one."""
+        return self._select("SELECT key, p FROM probabilities WHERE key = ?", keys)
+
+    def _select(self, query: str, keys: Sequence[bytes]) -> dict[bytes, Any]:
         with self._lock:
             # reading does not create the file
             if os.getpid() not in self._opened and not self.file.exists():
                 return {}
-            query = "SELECT key, text FROM replies WHERE key = ?"
             try:
                 execute = self._connection().execute
                 return dict(row for key in keys for row in execute(query, (key,)))
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
 
-    def put(self, key: bytes, model: str, task: str, text: str) -> str | None:
+    def put(
+        self, key: bytes, model: str, task: str, text: str, p: float | None = None
+    ) -> str | None:
         """Store one reply; return the error message if the file cannot be written, else None."""
         with self._lock:
             try:
+                if p is not None:  # first: a p without its reply is never read
+                    self._connection().execute(
+                        "INSERT OR REPLACE INTO probabilities VALUES (?, ?)", (key, p)
+                    )
                 self._connection().execute(
                     "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (key, model, task, text)
                 )
@@ -118,6 +135,7 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
         "BEGIN IMMEDIATE",
         f"PRAGMA application_id={OURS}",
         TABLE,
+        P_TABLE,
         "COMMIT",
     ):
         connection.execute(statement)

@@ -18,7 +18,8 @@ from workbench.judge.address import Address, address
 from workbench.judge.batch import Arrived, BatchJudge, Totals, call_failure
 from workbench.judge.cache import Cache
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
-from workbench.judge.wire import Form, checked_reply, in_form
+from workbench.judge.logprobs import MOST, label_probabilities
+from workbench.judge.wire import LABELS, ONE_LABEL, Form, checked_reply, clip, in_form, read, schema
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Reply, WorkbenchError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 TOKENS = 2048  # default maximum length of a reply
 EARLY = 2  # retries until a server has responded once: before, it is probably not running
 JITTER = random.Random()  # not the global generator, which training seeds
+LEAST_MASS = 0.5  # of the labels of a constrained reply, before the constraint
 STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
 FIXED = ("messages", "model", "stream", "n")  # fields of a request that options may not change
 
@@ -57,10 +59,13 @@ def endpoint(
             warning.
         max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048. It
             is sent as `max_completion_tokens` if the model requires that name.
-        extra: fields added to the body of each request; the value None removes a field.
+        extra: fields added to the body of each request; the value None removes a field. The value
+            "schema" of `response_format` sets the form "schema".
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
-        form: "json", or "line" for a model that cannot write JSON; see `workbench.judge.read`.
+        form: "json"; "line" for a model that cannot write JSON (see `workbench.judge.read`); or
+            "schema" for a small model on a server that constrains replies to a JSON schema. A reply
+            with one label is then the label alone, and the server is asked for log-probabilities.
         cache: a file that stores the replies that could be parsed. Its keys contain the model, the
             prompt, the sampling settings and the server's address, because two servers may use the
             same model name. `max_new_tokens` is not in the key: a finished reply does not depend on
@@ -78,8 +83,12 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    A reply that cannot be parsed is a failure of stage "parse". A request without a reply is a
-    failure of stage "judge" and of one of these kinds:
+    A reply has `p` if it is one label, and the server returns log-probabilities: with the form
+    "schema", or with `logprobs` and `top_logprobs` in `extra`.
+
+    A reply that cannot be parsed is a failure of stage "parse". So is a label in the form "schema"
+    if all labels together have less than `LEAST_MASS` of the probability without the constraint. A
+    request without a reply is a failure of stage "judge" and of one of these kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
     * quota: the account has no credit left
@@ -107,7 +116,10 @@ def endpoint(
             "the name of the judge's model is empty: pass a name that the server lists at"
             " /v1/models"
         )
-    extra = extra or {}
+    extra = dict(extra or {})
+    if extra.get("response_format") == "schema":
+        form = "schema"
+        del extra["response_format"]
     sampling = {"temperature": temperature, "max_tokens": TOKENS, **extra}
     sampling = {name: value for name, value in sampling.items() if value is not None}
     body = {"model": model, **sampling}
@@ -265,7 +277,7 @@ class _Batch:
             answer = await self._send(index, sent)
             cost += answer.cost
             if answer.failure is None:
-                return Reply(answer.text, cost=cost)
+                return Reply(answer.text, cost=cost, p=answer.p)
             if client.adapt(sent, answer.failure):
                 continue
             wait = client.pause(answer, tries)
@@ -283,6 +295,11 @@ class _Batch:
         client, prompt, server = self.client, self.prompts[index], self.client.address
         message = {"role": "user", "content": in_form(prompt, client.form).text}
         body = {**fields, "messages": [message]}
+        if client.form == "schema":
+            constraint = {"name": prompt.task, "schema": schema(prompt), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": constraint}
+            if prompt.task in ONE_LABEL:
+                body |= {"logprobs": True, "top_logprobs": MOST}
         headers = {"Content-Type": "application/json", "X-Workbench-Task": prompt.task}
         start = time.perf_counter()
         try:
@@ -306,7 +323,7 @@ class _Batch:
         text = checked_reply(prompt, answer.text, client.form)
         if isinstance(text, Failure):
             return replace(answer, text=None, failure=text, again="reask", cost=cost)
-        return replace(answer, text=text, cost=cost)
+        return replace(_with_p(answer, prompt, text, client.form), cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
         """Count a prompt that the server failed; give up the batch if the server is at fault."""
@@ -322,6 +339,24 @@ class _Batch:
         if final or self.strikes >= STRIKES + patient * self.client.concurrency:
             message = f"not sent, because the server failed repeatedly ({failure.message})"
             self.given_up = replace(failure, message=message, raw="")
+
+
+def _with_p(answer: Answer, prompt: Prompt, text: str, form: Form) -> Answer:
+    """Return an answer with its text in normal form and `p`.
+
+    It is a failure if a constraint made a label of a reply that would hardly be one.
+    """
+    if prompt.task not in ONE_LABEL:
+        return replace(answer, text=text)
+    label = read(prompt.task, text)
+    found = label_probabilities(prompt.task, label, answer.tokens)
+    if found is None:
+        return replace(answer, text=text)
+    whole = sum(found.values())
+    if form == "schema" and whole < LEAST_MASS:
+        message = f"{prompt.task}: '{label}' only by constraint: P(a label) is {whole:.2f}"
+        return replace(answer, text=None, failure=Failure("parse", "label", message, clip(text)))
+    return replace(answer, text=text, p=found[LABELS[prompt.task][0]] / whole)
 
 
 def _run_in_thread(main: Coroutine[Any, Any, None]) -> None:

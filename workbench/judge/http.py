@@ -57,6 +57,8 @@ class Answer:
     again: Literal["retry", "reask"] | None = None
     wait: float | None = None
     absent: bool = False
+    tokens: Any = None  # the log-probabilities of the tokens, as the server returns them
+    p: float | None = None  # as in `Reply`
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
 
 
@@ -123,7 +125,9 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
         return _failed("truncated", f"the reply was cut off: {MORE_TOKENS}", text, cost=cost)
     if not text.strip():
         return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
-    return Answer(text, cost=cost)
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return Answer(text, tokens=content, cost=cost)
 
 
 def _content(message: JsonMapping) -> str:

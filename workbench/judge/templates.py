@@ -35,6 +35,7 @@ TASKS = {
 TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": "answer"}
 # the heading of every template's description of the reply; it comes after the data
 REPLY = "\n## Reply\n"
+DATA = "\n## Data\n"
 
 # Reversibly escaped characters: markup; the turn marks of chat templates, such as
 # [INST]; control characters and line separators, at which a server may stop or split; halves of

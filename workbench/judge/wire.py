@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Literal, NoReturn, TypeVar
 
-from workbench.judge.templates import REPLY, TASKS, count
+from workbench.judge.templates import DATA, REPLY, TASKS, count
 from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
 from workbench.types import (
     CLAIM_LABELS,
@@ -32,12 +32,13 @@ LABELS = {
     "prefer": PREFERENCES,
     "outline": STRUCTURES,
 }
+ONE_LABEL = ("verify", "outcome", "reasoning", "prefer")  # tasks whose reply is one label
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
 MORE_TOKENS = "allow it more tokens with --judge-tokens N (max_new_tokens in Python)"
 
-Form = Literal["json", "line"]
+Form = Literal["json", "line", "schema"]
 Kind = TypeVar("Kind")
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
@@ -70,7 +71,8 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
         form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`,
-            `LABELS: …, …` or `RATINGS: …, …`.
+            `LABELS: …, …` or `RATINGS: …, …`; "schema": a single label is a JSON string without its
+            object.
 
     Returns:
         a `Failure` of stage "parse", or the value:
@@ -101,6 +103,8 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         if not (reply := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
         reply_value = _from_line(task, reply) if form == "line" else _from_json(reply)
+        if form == "schema" and task in ONE_LABEL:
+            reply_value = {"label": reply_value}
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
@@ -115,7 +119,8 @@ def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failu
     value = read(prompt.task, text, count(prompt), form)
     if isinstance(value, Failure):
         return value
-    return text if form == "json" else json.dumps({_key(prompt.task): value})
+    stored_as_is = form == "json" or (form == "schema" and prompt.task not in ONE_LABEL)
+    return text if stored_as_is else json.dumps({_key(prompt.task): value})
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
@@ -129,8 +134,10 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
     Raises:
         WorkbenchError: `form` is "line", and a reply to this task does not fit on one line.
     """
-    if form == "json":
+    if form == "json" or (form == "schema" and prompt.task not in ONE_LABEL):
         return prompt
+    if form == "schema":
+        return _short(prompt)
     key, listed = _key(prompt.task), ""
     value = "a whole number from 1 to 5"
     if key != "ratings":
@@ -144,6 +151,39 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
         f"{head}{REPLY}\nOne line and nothing else: the word {key.upper()}, a colon, and"
         f" {value}{listed}:\n\n{key.upper()}: …{', …' if listed else ''}\n",
     )
+
+
+def _short(prompt: Prompt) -> Prompt:
+    """Return a prompt for one label with the form of the reply before the data.
+
+    A server's prefix cache then holds everything before the data.
+    """
+    head, data = prompt.text.rpartition(REPLY)[0].split(DATA)
+    labels = ", ".join(map(json.dumps, LABELS[prompt.task]))
+    form = f"{REPLY}\nWrite one of these JSON strings and nothing else: {labels}\n"
+    return Prompt(prompt.task, f"{head}{form}{DATA}{data.rstrip()}\n")
+
+
+def schema(prompt: Prompt) -> JsonObject:
+    """Return the JSON schema of the reply to a prompt in the form "schema"."""
+    shape = _label if prompt.task in ONE_LABEL else _SHAPES[prompt.task]
+    return _schema(shape, prompt.task, count(prompt))
+
+
+def _schema(shape: Any, task: str, number: int | None) -> JsonObject:
+    if isinstance(shape, dict):
+        parts = {name: _schema(part, task, number) for name, part in shape.items()}
+        closed = {"required": [*shape], "additionalProperties": False}
+        return {"type": "object", "properties": parts, **closed}
+    if isinstance(shape, list):
+        size = {"minItems": number, "maxItems": number} if task in ("checklist", "inform") else {}
+        return {"type": "array", "items": _schema(shape[0], task, number), **size}
+    if shape is _label:
+        return {"type": "string", "enum": [*LABELS[task]]}
+    if shape is _text or shape is _answer:
+        return {"type": "string"}
+    numbers = RATINGS if shape is _rating else range(1, (number or 0) + 1)
+    return {"type": "integer", "enum": [*numbers]}
 
 
 def clip(text: str) -> str:
@@ -349,5 +389,5 @@ _SHAPES: JsonMapping = {
     "inform": {"ratings": [_rating]},
     "outline": {"structure": _label, "points": [{"text": _text, "passage": _passage}]},
     "expand": {"answer": _answer},
-    **{task: {"label": _label} for task in ("verify", "outcome", "reasoning", "prefer")},
+    **{task: {"label": _label} for task in ONE_LABEL},
 }

@@ -1,20 +1,18 @@
 """The registry of methods and baselines: one folder for each paper."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
-from workbench.methods.baselines import BASELINES
-from workbench.methods.binary_rar import METHOD as BINARY_RAR
-from workbench.methods.forag import METHOD as FORAG
-from workbench.methods.klcf import METHOD as KLCF
-from workbench.methods.knowrl import METHOD as KNOWRL
+from workbench.methods.baselines.method import BASELINES
+from workbench.methods.binary_rar.method import METHOD as BINARY_RAR
+from workbench.methods.forag.method import METHOD as FORAG
+from workbench.methods.klcf.method import METHOD as KLCF
+from workbench.methods.knowrl.method import METHOD as KNOWRL
 from workbench.methods.method import Configs, Method, MethodConfig
-from workbench.methods.rlfh import METHOD as RLFH
-from workbench.methods.truthrl import METHOD as TRUTHRL
+from workbench.methods.rlfh.method import METHOD as RLFH
+from workbench.methods.truthrl.method import METHOD as TRUTHRL
 from workbench.types import RewardFn, WorkbenchError
 
 OURS = {one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL, BINARY_RAR)}

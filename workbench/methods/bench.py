@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 from workbench.data import SPLITS, load
 from workbench.data.real_facts import pages
@@ -61,6 +60,11 @@ class Scale:
     policy: str
     longest: int
     prompt: int
+
+    @property
+    def checkpoints(self) -> dict[str, str]:
+        # Qwen names a base model like its instruct model
+        return {"sft": self.policy, "base": self.policy.removesuffix("-Instruct")}
 
 
 SCALES = {
@@ -135,9 +139,7 @@ class Bench:
         evidence = judge.store is not None or self.search is not None or any(passages)
         search = self.search
         return replace(
-            self,
-            named_judge=judge,
-            judge=lambda: judge.checks(search and search(), evidence),
+            self, named_judge=judge, judge=lambda: judge.checks(search and search(), evidence)
         )
 
     def with_cache_dir(self, folder: Path) -> Bench:
@@ -164,12 +166,12 @@ class Bench:
         if system is None:
             return self
 
-        def questions(*args: Any, **kwargs: Any) -> list[Question]:
-            return [
+        return replace(
+            self,
+            questions=lambda *args, **kwargs: [
                 replace(question, system=system) for question in self.questions(*args, **kwargs)
-            ]
-
-        return replace(self, questions=questions)
+            ],
+        )
 
     def longest(self, questions: Iterable[Question]) -> int:
         """Return the most tokens of an answer to these questions in an evaluation."""
@@ -185,21 +187,26 @@ class Bench:
         if policy not in self.checkpoints:
             return policy
         path = self.checkpoints[policy]
-        check_world(policy, path, self.hash)
+        folder = Path(path).parent
+        built = (read_json(folder / "card.json") or {}).get("world_hash")
+        if built not in (None, self.hash):
+            raise WorkbenchError(
+                f"the policy '{policy}' in '{folder}' was built on the world {built}, not"
+                f" {self.hash}: delete that folder and run `workbench world build --out {folder}`"
+            )
         return path
 
     def base(self, policy: str) -> str | None:
         """Return the base model of a run's adapter; None for other policies."""
         path = Path(self.path(policy))
+        # The initial policy of the last stage may come from an earlier stage.
+        if started := (read_json(path / START_FILE) or {}).get("start"):
+            return str(path / started)
         # A run stores its initial policy by name, which stays right if the checkout is moved.
-
         run = read_json(path / "config.json") or {}
-        base = (
+        return (
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
-        # The initial policy of the last stage may come from an earlier stage.
-        started = (read_json(path / START_FILE) or {}).get("start")
-        return str(path / started) if started else base
 
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
         """Load a policy by name for generation; the adapter of a run is put on its base model."""
@@ -207,17 +214,6 @@ class Bench:
         check_policy(policy, path)
         loaded = load_policy(path, base=self.base(policy), engine=engine)
         return replace(loaded, name=policy)
-
-
-def check_world(name: str, path: str, world_hash: str) -> None:
-    """Raise a WorkbenchError if a policy was built on another closed world than the bench's."""
-    folder = Path(path).parent
-    built = (read_json(folder / "card.json") or {}).get("world_hash")
-    if built is not None and built != world_hash:
-        raise WorkbenchError(
-            f"the policy '{name}' in '{folder}' was built on the world {built}, not {world_hash}:"
-            f" delete that folder and run `workbench world build --out {folder}`"
-        )
 
 
 def check_policy(name: str, path: str) -> None:
@@ -237,26 +233,21 @@ def check_policy(name: str, path: str) -> None:
     check_policy_name(path)
 
 
-def bench(name: str, questions: str | Path | None = None, checks: Checks | None = None) -> Bench:
+def bench(name: str, questions: str | Path | None = None) -> Bench:
     """Return the bench called `name`.
 
     Args:
         questions: the data set or file with the questions of `small` or `paper`; None: the table of
             real facts for `small`.
-        checks: replaces the bench's judge in training and evaluation. A run's folder does not store
-            these functions, so runs with different checks need different folders. For a language
-            model use `with_judge`: its name is stored with the run.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
     """
+    if name not in NAMES:
+        raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
     if name == "tiny":
-        return _tiny() if checks is None else replace(_tiny(), judge=lambda: checks)
-    if name == "small" and questions is None:
-        return _real() if checks is None else replace(_real(), judge=lambda: checks)
-    if name in NAMES:
-        return _hub(name, SCALES[name], questions, checks)
-    raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
+        return _tiny()
+    return _real() if name == "small" and questions is None else _hub(name, questions)
 
 
 @cache
@@ -283,7 +274,9 @@ def _tiny() -> Bench:
         max_new_tokens=48,  # room to think; training asks only for short answers
         long_new_tokens=LONGEST,
         shown=world.shown,
-        questions_hash=lambda kinds: _two_facets_hash() if TWO_FACETS in kinds else None,
+        questions_hash=lambda kinds: (
+            questions_hash(world.two_facets) if TWO_FACETS in kinds else None
+        ),
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
@@ -307,10 +300,13 @@ def _real() -> Bench:
             for question in prompted
             if question.meta["split"] == split
             and question.meta["lang"] == lang
-            and (question.kind in kinds if kinds else question.answers)
+            and (
+                not {question.kind, question.meta["relation"]}.isdisjoint(kinds)
+                if kinds
+                else question.answers
+            )
         ]
 
-    scale = SCALES["small"]
     return Bench(
         name="small",
         policy=DEFAULT_POLICY,
@@ -320,16 +316,11 @@ def _real() -> Bench:
         hash=questions_hash(prompted),
         judge=real_checks,
         search=lambda: from_passages(pages()).search,
-        checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
+        checkpoints=SCALES["small"].checkpoints,
     )
 
 
-@cache
-def _two_facets_hash() -> str:
-    return questions_hash(load_world().two_facets)
-
-
-def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | None) -> Bench:
+def _hub(name: str, source: str | Path | None) -> Bench:
     if source is None:
         raise WorkbenchError(
             f"bench '{name}' has no questions of its own: give --questions NAME|FILE, a data"
@@ -355,11 +346,10 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
         name=name,
         policy=DEFAULT_POLICY,
         questions=questions,
-        max_new_tokens=scale.longest,
+        max_new_tokens=SCALES[name].longest,
         hash=questions_hash(loaded),
-        judge=lambda: checks or rule_checks(require_box=None),
-        # Qwen names a base model like its instruct model
-        checkpoints={"sft": scale.policy, "base": scale.policy.removesuffix("-Instruct")},
+        judge=lambda: rule_checks(require_box=None),
+        checkpoints=SCALES[name].checkpoints,
     )
 
 

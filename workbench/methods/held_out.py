@@ -2,8 +2,6 @@
 this.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Look up the verdicts that a reward reads; raise `Unscored` if one is missing or failed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import fsum
 

@@ -179,10 +179,7 @@ class Prompts:
     eval_samples: int = setting(
         4, "sampled responses per question in an evaluation, besides the greedy one", least=0
     )
-    system: str | None = setting(
-        None,
-        "system prompt; empty: no system prompt; none: the bench's",
-    )
+    system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
 
     def trained(self) -> list[str]:
         return _listed(self.kinds)
@@ -225,7 +222,7 @@ def chosen_questions(
     """Return the questions of a split.
 
     Args:
-        kinds: only questions of these kinds.
+        kinds: only questions of these kinds, or of these relations of the real facts.
         answered: return only questions with gold answers; None: only if no kinds are named.
 
     Raises:
@@ -235,7 +232,10 @@ def chosen_questions(
     # None, not (): a bench then chooses its default kinds
     loaded = bench.questions(split, tuple(kinds or ()) or None, lang)
     questions = [question for question in loaded if question.answers or not answered]
-    missing = sorted(set(kinds or ()) - {question.kind for question in questions})
+    found = {
+        name for question in questions for name in (question.kind, question.meta.get("relation"))
+    }
+    missing = sorted(set(kinds or ()) - found)
     if missing or not questions:
         every = (*bench.questions(split, None, lang), *bench.questions(split, EVERY_KIND, lang))
         known = sorted({question.kind for question in every if question.answers or not answered})

@@ -20,13 +20,13 @@ from workbench.policies.generate import Sampling
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
     from transformers import DynamicCache, PretrainedConfig, PreTrainedModel
 
     # logits (B, V), a number in [0, 1) for each row -> token ids
-    SampleTokens = Callable[[torch.Tensor, Sequence[float]], list[int]]
+    SampleTokens = Callable[[Tensor, Sequence[float]], list[int]]
     # new ids, length of each row with them, cache -> logits of the last tokens (B, V)
-    Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], torch.Tensor]
+    Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], Tensor]
 
 # starting prompts one by one would cost a forward pass for each
 FREE = 0.25  # share of free rows at which the next prompts start
@@ -87,27 +87,25 @@ def decode(
     Each completion has its own random numbers, from torch's CPU generator. So the samples do not
     depend on the other prompts of the batch, except for rounding.
     """
-    return _Decoding(model, pad, prompts, stop_ids, how).run(size)
+    return _Decoding(forward_function(model, pad), model.config, prompts, stop_ids, how).run(size)
 
 
+@dataclass
 class _Decoding:
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        pad: int,
-        prompts: Sequence[Prompt],
-        stop_ids: Sequence[int],
-        how: Sampling,
-    ) -> None:
-        self.forward, self.config = forward_function(model, pad), model.config
-        self.sample, self.how = token_sampler(how), how
-        self.prompts, self.stops = prompts, frozenset(stop_ids)
-        self.completions: list[list[int]] = [[] for _ in prompts]
+    forward: Forward
+    config: PretrainedConfig
+    prompts: Sequence[Prompt]
+    stop_ids: Sequence[int]
+    how: Sampling
+
+    def __post_init__(self) -> None:
+        self.sample, rows = token_sampler(self.how), list(self.how.rows)
+        self.completions: list[list[int]] = [[] for _ in self.prompts]
         # row n of the cache has the keys and values of `rows[n]`, (rows, heads, columns, size)
         self.rows: list[Row] = []
         self.cache: DynamicCache = None
         # the numbers that a batch of all processes would use for these prompts
-        self.shared_BT = self._uniforms(max(how.rows) + 1)[list(how.rows)] if how.rows else None
+        self.shared_BT = self._uniforms(max(rows) + 1)[rows] if rows else None
 
     def run(self, size: int) -> list[list[int]]:
         waiting = deque(range(len(self.prompts)))
@@ -119,7 +117,7 @@ class _Decoding:
                 self._step()
         return self.completions
 
-    def _uniforms(self, count: int) -> torch.Tensor:
+    def _uniforms(self, count: int) -> Tensor:
         import torch
 
         return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
@@ -161,7 +159,7 @@ class _Decoding:
             if self.rows:
                 move(self.cache, unfinished, max(row.length for row in self.rows))
 
-    def _add_tokens(self, rows: list[Row], logits_BV: torch.Tensor) -> list[int]:
+    def _add_tokens(self, rows: list[Row], logits_BV: Tensor) -> list[int]:
         """Sample a token for each row, and append it to the row's completion if that is unfinished.
 
         Return the indices of the rows that are still unfinished.
@@ -175,7 +173,7 @@ class _Decoding:
 
     def _finished(self, row: Row) -> bool:
         ids = self.completions[row.number]
-        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stops)
+        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stop_ids)
 
 
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:
@@ -191,7 +189,7 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
 
     def forward(
         ids: Sequence[Sequence[int]], lengths: Sequence[int], cache: DynamicCache
-    ) -> torch.Tensor:
+    ) -> Tensor:
         new = max(map(len, ids))
         width = cache.get_seq_length() + new
         ids_BN = torch.tensor(
@@ -214,7 +212,7 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
 
 def prefill(
     forward: Forward, config: PretrainedConfig, prompts: Sequence[Prompt]
-) -> tuple[torch.Tensor, DynamicCache]:
+) -> tuple[Tensor, DynamicCache]:
     """Return the logits after each of these distinct prompts, (B, V), and a cache with a row for
     each.
 
@@ -266,7 +264,7 @@ def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
     import torch
     from torch.nn.functional import pad
 
-    def stacked(*parts: torch.Tensor) -> torch.Tensor:
+    def stacked(*parts: Tensor) -> Tensor:
         return torch.cat([pad(part, (0, 0, width - part.shape[2], 0)) for part in parts])
 
     for layer, added in zip(cache.layers, more.layers, strict=True):
@@ -285,13 +283,13 @@ def token_sampler(how: Sampling) -> SampleTokens:
 
     if how.greedy:
         return lambda logits_BV, _: logits_BV.argmax(dim=-1).tolist()
-    processors: list[Callable[[None, torch.Tensor], torch.Tensor]] = []
+    processors: list[Callable[[None, Tensor], Tensor]] = []
     if how.temperature != 1.0:
         processors.append(TemperatureLogitsWarper(float(how.temperature)))
     if how.top_p < 1.0:
         processors.append(TopPLogitsWarper(how.top_p))
 
-    def sample(logits_BV: torch.Tensor, uniforms: Sequence[float]) -> list[int]:
+    def sample(logits_BV: Tensor, uniforms: Sequence[float]) -> list[int]:
         scores_BV = logits_BV.float()
         for process in processors:
             scores_BV = process(None, scores_BV)
@@ -301,7 +299,7 @@ def token_sampler(how: Sampling) -> SampleTokens:
     return sample
 
 
-def inverse_cdf(probabilities_BV: torch.Tensor, uniforms_B1: torch.Tensor) -> list[int]:
+def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
     """Return for each row the first token whose cumulative probability exceeds the row's number.
 
     A token of probability 0 adds nothing to the sum, so it is never sampled. Numbers are below 1

@@ -11,6 +11,7 @@ from workbench.policies.generate import Completion, Sampling, split_batches
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
     from transformers import PreTrainedModel
 
 # default batch size, and that of models with fewer than SMALL parameters
@@ -133,22 +134,15 @@ def by_generate(
         output_BT = model.generate(
             input_ids=input_ids_BT, attention_mask=mask_BT, generation_config=config
         )
-        completions += [
-            _until_stop(row, stop_ids) for row in output_BT[:, input_ids_BT.shape[1] :].tolist()
-        ]
+        for row in output_BT[:, input_ids_BT.shape[1] :].tolist():
+            ends = [end for end, token in enumerate(row, start=1) if token in stop_ids]
+            completions.append(row[: ends[0]] if ends else row)  # without the padding at the end
     return completions
-
-
-def _until_stop(ids: list[int], stop_ids: Sequence[int]) -> list[int]:
-    """Remove the padding after the first end token, and keep the end token."""
-    return next(
-        (ids[: position + 1] for position, token in enumerate(ids) if token in stop_ids), ids
-    )
 
 
 def padded(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor]:
     """Return rows of ids, padded to the longest one, and their attention mask, (B, T) each."""
     import torch
 

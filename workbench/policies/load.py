@@ -7,8 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -121,7 +120,8 @@ def _checked(
     weights.verify(adapter or Path(name))  # before loading: a damaged file may still load
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
-        model = weights.with_adapter(model, adapter)
+        # merged: a forward pass then needs no products with the adapter
+        model = weights.over(model, adapter).merge_and_unload()
         weights.check_finite(str(name), model)
     return model, tokenizer
 
@@ -174,11 +174,7 @@ def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
 
 
 def _complete_in_subprocess(
-    folder: str,
-    base: str | None,
-    prompts: list[list[int]],
-    stop_ids: Sequence[int],
-    how: Sampling,
+    folder: str, base: str | None, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
     """Complete prompts in a subprocess, which loads the policy for this call."""
     import torch
@@ -247,6 +243,7 @@ def load_checkpoint(
     """
     import torch
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
     if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it too
         check_adapter(Path(folder))
@@ -255,7 +252,9 @@ def load_checkpoint(
     options: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
     if quantisation:
         options["quantization_config"] = quantisation
-    with weights.loading(folder, REMEDY), _quiet_loading():
+    if not sys.stderr.isatty():  # in a log the progress bar would write a line per update
+        logging.disable_progress_bar()
+    with weights.loading(folder, REMEDY):
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained,
             folder,
@@ -267,6 +266,12 @@ def load_checkpoint(
         )
     weights.check_loaded(folder, info)
     weights.check_finite(folder, model)
+    if device == "cpu" and dtype == "bfloat16":
+        # The kernel takes 20 times as long for the slice of hidden states that `logits_to_keep`
+        # makes as for a copy of it.
+        model.get_output_embeddings().register_forward_pre_hook(
+            lambda _, inputs: (inputs[0].contiguous(), *inputs[1:])
+        )
     # a quantised model is on its device already
     return model if quantisation else model.to(device), tokenizer
 
@@ -362,20 +367,3 @@ def adapter_base(adapter: Path) -> str:
             " folder or hub name of the base model"
         )
     return str(config["base_model_name_or_path"])
-
-
-@contextmanager
-def _quiet_loading() -> Iterator[None]:
-    """Hide the progress bar of loading unless stderr is a terminal: in a log it would write a line
-    per update.
-    """
-    from transformers.utils import logging
-
-    was_on = logging.is_progress_bar_enabled()
-    if not sys.stderr.isatty():
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if was_on:
-            logging.enable_progress_bar()

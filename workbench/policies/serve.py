@@ -1,4 +1,5 @@
-"""Run vLLM's OpenAI-compatible server for a judge model (the command `workbench judge serve`).
+"""Run an OpenAI-compatible server for a judge model (the command `workbench judge serve`): vLLM's,
+or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
 (`workbench.util.subprocess`). vLLM's constrained decoding is not used: with it, a model that cannot
@@ -15,12 +16,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.policies import vllm
+from workbench.policies import llama_cpp, vllm
 from workbench.policies.load import adapter_folder, check_policy_name, check_weights
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.disk import cache_folder
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
@@ -73,20 +75,29 @@ def serve(
     memory: float = vllm.MEMORY,
     length: int | None = None,
 ) -> Served:
-    """Start a server for a model, a folder or a hub name, and return when the server is ready.
+    """Start a server for a model and return when the server is ready.
 
     Args:
+        model: a folder or a hub name, which vLLM serves, or a file `….gguf`, which llama.cpp serves
+            with or without a GPU.
         port: 0 chooses a free port.
-        name: the model's name in requests; by default `model`.
-        memory: share of the GPU's memory. A policy that is trained or evaluated on the same GPU
-            needs the rest.
-        length: largest number of tokens of prompt and reply together; by default that of the model
-            or of the memory, whichever is smaller.
+        name: the model's name in requests; by default `model`, or a GGUF file's name without its
+            ending.
+        memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
+            the same GPU needs the rest.
+        length: largest number of tokens of prompt and reply together. By default vLLM takes that of
+            the model or of the memory, whichever is smaller, and llama.cpp `llama_cpp.LENGTH`.
 
     Raises:
-        WorkbenchError: vLLM is not installed, unknown model, the port is in use, or the server
-            ended.
+        WorkbenchError: vLLM or llama.cpp is not installed, unknown model, the port is in use, or
+            the server ended.
     """
+    if llama_cpp.is_gguf(model):
+        llama_cpp.check_file(model)
+        port, name = free_port(port), name or Path(model).stem
+        job: JsonObject = {"model": model, "host": HOST, "port": port, "name": name}
+        job["length"] = length or llama_cpp.LENGTH
+        return _start(llama_cpp.run, job, port, name)
     check_policy_name(model)
     if adapter_folder(Path(model)):
         raise WorkbenchError(
@@ -96,10 +107,15 @@ def serve(
     vllm.check_installed("use another OpenAI-compatible server for --judge")
     check_weights(model)  # vLLM leaves missing weights uninitialised
     port, name = free_port(port), name or model
+    options = arguments(model, port=port, name=name, memory=memory, length=length)
+    return _start(run, {"arguments": options}, port, name)
+
+
+def _start(function: Callable[..., None], job: JsonMapping, port: int, name: str) -> Served:
+    """Start a server, which is `function(**job)`, and return when it is ready."""
     log = cache_folder() / f"judge-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    options = arguments(model, port=port, name=name, memory=memory, length=length)
-    server = Served(f"http://{HOST}:{port}/v1", name, log, start(run, {"arguments": options}, log))
+    server = Served(f"http://{HOST}:{port}/v1", name, log, start(function, job, log))
     try:
         wait_until_ready(server)
     except BaseException:  # Ctrl-C too: no server may remain
@@ -156,8 +172,7 @@ def wait_until_ready(server: Served) -> None:
     while True:
         if not server.process.running:
             raise WorkbenchError(
-                f"vLLM's server did not start: {server.process.last_line()}; see {server.log} for"
-                " more"
+                f"the server did not start: {server.process.last_line()}; see {server.log} for more"
             )
         with (
             contextlib.suppress(OSError),

@@ -88,8 +88,9 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
     on_gpu, set_num_threads = torch.cuda.is_available(), torch.set_num_threads
     options: dict[str, object] = {"kv_cache_memory_bytes": CPU_CACHE, "enforce_eager": True}
-    if on_gpu:
-        options = {"gpu_memory_utilization": free_share(MEMORY)}
+    if on_gpu:  # other processes, such as a judge, may leave less than `MEMORY`
+        free, whole = torch.cuda.mem_get_info()
+        options = {"gpu_memory_utilization": min(MEMORY, 0.95 * free / whole)}
     if adapter:
         max_rank = min(supported for supported in RANKS if supported >= rank)
         options |= {"enable_lora": True, "max_lora_rank": max_rank, "max_loras": 1}
@@ -146,17 +147,6 @@ def check_room(llm: VLLM, longest: int, new: int) -> None:
             f" completion of {new} needs more: give vLLM more memory (vllm_memory in training), or"
             " lower max_new_tokens"
         )
-
-
-def free_share(memory: float) -> float:
-    """Return the share of the GPU's memory that vLLM may take.
-
-    This is `memory`, or 95 % of the free part if other processes, such as a judge, leave less.
-    """
-    import torch
-
-    free, whole = torch.cuda.mem_get_info()
-    return min(memory, 0.95 * free / whole)
 
 
 def register(llm: VLLM) -> None:

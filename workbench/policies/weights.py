@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from workbench.runs.checkpoints import MARKER
 from workbench.runs.folder import file_digest, read_json
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.failures import error_line
 from workbench.util.hub import panics_as_errors
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def loading(name: str, remedy: str) -> Iterator[None]:
     except (WorkbenchError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # safetensors, tokenizers and jinja raise their own types
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = error_line(error)
         raise WorkbenchError(f"cannot load policy '{name}': {reason} — {remedy}") from error
     finally:
         logger.setLevel(level)
@@ -147,15 +148,6 @@ def adapter_config(adapter: Path) -> JsonObject:
             " copy it from the training of the adapter"
         )
     return config
-
-
-def with_adapter(model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
-    """Merge a LoRA adapter into `model`; a forward pass then needs no products with the adapter.
-
-    Raises:
-        WorkbenchError: see `over`.
-    """
-    return over(model, adapter).merge_and_unload()
 
 
 def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel:

@@ -20,7 +20,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.retrieval.chunk import split_page
 from workbench.retrieval.encoder import encoder_name, load_encoder
 from workbench.retrieval.index import (
     CARD,
@@ -33,7 +32,7 @@ from workbench.retrieval.index import (
     read_card,
 )
 from workbench.retrieval.sources import Page, Source, open_source
-from workbench.retrieval.words import hidden_words, title_key
+from workbench.retrieval.words import hidden_words, split_page, title_key
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.disk import check_space
 from workbench.util.jsonl import remove_new_folders_on_error, write_json

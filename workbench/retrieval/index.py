@@ -92,10 +92,8 @@ class Index:
         groups: dict[str, list[str]] = defaultdict(list)
         for limit, query in dict.fromkeys(requests):
             groups[limit].append(query)
-        hits: dict[tuple[str, str], list[Passage]] = {}
         unlimited = groups.pop("", [])
-        for query, passages in zip(unlimited, self._search(unlimited, k, mode), strict=True):
-            hits["", query] = passages
+        hits = {"": dict(zip(unlimited, self._search(unlimited, k, mode), strict=True))}
         # limited queries: read the named pages once for all their queries and rank them in memory
         columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
         names = list(groups)
@@ -103,9 +101,8 @@ class Index:
             chunk = names[start : start + 200]
             for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
                 ranked = self._rank(groups[limit], rows, k, mode)
-                for query, passages in zip(groups[limit], ranked, strict=True):
-                    hits[limit, query] = passages
-        return [list(hits[key]) for key in requests]
+                hits[limit] = dict(zip(groups[limit], ranked, strict=True))
+        return [list(hits[limit][query]) for limit, query in requests]
 
     def _check_mode(self, mode: str) -> None:
         if mode not in ("text", "dense", "hybrid"):

@@ -196,18 +196,18 @@ def _hub(spec: str) -> Source:
         )
     full_spec = f"hf:{name}:{split or 'train'}"
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
-    # opened only when rows are read: a finished index needs no network
-    stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
+
+    @cache  # opened only when rows are read: a finished index needs no network
+    def stream() -> IterableDataset:
+        try:
+            return hub.dataset(dataset, config, split or "train", streaming=True)
+        except OSError as error:
+            raise WorkbenchError(
+                f"{full_spec}: cannot be opened ({error}): check the name and the connection to"
+                " the hub"
+            ) from None
+
     return Source(full_spec, full_spec, lambda skip: rows_of(stream(), full_spec, skip))
-
-
-def _stream(spec: str, name: str, config: str | None, split: str) -> IterableDataset:
-    try:
-        return hub.dataset(name, config, split, streaming=True)
-    except OSError as error:
-        raise WorkbenchError(
-            f"{spec}: cannot be opened ({error}): check the name and the connection to the hub"
-        ) from None
 
 
 def rows_of(stream: IterableDataset, spec: str, skip: int) -> Iterator[Row]:

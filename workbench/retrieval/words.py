@@ -1,10 +1,14 @@
-"""Split texts of any script into words, and normalise texts and titles for the index."""
+"""Split texts of any script into words and passages, and normalise texts and titles."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container
+from bisect import bisect_left
+from collections.abc import Container, Sequence
+from itertools import pairwise
+
+from workbench.text import sentences
 
 # scripts without spaces between words: Thai to Khmer, kana, Han (with its extensions)
 _SPACELESS = (
@@ -130,3 +134,37 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
         matches += [title] if title else []
         start += size
     return list(dict.fromkeys(matches))
+
+
+def split_page(text: str, words: int) -> list[str]:
+    """Split a page into passages of at most `words` words (see `word_starts`) at sentence ends.
+
+    A sentence over the budget is cut between words. The passages keep all text except white
+    space, in order. With `words=0` the page stays whole.
+    """
+    if not text.strip():
+        return []
+    if not words:
+        return [text.strip()]
+    starts = word_starts(text)
+    cuts = _cuts(starts, [start for start, _ in sentences(text)], words)
+    return [
+        piece for begin, end in pairwise([*cuts, len(text)]) if (piece := text[begin:end].strip())
+    ]
+
+
+def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> list[int]:
+    """Return the character positions where passages begin."""
+    cuts, first = [0], 0  # `first`: the number of the word with which the current passage begins
+    bounds = [bisect_left(word_at, position) for position in sentence_at if position > 0]
+    # words start:end are one sentence
+    for start, end in pairwise([0, *bounds, len(word_at)]):
+        if end - first <= words:
+            continue
+        if start > first:  # the sentence does not fit: it begins a new passage
+            cuts.append(word_at[start])
+            first = start
+        while end - first > words:  # a sentence over the budget
+            first += words
+            cuts.append(word_at[first])
+    return cuts

@@ -9,9 +9,9 @@ from typing import Any, overload
 
 from workbench.credit.tokens import words
 from workbench.data.record import question_of
-from workbench.methods import method_configs, reward_fns
+from workbench.methods import reward_fns
 from workbench.pipeline import rescore as rescore_with
-from workbench.scoring.plan import local_or_world_checks, method_names, plan
+from workbench.scoring.plan import local_or_world_checks, named_configs, plan
 from workbench.types import Checks, Feedback, JsonObject, Question, Response, WorkbenchError
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -46,7 +46,8 @@ def score(
         question: the question that a text answers.
         method: one method, several, or "all": every method whose checks the judge can run.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
-            OpenAI-compatible server, or `Checks`.
+            OpenAI-compatible server, "local+URL" (the server where the verifier says correct), or
+            `Checks`.
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
         judge_tokens: the most tokens of the server's reply.
@@ -74,11 +75,9 @@ def score(
     server = llm_judge(url, judge_model, store, None, judge_option, judge_tokens)
     checks = server.checks() if server else judge if isinstance(judge, Checks) else _checks(judge)
     responses = _responses(response, question, about)
-    if checks.recognise:
-        recognise = checks.recognise
+    if recognise := checks.recognise:
         responses = [replace(one, question=recognise(one.question)) for one in responses]
-    configs = method_configs(method_names(method), settings)
-    rows = plan(configs, checks, method == "all")[1].grade()(responses)
+    rows = plan(named_configs(method, settings), checks, method == "all")[1].grade()(responses)
     return rows[0] if isinstance(response, str | Response) else rows
 
 
@@ -100,7 +99,7 @@ def rescore(
     Raises:
         WorkbenchError: the method or setting does not exist.
     """
-    return rescore_with(feedback, reward_fns(method_configs(method_names(method), settings)))
+    return rescore_with(feedback, reward_fns(named_configs(method, settings)))
 
 
 def _responses(

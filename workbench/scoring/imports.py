@@ -33,18 +33,17 @@ from workbench.types import (
 BATCH = 500
 
 # What TRL and verl call the columns that are not rewards.
-TRL = {"step", "prompt", "completion", "images", "image"}
-VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
+TRL = frozenset("step prompt completion images image".split())
+VERL = frozenset("input output gts step uid request_id workbench_failed".split())
 # computed from the rewards of a group, so not imported as rewards
 DERIVED = ("advantage", "advantages", "returns")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`
 _COUNTER = re.compile(
-    "(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?"
+    "(?i)(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?"
     "|size|tokens?|turns?|pred|time|seconds|timestamp|lr|loss|kl|entropy|logprobs?|temperature"
-    "|level|labels?|answer|target|year)(_.*)?$",
-    re.I,
+    "|level|labels?|answer|target|year)(_.*)?$"
 )
-_REWARD = re.compile("reward|score|penalty|bonus|acc|correct|match|format", re.I)
+_REWARD = re.compile("(?i)reward|score|penalty|bonus|acc|correct|match|format")
 
 
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:

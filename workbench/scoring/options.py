@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.judge.address import redacted
+from workbench.judge.address import LOCAL_FIRST, redacted
 from workbench.runs.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import WorkbenchError
 from workbench.util.actors import Actors
@@ -20,7 +20,7 @@ class Options:
     source: Path
     out: Path
     method: str = "all"
-    judge: str | None = None  # "world", "local" or a URL; None: local
+    judge: str | None = None  # "world", "local", a URL or "local+URL"; None: local
     model: str | None = None
     judge_option: Sequence[str] = ()  # "KEY=VALUE", fields of each request
     judge_tokens: int | None = None  # maximum length of a reply
@@ -54,6 +54,14 @@ class Options:
         return self.judge not in (None, "world", "local")
 
     @property
+    def url(self) -> str:
+        return str(self.judge).removeprefix(LOCAL_FIRST)
+
+    @property
+    def local_first(self) -> bool:
+        return self.url != str(self.judge)
+
+    @property
     def cache_path(self) -> Path:
         """The file of the judge's replies: `cache`, or NAME.judge.sqlite for NAME.jsonl."""
         return self.cache or self.out.with_name(f"{self.out.stem}.judge.sqlite")
@@ -76,7 +84,7 @@ def check(options: Options) -> None:
 def _problems(options: Options) -> Iterator[tuple[object, str]]:
     """Yield each possible problem as a condition and its message."""
     source, out, passages, remote = options.source, options.out, options.passages, options.remote
-    url = redacted(str(options.judge)) if remote else ""  # without a password
+    url = redacted(options.url) if remote else ""  # without a password
     yield not source.is_file(), f"no file '{source}': name the rows to score with --in FILE"
     yield (
         out.is_dir() or out.suffix != ".jsonl",
@@ -94,7 +102,7 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
             " file, or an --out in another folder",
         )
     yield (
-        remote and not str(options.judge).startswith(("http://", "https://")),
+        remote and not options.url.startswith(("http://", "https://")),
         f"no judge '{url}': write world, local, or an address with http:// or https:// in front",
     )
     yield (
@@ -113,7 +121,7 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
             f"{option} needs an endpoint: name one with --judge URL, or leave it out",
         )
     yield (
-        options.verifier and options.judge not in (None, "local"),
+        options.verifier and options.judge not in (None, "local") and not options.local_first,
         "--verifier is a model for --judge local: leave out --judge, or the verifier",
     )
     yield (

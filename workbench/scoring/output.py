@@ -159,8 +159,8 @@ class Tally:
             "outcomes": dict(self.outcomes),
             "outcomes_judged": round(100 * self.judged / outcomes, 1) if outcomes else None,
             "failures": dict(self.failures),
-            "reasons": dict(self.reasons),
-            "failed_rows": list(self.failed_rows),
+            "reasons": self.reasons,
+            "failed_rows": self.failed_rows,
             "rewards": rewards,
         }
 

@@ -4,11 +4,11 @@ search for evidence and tokenizer. The Python function `workbench.score` uses th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workbench.credit.tokens import Offsets, encode
+from workbench.credit.tokens import encode
 from workbench.data.files import open_rows
 from workbench.data.record import passage
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
@@ -17,7 +17,7 @@ from workbench.pipeline import SECTIONS, assemble, rescore
 from workbench.retrieval import Search, from_passages, open_index
 from workbench.runs.store import passage_key, stored_passages
 from workbench.scoring.options import Options
-from workbench.scoring.rows import Item, Tokenize, split_words
+from workbench.scoring.rows import Item, Tokenize, Tokens, split_words
 from workbench.types import (
     Checks,
     Failure,
@@ -29,7 +29,7 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.util.hub import from_disk_or_hub, panics_as_errors
-from workbench.verdicts.checks import judge_checks, local_checks, world_checks
+from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks, world_checks
 from workbench.world import load_world
 
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
@@ -57,10 +57,13 @@ class Plan:
     def grade(self) -> Grade:
         """Return the function that judges responses."""
         assert self.checks is not None, "a row without verdicts needs a judge"
-        # without rewards, the outcome of a row without gold answers is not a failure
-        optional = not self.rewards
         return assemble(
-            self.checks, self.needed, self.rewards, self.sections, gold_optional=optional
+            self.checks,
+            self.needed,
+            self.rewards,
+            self.sections,
+            # without rewards, the outcome of a row without gold answers is not a failure
+            gold_optional=not self.rewards,
         )
 
     def score(self, items: list[Item]) -> Scored:
@@ -84,23 +87,24 @@ class Plan:
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
     """Return the configs of the methods that `--method` names: one, all or none."""
-    if options.method == "none":
-        if options.overrides:
-            raise WorkbenchError(
-                f"--set {options.overrides[0]} needs a method: name one with --method"
-            )
-        return {}
-    return method_configs(method_names(options.method), options.overrides)
+    if options.method != "none":
+        return named_configs(options.method, options.overrides)
+    if options.overrides:
+        raise WorkbenchError(f"--set {options.overrides[0]} needs a method: name one with --method")
+    return {}
 
 
-def method_names(method: str | Sequence[str]) -> Iterable[str]:
-    """Return the names of methods as a list: those of "all", of one name or of several."""
-    return METHODS if method == "all" else (method,) if isinstance(method, str) else method
+def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict[str, MethodConfig]:
+    """Return the configs of one method, of several, or of all ("all")."""
+    names = METHODS if method == "all" else (method,) if isinstance(method, str) else method
+    return method_configs(names, overrides)
 
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
     """Return the checks of `--judge`; `judge` is the language model if the option is a URL."""
-    if judge and not options.exact:
+    if judge and options.local_first:
+        return local_first_checks(judge, search, options.verifier)
+    if judge:
         return judge_checks(judge, search, in_doubt=options.in_doubt)
     return local_or_world_checks(options.judge, search, options.verifier)
 
@@ -200,8 +204,9 @@ class Evidence:
     def __call__(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        results = self.search(queries, k, titles=titles)
-        return [[self._with_unique_id(hit) for hit in passages] for passages in results]
+        return [
+            list(map(self._with_unique_id, hits)) for hits in self.search(queries, k, titles=titles)
+        ]
 
     def _with_unique_id(self, hit: Passage) -> Passage:
         key = passage_key(hit)
@@ -238,7 +243,7 @@ def tokenizer(name: str | None) -> Tokenize | None:
         ) from error
     encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
 
-    def split(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+    def split(text: str) -> Tokens:
         return *encode(loaded, text), "encoded"
 
     return split

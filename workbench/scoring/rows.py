@@ -35,7 +35,8 @@ from workbench.scoring.replay import (
 from workbench.types import SCHEMA, Feedback, JsonMapping, JsonObject, Question, Response
 from workbench.util.failures import judged
 
-Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
+Tokens = tuple[tuple[int, ...], Offsets, str]  # ids, offsets, source
+Tokenize = Callable[[str], Tokens]
 
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
 MAX_PROBLEMS = 100  # malformed rows whose message is kept
@@ -103,8 +104,9 @@ class Reader:
             # equal questions get equal ids
             value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
             question = replace(question, id=f"{question.id or 'q'}-{digest(value)[:12]}")
-        group = item.response.group or question.id
-        response = replace(item.response, question=question, group=group)
+        response = replace(
+            item.response, question=question, group=item.response.group or question.id
+        )
         return replace(item, feedback=replace(item.feedback, response=response))
 
     def survey(self) -> Survey:
@@ -267,5 +269,5 @@ def _with_tokens(
     return replace(response, token_ids=ids, offsets=offsets, source=source)
 
 
-def split_words(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+def split_words(text: str) -> Tokens:
     return (), words(text), "words"

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from workbench.judge import BatchJudge, Totals, endpoint
-from workbench.judge.address import key_of
+from workbench.judge.address import LOCAL_FIRST, key_of
 from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
@@ -123,10 +123,15 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         stored_questions(options.out.parent),
     )
     survey = reader.survey()
+    if not survey.ids and survey.problems:
+        line, problem = survey.problems[0]
+        raise WorkbenchError(f"{options.source}:{line}: {problem}; no row can be scored")
     if not survey.ids:
-        raise WorkbenchError(_nothing_to_score(options, survey))
-    local = not options.remote and not options.exact
-    if not survey.judged or (counter and local):
+        raise WorkbenchError(
+            f"{options.source}: the file is empty: name one with rows of questions and responses"
+            " with --in FILE"
+        )
+    if not survey.judged or (counter and not options.remote and not options.exact):
         settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
     search, judge = None if world else evidence(options), None
@@ -177,17 +182,6 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
     return status
 
 
-def _nothing_to_score(options: Options, survey: Survey) -> str:
-    """Return why the file has no row that can be scored."""
-    if not survey.problems:
-        return (
-            f"{options.source}: the file is empty: name one with rows of questions and responses"
-            " with --in FILE"
-        )
-    line, problem = survey.problems[0]
-    return f"{options.source}:{line}: {problem}; no row can be scored"
-
-
 def _threads(options: Options, survey: Survey) -> int:
     """Return 2 threads for an endpoint and several chunks, so that it never waits for requests."""
     several = survey.judged > CHUNK or options.source.stat().st_size > 2 * CHUNK_CHARACTERS
@@ -196,11 +190,10 @@ def _threads(options: Options, survey: Survey) -> int:
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
     """Return the endpoint's model as a judge, with its cache."""
-    url = str(options.judge)
     judge = endpoint(
-        url,
+        options.url,
         str(options.model),
-        key=key_of(url, options.api_key_env),
+        key=key_of(options.url, options.api_key_env),
         concurrency=max(1, options.concurrency // _threads(options, survey)),
         timeout=options.timeout,
         extra=request_fields(options.judge_option),
@@ -231,6 +224,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
     if judged:
         # without the address: a server may move
         judge = "endpoint" if options.remote else options.judge or "local"
+        judge = LOCAL_FIRST + judge if options.local_first else judge
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings |= {"verifier": options.verifier} if options.verifier else {}
         settings |= {"outcomes": "in doubt"} if options.in_doubt else {}

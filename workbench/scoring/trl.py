@@ -32,12 +32,12 @@ from workbench.verdicts.checks import local_checks, rule_checks
 from workbench.verdicts.local import is_local, warn_of_training
 
 # Optional columns of a data set with a question's reference data.
-COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+COLUMNS = tuple("id question answers answer title passages checklist kind".split())
 # kind of a missing input -> the columns that have it
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
 UNSCORED = "completions could not be scored"
 # what TRL passes besides the columns of the data set
-TRAINERS = {"completion_ids", "trainer_state", "log_extra", "log_metric", "environments"}
+TRAINERS = frozenset("completion_ids trainer_state log_extra log_metric environments".split())
 # judges by name; the closed world's brings the settings of its bench
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),
@@ -173,7 +173,11 @@ def trl_reward(
     def reward(
         prompts: Sequence[Text], completions: Sequence[Text], **columns: Any
     ) -> list[float | None]:
-        questions = [made.recognise(question) for question in _questions(prompts, columns)]
+        present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
+        rows = ({name: cells[i] for name, cells in present.items()} for i in range(len(prompts)))
+        questions = [
+            made.recognise(question_from_row(*pair)) for pair in zip(prompts, rows, strict=True)
+        ]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
         step = None if state is None else state.global_step + 1
         responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
@@ -224,14 +228,6 @@ def _stored_groups(out: Path | str | None) -> Counter[str]:
     return Counter(
         question if step is None else f"{question}/{step}" for question, step, _ in groups
     )
-
-
-def _questions(prompts: Sequence[Text], columns: JsonMapping) -> list[Question]:
-    present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
-    return [
-        question_from_row(prompt, {name: present[name][number] for name in present})
-        for number, prompt in enumerate(prompts)
-    ]
 
 
 def _responses(

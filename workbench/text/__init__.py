@@ -21,12 +21,11 @@ from __future__ import annotations
 
 from workbench.text.abstention import (
     ABSTENTIONS,
-    INVALID,
     INVALID_QUESTION,
     is_abstention,
     is_invalid,
 )
-from workbench.text.matching import DOUBT, NO, YES, matches, probability, retracted
+from workbench.text.matching import DOUBT, matches, probability, retracted
 from workbench.text.normal_form import normalise
 from workbench.text.sections import (
     answer_sections,
@@ -43,10 +42,7 @@ from workbench.text.sentences import sentences
 __all__ = [
     "ABSTENTIONS",
     "DOUBT",
-    "INVALID",
     "INVALID_QUESTION",
-    "NO",
-    "YES",
     "answer_sections",
     "answer_text",
     "final_answer",

@@ -7,10 +7,10 @@ A phrase has to match a whole clause, regardless of case, diacritics and contrac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
 
-from workbench.text.names import lines
+from workbench.text.names import groups, lines
 from workbench.text.normal_form import STOP, canonical
 from workbench.text.sections import final_answer
 
@@ -27,41 +27,29 @@ def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
             for line in lines(f"abstentions.{language}.txt")
             if line.startswith("!") is invalid
         )
-        for language in ("en", "zh", "es", "de", "fr", "it", "pt", "nl", "ru", "ja", "ko", "l2")
+        for language in "en zh es de fr it pt nl ru ja ko l2".split()
     }
 
 
-def _groups() -> dict[str, str]:
-    """The groups of `clauses.txt` by heading, each as one alternation."""
-    groups: dict[str, str] = {}
-    for line in lines("clauses.txt"):
-        if line.startswith("["):
-            heading = line.strip("[]")
-        else:
-            groups[heading] = f"{groups[heading]}|{line}" if heading in groups else line
-    return groups
-
-
 ABSTENTIONS, INVALID = _phrases(invalid=False), _phrases(invalid=True)
-_GROUPS = _groups()
+_GROUPS = groups("clauses.txt")
 _HEDGES, _TURNS = _GROUPS["hedges"], _GROUPS["turns"]
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
 _BREAK = re.compile(  # the boundary between two clauses; commas divide clauses later
-    rf"{STOP}|:|\s[-–]+\s|—|,\s*(?=only\b)|\s\((?=not\b)|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)"
+    rf"(?i){STOP}|:|\s[-–]+\s|—|,\s*(?=only\b)|\s\((?=not\b)|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)"
     rf"|,\s*(?=(?:yet )?{_STATES}\b)|,?(?=但|不过)"
-    r"|,(?=应该|可能|估计|大概|也许|或许|我猜|我觉得|我想|好像|似乎|多半|没准|说不定)",
-    re.I,
+    r"|,(?=应该|可能|估计|大概|也许|或许|我猜|我觉得|我想|好像|似乎|多半|没准|说不定)"
 )
 _LEADS = re.compile(
-    rf"(?:(?:{_HEDGES}|{_TURNS}|{_GROUPS['leads']})\b|{_GROUPS['chinese leads']}"
-    r"|[\s,\"()<>*¿¡]+|[-•] )+",
-    re.I,
+    rf"(?i)(?:(?:{_HEDGES}|{_TURNS}|{_GROUPS['leads']})\b|{_GROUPS['chinese leads']}"
+    r"|[\s,\"()<>*¿¡]+|[-•] )+"
 )
-_ADVERBS = re.compile(rf"\b(?:{_GROUPS['adverbs']})\b", re.I)
-_REASONS = re.compile(rf"(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}", re.I)
+_ADVERBS = re.compile(rf"(?i)\b(?:{_GROUPS['adverbs']})\b")
+_REASONS = re.compile(rf"(?i)(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}")
 _GIVEN = re.compile(  # only the part after the comma counts
-    r"(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,", re.I
+    r"(?i)(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,"
 )
+_SPEAKER = re.compile(r"(?i)(?:i|my|we|it is (?:un|not)|more|please)\b")
 _OBJECT = (
     r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your)"
     r" question)?(?=\s*,))?"
@@ -81,48 +69,40 @@ _TRY = re.compile(  # a name, or so few words that they may be one
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
 _EXCEPTED = re.compile(  # a guess dressed as a refusal: "I know nothing other than Paris"
-    r"\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if not"
-    r"|beyond)\b"
-    r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])",
-    re.I,
+    r"(?i)\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if"
+    r" not|beyond)\b"
+    r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])"
 )
 _SORRY = re.compile(rf"\W*(?:{_GROUPS['apologies']})\W*")
 _CAUSE = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")
 _COMMA = re.compile(r"\s*,")
 _GREETING = re.compile(
-    rf"[\s*\"“¡]*(?:(?:{_GROUPS['greetings']})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I
+    rf"(?i)[\s*\"“¡]*(?:(?:{_GROUPS['greetings']})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+"
 )
 _FAREWELL = re.compile(
-    rf"(?<=[.!?\n])[^\S\n]*(?:{_GROUPS['farewells']})\b"
-    r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)",
-    re.I,
+    rf"(?i)(?<=[.!?\n])[^\S\n]*(?:{_GROUPS['farewells']})\b"
+    r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)"
 )
 _ONLY_ITEM = re.compile(  # the marker of a list with one item
-    r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S
+    r"(?s)\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)"
 )
 
 
-def _all(phrases: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(phrase for group in phrases.values() for phrase in group)
-
-
-def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bool:
+def is_abstention(text: str, prefill: str = "") -> bool:
     """Whether the final answer of `text` declines to answer and names no possible answer.
 
-    `extra` adds phrases in the format of `ABSTENTIONS`. A text without a final answer is not an
-    abstention.
+    A text without a final answer is not an abstention.
     """
     answer = final_answer(text, prefill=prefill)
-    return answer is not None and declines(answer, tuple(extra))
+    return answer is not None and declines(answer)
 
 
 @lru_cache(maxsize=1024)
-def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
+def declines(answer: str) -> bool:
     """Whether a final answer declines to answer."""
     answer = without_courtesies(answer)
     return not (_is_title(answer) or _EXCEPTED.search(canonical(answer))) and (
-        _all_match(answer, _finder((*_all(ABSTENTIONS), *extra)))
-        or bool(_SORRY.fullmatch(canonical(answer)))
+        _all_match(answer, _finder(False)) or bool(_SORRY.fullmatch(canonical(answer)))
     )
 
 
@@ -137,7 +117,7 @@ def _is_title(answer: str) -> bool:
 @lru_cache(maxsize=1024)
 def commitment(answer: str) -> str:
     """Remove the clauses of an answer that decline ("I am not sure, but …")."""
-    clauses = list(_clauses(answer, _finder(_all(ABSTENTIONS)), reasons=True))
+    clauses = list(_clauses(answer, _finder(False), reasons=True))
     committed = [clause for declined, clause in clauses if not declined]
     return ". ".join(committed) if len(committed) < len(clauses) else answer
 
@@ -145,13 +125,13 @@ def commitment(answer: str) -> str:
 def is_invalid(text: str) -> bool:
     """Whether the final answer of `text` only states that the question is invalid."""
     answer = final_answer(text)
-    return answer is not None and _all_match(answer, _finder(_all(INVALID)))
+    return answer is not None and _all_match(answer, _finder(True))
 
 
 @lru_cache(maxsize=1024)
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
     """The clauses of an answer, with True for those that call the question invalid."""
-    return tuple(_clauses(answer, _finder(_all(INVALID)))) or ((False, canonical(answer)),)
+    return tuple(_clauses(answer, _finder(True))) or ((False, canonical(answer)),)
 
 
 def _all_match(text: str, phrases: Find) -> bool:
@@ -206,16 +186,14 @@ def _classify(clause: str, phrases: Find) -> Clauses:
         return clauses
     pieces = rest.split(",") if "," in rest else []
     parts = [part for piece in pieces for part in _classify(piece, phrases)]
-    if any(matched for matched, _ in parts) or (_GIVEN.match(rest) and any(map(_states, parts))):
+    if any(matched for matched, _ in parts) or (
+        # "According to the text, I …" is not a statement
+        _GIVEN.match(rest) and not all(_SPEAKER.match(part) for _, part in parts)
+    ):
         return clauses + parts
     return (
         clauses if _REASONS.match(rest) and not _NAMED.search(rest) else [*clauses, (False, rest)]
     )
-
-
-def _states(part: tuple[bool, str]) -> bool:
-    """Whether a piece after "According to the text," is a statement, not about the speaker."""
-    return not re.match(r"(?:i|my|we|it is (?:un|not)|more|please)\b", part[1], re.I)
 
 
 def without_courtesies(answer: str) -> str:
@@ -231,9 +209,11 @@ def without_courtesies(answer: str) -> str:
     return plain if any(map(str.isalnum, plain)) else answer
 
 
-@lru_cache(maxsize=64)
-def _finder(phrases: tuple[str, ...]) -> Find:
+@cache
+def _finder(invalid: bool) -> Find:
     """Compile a matcher of the phrases in lower-case canonical text."""
+    languages = (INVALID if invalid else ABSTENTIONS).values()
+    phrases = [phrase for phrases in languages for phrase in phrases]
     begins = [_compiled(phrase) for phrase in phrases if phrase[0] != "…"]
     inside = [_compiled(phrase) for phrase in phrases if phrase[0] == "…"]
     latin = "|".join(pattern for pattern in inside if pattern.isascii())
@@ -254,11 +234,6 @@ def _compiled(phrase: str) -> str:
 
 
 def _alternatives(part: str) -> str:
-    """The pattern of "(a/b) c"; unbalanced brackets are literal characters."""
-    depth, made = 0, ""
-    for sign in part:
-        depth += (sign == "(") - (sign == ")")
-        if depth < 0:
-            break
-        made += {"(": "(?:", ")": ")", "/": "|" if depth else "/"}.get(sign) or re.escape(sign)
-    return re.escape(part) if depth else made
+    """The pattern of "(a/b) c"."""
+    pattern = re.escape(part).replace(r"\(", "(?:").replace(r"\)", ")")
+    return pattern.replace("/", "|") if "(" in part else pattern  # not "n/a"

@@ -99,8 +99,8 @@ def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
     read = [tokenise(form) for form in gold]
     forms = {tuple(words_of(tokens)) for tokens in read} - {()}
     named = any(token.name and not token.text[0].isdigit() for tokens in read for token in tokens)
-    person = not question or bool(re.search(r"\bwho(?:m|se)?\b", question, re.I))
-    counted = not question or bool(re.search(r"\bhow (?!do|did|was|is)\w+", question, re.I))
+    person = not question or bool(re.search(r"(?i)\bwho(?:m|se)?\b", question))
+    counted = not question or bool(re.search(r"(?i)\bhow (?!do|did|was|is)\w+", question))
     year = bool(re.search(r"\byear\b", question)) and not re.search(r"\bdays?\b", question)
     others = {other for form in forms for other in _other_forms(form, named, person, counted, year)}
     tokens = tokenise(question)

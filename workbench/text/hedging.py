@@ -6,60 +6,16 @@ following are not hedges: names, months and nouns with the same spelling ("May 1
 magic"), quotations, and the beliefs of other people ("She thinks that…").
 
 Limits: a permission ("you may enter") counts as a hedge, and so does a reported possibility ("He
-said he might run"). The lists of cues are ours; "l2" is the closed world's invented language.
+said he might run"). The cues in `hedges.txt` are ours.
 """
 
 from __future__ import annotations
 
 import re
 
-# Regular expressions, by language.
-CUES: dict[str, str] = {
-    "en": (
-        "maybe|perhaps|probably|possibly|presumably|supposedly|allegedly|reportedly|apparently"
-        "|seemingly|arguably|purportedly|conceivably|(?<!the most )likely(?! candidates?\\b)"
-        "|unlikely|rumou?red|i think|i believe|i guess|i suspect|i assume|i suppose|i'd guess"
-        "|i would guess|i'd say|i would say|i seem to recall|i recall|my (?:best )?guess"
-        "|if i remember|if i recall|if i'm not mistaken|if i am not mistaken|as far as i know"
-        "|if memory serves|my understanding is|it'?s my understanding|legend has it"
-        "|there'?s a (?:good )?chance|i'?m (?:fairly|pretty|almost|reasonably|quite|99%) (?:sure"
-        "|certain)|i am (?:fairly|pretty|almost|reasonably) (?:sure|certain)|i'?m not (?:100"
-        "|a hundred) ?%? ?(?:percent )?(?:sure|certain)|to my knowledge|to the best of my knowledge"
-        "|i'm not (?:\\w+ )?(?:sure|certain|positive)|i am not (?:\\w+ )?(?:sure|certain|positive)"
-        "|not entirely (?:sure|clear|certain)|not (?:sure|certain) (?:if|whether|but)|i'm unsure"
-        "|i am unsure|it is (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely"
-        "|probable|unlikely)|it's (?:unclear|possible|uncertain|believed|thought|said|likely"
-        "|probable|unlikely)|(?:is|are|was|were) (?:\\w+ )?(?:believed|thought|said|reported"
-        "|rumou?red|alleged|presumed|assumed|expected|predicted|projected|slated) to"
-        "|it (?:seems|appears)(?=,| (?:that|as|likely"
-        "|to (?:be|have)|he|she|they|there|it)\\b)|(?:seems?|seemed|appears?|appeared) to (?:be"
-        "|have)|there is a chance|some (?:say|sources|believe)|according to some|sources (?:say"
-        "|suggest)|may or may not|could be|could have been"
-    ),
-    "es": (
-        "quizá|quizás|tal vez|a lo mejor|probablemente|posiblemente|puede que|podría|podrían|pudo"
-        " haber|creo que|pienso que|supongo que|me parece que|al parecer|parece (?:ser )?que|si no"
-        " recuerdo mal|si mal no recuerdo|supuestamente|presuntamente|se cree que|se dice"
-        " que|seguramente|es posible que|es probable que|no estoy segur[oa]|debe de"
-    ),
-    "de": (
-        "vielleicht|möglicherweise|wahrscheinlich|vermutlich|eventuell|angeblich|anscheinend|mutmaßlich|(?<!sich"
-        " )wohl|könnte|könnten|dürfte|dürften|ich glaube|ich denke|ich vermute|ich nehme"
-        " an|so(?:weit|viel) ich weiß|meines wissens|wenn ich mich (?:recht|richtig) erinnere|es"
-        " scheint|scheint .{1,40}zu sein|es ist möglich|nicht sicher|soll .{1,60}(?:sein|haben)"
-    ),
-    "fr": (
-        "peut-être|probablement|possiblement|sans"
-        " doute|vraisemblablement|apparemment|prétendument|je crois|je pense|je suppose|si je me"
-        " souviens bien|si ma mémoire est bonne|sauf erreur|il me semble|il semble|semble(?:rait)?"
-        " (?:être|avoir)|il se peut|il est (?:possible|probable)|pourrai(?:t|ent)|aurait|serait|à"
-        " ma connaissance|on dit que|pas (?:tout à fait )?sûre?|paraît-il"
-    ),
-    "zh": (
-        "可能|也许|或许|大概|据说|据传|据称|据报道|传闻|似乎|好像|恐怕|我认为|我觉得|我猜|估计(?![值量])|应该是|不确定|不太确定|说不定|想必"
-    ),
-    "l2": "forse|pove",
-}
+from workbench.text.names import groups
+
+CUES = groups("hedges.txt")
 # "may be", "might have won", "will win", "could have won"; not "with might and main" or "5 may"
 _MODAL = re.compile(
     r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d"

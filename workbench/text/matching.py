@@ -37,58 +37,49 @@ NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
 LONGEST = 1500  # characters of an answer; the rules do not parse a longer one
 DOUBT = (0.1, 0.9)  # the rules are uncertain between these probabilities
 _OFFERS = re.compile(  # several answers
-    r"\b(?:second|third|another|other|next|alternative|first) (?:guess|answer|option|choice"
+    r"(?is)\b(?:second|third|another|other|next|alternative|first) (?:guess|answer|option|choice"
     r"|possibility|candidate)|\bif not\b|\balternatively\b|\b(?:any|one|either) of\b.*[,:]"
     r"|\b(?:options|candidates|possibilities|guesses|answers)\b.*(?: are|include|:)"
     r"|\bpossible\b|(maybe|perhaps|possibly|probably|might|could)\b.*\b\1\b|[=-]>"
-    r"|(?:\bA\)|\b1[.):]).*(?:\bB\)|\b2[.):])",
-    re.I | re.S,
+    r"|(?:\bA\)|\b1[.):]).*(?:\bB\)|\b2[.):])"
 )
 _SAYS_WRONG = re.compile(
-    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
+    r"(?i)\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
     r"|ruled out|rejected|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b"
     r"|\b(?:ignore|disregard) (?:all|any|the|previous"
     r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
-    r"|100)\d+% (?:sure|certain|confident)\b",
-    re.I,
+    r"|100)\d+% (?:sure|certain|confident)\b"
 )
 _CONCEDED = re.compile(  # beliefs of other people, and concessions before the answer
-    r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
+    r"(?i)(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely"
     r"|mistakenly)\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
     r"|assumed)\b[^.;:?!\n]*?,? but (?!maybe|perhaps|possibly)|,? (?:although|though|but) (?:many"
-    r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
-    re.I,
+    r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*"
 )
 _SIGNS = re.compile(
-    r"[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\b(?:no|nr)\.\s*\d",
-    re.I,
+    r"(?i)[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\b(?:no|nr)\.\s*\d"
 )
 _CURRENCY = re.compile(r"[$£€¥]\s*\d|\d\s*[$£€¥]")
 _PRICE = re.compile(
     r"\bhow much\b|\b(?:costs?|price|paid|pay|worth|fee|salary|dollars?|euros?)\b|[$£€¥]"
 )
-_STRUCK = re.compile(r"(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>", re.S)
-_EMPHASIS = re.compile(
-    r"</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)",
-    re.I,
-)
+_STRUCK = re.compile(r"(?s)(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>")
+_EMPHASIS = re.compile(r"(?i)</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
 # not "1889 [1890]", which may be two guesses, and not "1889²"
 _CITED = re.compile(rf"(?![^\]】)]*\d{{3}})(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
 _HEADING = re.compile(  # of a part that is not the answer
-    r"^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
-    r"|explicación|razón|explication|justification|解释|理由)\W{0,5}:|^[^\w\n]{0,5}(?:sources?|quelle)\W{0,5}:.*",
-    re.I | re.M,
+    r"(?im)^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
+    r"|explicación|razón|explication|justification|解释|理由)\W{0,5}:|^[^\w\n]{0,5}(?:sources?|quelle)\W{0,5}:.*"
 )
-_DEGREES = re.compile(r"(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b", re.I)
+_DEGREES = re.compile(r"(?i)(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b")
 _REGION = re.compile(r"continent|region|asia|africa|europe|america|oceania")
 _NARROWED = re.compile(  # "in Southeast Asia, specifically in Vietnam"
-    r"\b(?:in|within) (?:the )?(?:(?:south|north|east|west|central|middle|latin)\w*[ -])*"
+    r"(?i)\b(?:in|within) (?:the )?(?:(?:south|north|east|west|central|middle|latin)\w*[ -])*"
     r"(?:asia|africa|europe|america|oceania|east|caribbean|pacific),? (?:and )?(?:more )?"
     r"(?:specifically|precisely|namely|particularly)(?: in| within)?,?"
-    r" (?:the (?:country|city|state|nation) of )?",
-    re.I,
+    r" (?:the (?:country|city|state|nation) of )?"
 )
 _SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
 _NO = re.compile(  # means the opposite of "yes"
@@ -99,17 +90,16 @@ _YES = re.compile(  # means the opposite of "no"
     r"^(?:it|he|she|they|that|this) (?:is|was|are|were)$|(?<!not )\b(?:true|correct|right)$"
 )
 _RETRACTS = re.compile(
-    r"(?:^|[.!?…\n}>)*,;:—–-])\W{0,4}(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok),? )*"
-    r"(?:wait\b|actually,? (?:it|that|the|no|i|(?-i:[A-Z]))|no\b(?! (?:other|further|more|one|need"
-    r"|doubt))|scratch\b|correction\b|oops\b|on second thoughts?\b|rather\b|my mistake"
+    r"(?i)(?:^|[.!?…\n}>)*,;:—–-])\W{0,4}(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok)"
+    r",? )*(?:wait\b|actually,? (?:it|that|the|no|i|(?-i:[A-Z]))|no\b(?! (?:other|further|more|one"
+    r"|need|doubt))|scratch\b|correction\b|oops\b|on second thoughts?\b|rather\b|my mistake"
     r"|(?:just )?kidding|(?:please )?(?:ignore|disregard)\b|(?:maybe|perhaps|possibly)\b"
     r"|i (?:\w+ )?(?:take|retract|withdraw|meant|(?:was|am) (?:wrong|mistaken|joking)|made an?"
     r"|changed? my mind|misspoke|lied|should have said)|the (?:real|actual|true) answer)"
     r"|\b(?:it|that|this|answer|above|which|box|guess) (?:is|was) (?:(?!not\b)\w+ )?(?:wrong"
     r"|incorrect|false|mistaken|a (?:lie|guess|mistake|joke))\b"
     r"|\b(?:it|that|this|answer) (?:(?:is|was) ?n[’']t|(?:is|was) not)"
-    r" (?:right|correct|true|(?-i:[A-Z]))",
-    re.I,
+    r" (?:right|correct|true|(?-i:[A-Z]))"
 )
 _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
@@ -287,14 +277,14 @@ def _lists_only(sentence: Sentence) -> bool:
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """
     classes, first, last = sentence.classes, sentence.places[0], sentence.places[-1] + 1
-    content = ("name", "noun", "verb", "number", "kin", "joiner")
+    content = "name noun verb number kin joiner"
     determined = sentence.tokens[0].article or classes[0] == "determiner"
-    framed = not sentence.has(*content, end=first) or (
+    framed = not sentence.has(content, end=first) or (
         determined and (classes[first - 1] in ("be", "colon") or sentence.texts[first - 1] == "by")
     )
     joined = {*classes[first:last]} <= {"gold", "and", "comma", "colon", "filler"} or all(
         text[0] == MENTION or text in ("as", "well", ",") for text in sentence.texts[first:last]
     )
     apart = ("gold", "gold") not in itertools.pairwise(classes)
-    whole = not sentence.has(*content, start=last) and not sentence.has("or", "denied")
+    whole = not sentence.has(content, start=last) and not sentence.has("or denied")
     return framed and joined and apart and whole

@@ -30,6 +30,18 @@ def lines(file: str) -> Iterator[str]:
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 
+def groups(file: str) -> dict[str, str]:
+    """The lines below each `[heading]` of a data file of this package, as one alternation."""
+    alternations: dict[str, str] = {}
+    for line in lines(file):
+        if line.startswith("["):
+            heading = line.strip("[]")
+        else:
+            others = alternations.get(heading)
+            alternations[heading] = f"{others}|{line}" if others else line
+    return alternations
+
+
 @cache
 def _given_names() -> dict[str, set[str]]:
     """For each given name, the names that it may be short for, including itself."""

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -22,35 +23,34 @@ MONTHS = (
 )
 _MONTH = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _DAY, _YEAR = r"\b(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b", r"\b([1-9]\d{3})\b"
-_DATES = (  # pattern, and its groups for year, month and day (0: none)
-    (re.compile(rf"{_DAY}(?: of)? {_MONTH},?(?: of)? {_YEAR}", re.I), (3, 2, 1)),
-    (re.compile(rf"\b{_MONTH} {_DAY},? {_YEAR}", re.I), (3, 1, 2)),
-    (re.compile(rf"(?<![\w-]){_YEAR}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])(?![\w-])"), (1, 2, 3)),
-    (re.compile(rf"\b{_MONTH},?(?: of)? {_YEAR}", re.I), (2, 1, 0)),
-    (re.compile(rf"{_DAY}(?: of)? {_MONTH}", re.I), (0, 2, 1)),
-    (re.compile(rf"\b{_MONTH} {_DAY}(?!\w|[-.]\d)", re.I), (0, 1, 2)),
-)
+_DATES = {  # pattern -> its groups for year, month and day (0: none)
+    re.compile(pattern, re.I): groups
+    for pattern, groups in {
+        rf"{_DAY}(?: of)? {_MONTH},?(?: of)? {_YEAR}": (3, 2, 1),
+        rf"\b{_MONTH} {_DAY},? {_YEAR}": (3, 1, 2),
+        rf"(?<![\w-]){_YEAR}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])(?![\w-])": (1, 2, 3),
+        rf"\b{_MONTH},?(?: of)? {_YEAR}": (2, 1, 0),
+        rf"{_DAY}(?: of)? {_MONTH}": (0, 2, 1),
+        rf"\b{_MONTH} {_DAY}(?!\w|[-.]\d)": (0, 1, 2),
+    }.items()
+}
 _ERA = re.compile(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
 _LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae Ae oe".split(), strict=True)))
-_UNITS = (
+_SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-    " sixteen seventeen"
+    " sixteen seventeen eighteen nineteen"
 )
-_SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
-_TENS = {
-    word: 10 * i
-    for i, word in enumerate(
-        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
-    )
-}
+SMALL = {word: value for value, word in enumerate(_SMALL.split())}
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+TENS = {word: 10 * i for i, word in enumerate(_TENS.split(), start=2)}
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+_ORDINAL = dict(
+    pair.split()
+    for pair in (
+        "first 1st,second 2nd,third 3rd,fourth 4th,fifth 5th,sixth 6th,seventh 7th,eighth 8th"
+        ",ninth 9th,tenth 10th,eleventh 11th,twelfth 12th"
+    ).split(",")
 )
-_ORDINAL = {
-    word: f"{i}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(i, 'th') }"
-    for i, word in enumerate(_ORDINALS, start=1)
-}
 
 _TOKEN = re.compile(
     rf"(?P<word>{_BEGIN}[1-9]\d{{3}}-(?:0[1-9]|1[0-2])(?:-\d\d)?(?![\w-])"  # a date
@@ -60,22 +60,20 @@ _TOKEN = re.compile(
     rf"|(?P<stop>{STOP})|(?P<comma>[,/|&()\[\]、–—•=+~<>\u2190-\u21ff]|\s-\s)|(?P<colon>:)"
 )
 _WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
-_CONTRACTIONS = (
-    (re.compile(r"\bcan'?t\b|\bcannot\b", re.I), "can not"),
-    (
-        re.compile(
-            r"\b(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)\b", re.I
-        ),
-        r"\1 not",
-    ),
-    (re.compile(r"\bwon't\b", re.I), "will not"),
-    (re.compile(r"\bI'm\b", re.I), "I am"),
-    (re.compile(r"\b(I|you|we|they)'ve\b", re.I), r"\1 have"),
-    (re.compile(r"\b(it|that|he|she|there|what|who)'s\b", re.I), r"\1 is"),
-    (re.compile(r"\bI'd\b", re.I), "I would"),
-    (re.compile(r"\bI'll\b", re.I), "I will"),
-)
-_CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every contraction
+_CONTRACTIONS = {
+    re.compile(rf"(?i)\b(?:{pattern})\b"): expanded
+    for pattern, expanded in {
+        "can'?t|cannot": "can not",
+        "(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)": r"\1 not",
+        "won't": "will not",
+        "I'm": "I am",
+        "(I|you|we|they)'ve": r"\1 have",
+        "(it|that|he|she|there|what|who)'s": r"\1 is",
+        "I'd": "I would",
+        "I'll": "I will",
+    }.items()
+}
+_CONTRACTED = re.compile("(?i)'|cannot|n ?t")  # one of these is in every contraction
 
 
 class Token(NamedTuple):
@@ -118,10 +116,10 @@ def canonical(text: str) -> str:
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
     # join "don 't" of tokenised texts
     text = re.sub(r"(?<=[^\W\d_]) '(?=(?:t|s|re|ve|ll|d|m)\b)", "'", text)
-    for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
+    for pattern, expanded in _CONTRACTIONS.items() if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
-    text = re.sub(r"(?<![\d)] )\b(?:minus|negative) (?=\d)", "-", text, flags=re.I)
+    text = re.sub(r"(?i)(?<![\d)] )\b(?:minus|negative) (?=\d)", "-", text)
     text = re.sub(
         r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text
     )
@@ -132,7 +130,7 @@ def canonical(text: str) -> str:
     if not re.search("[0-9]", text):
         return text
     text = _ERA.sub(lambda match: " BC" if match["before"] else "", text)
-    for pattern, groups in _DATES:
+    for pattern, groups in _DATES.items():
         text = pattern.sub(lambda match, groups=groups: _date(match, *groups), text)  # type: ignore[misc]
     return text
 
@@ -163,8 +161,10 @@ def tokenise(text: str) -> tuple[Token, ...]:
         if word == "A" and match.string[match.end() : match.end() + 1] == ".":
             plain = "A"  # an initial, not an article
         tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
-    following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
-    articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
+    articles = [  # not in "Vitamin A" and "A and B"
+        token.text in ("the", "a", "an") and after.text not in _AFTER_LETTERS
+        for token, after in pairwise([*tokens, Token("")])
+    ]
     behind = zip(tokens, articles, [False, *articles], strict=False)
     return tuple(
         _join_numbers(
@@ -177,9 +177,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
     )
 
 
-def _article(word: str, after: str) -> bool:
-    """Whether a word is an article; it is not in "Vitamin A" and "A and B"."""
-    return word in ("the", "a", "an") and after not in ("", ",", ".", ":", "and", "or", "is", "was")
+_AFTER_LETTERS = ("", ",", ".", ":", "and", "or", "is", "was")
 
 
 def _join_numbers(tokens: list[Token]) -> list[Token]:
@@ -220,10 +218,11 @@ def read_number(words: list[str]) -> tuple[Decimal, int]:
 
 def _small(words: list[str]) -> tuple[Decimal, int]:
     """Return the number word below 100 at the start of `words`, and how many words it takes."""
-    if not words or words[0] not in _TENS:
-        return (Decimal(_SMALL[words[0]]), 1) if words and words[0] in _SMALL else (Decimal(0), 0)
-    unit = _SMALL.get(words[1], 0) if len(words) > 1 else 0
-    return (Decimal(_TENS[words[0]] + unit), 2) if 0 < unit < 10 else (Decimal(_TENS[words[0]]), 1)
+    first, second = [*words, "", ""][:2]
+    if first not in TENS:
+        return Decimal(SMALL.get(first, 0)), int(first in SMALL)
+    unit = SMALL.get(second, 0)
+    return (Decimal(TENS[first] + unit), 2) if 0 < unit < 10 else (Decimal(TENS[first]), 1)
 
 
 def words_of(tokens: Iterable[Token]) -> list[str]:

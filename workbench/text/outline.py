@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from workbench.text.sections import outlined
 
@@ -133,10 +134,8 @@ def _points(outline: str) -> tuple[Point, ...]:
             numbers.append(number.span())
     if not numbers or numbers[0][0]:
         return ()
-    ends = [start for start, _ in numbers[1:]] + [len(outline)]
-    return tuple(
-        _point(outline[start:end].strip()) for (_, start), end in zip(numbers, ends, strict=True)
-    )
+    bounds = pairwise([*numbers, (len(outline), 0)])
+    return tuple(_point(outline[start:end].strip()) for (_, start), (end, _) in bounds)
 
 
 def _point(text: str) -> Point:

@@ -180,7 +180,7 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
     # the start of the box and of its content for each open brace; None if the brace opens no box
     open_braces: list[tuple[int, int] | None] = []
     spans = []
-    for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
+    for match in re.finditer(r"(?s)\\boxed\s*\{|\\.|[{}]", text):
         if match[0] == "}":
             if open_braces and (box := open_braces.pop()):
                 spans.append((*box, match.start()))
@@ -218,8 +218,7 @@ def _next_state(state: str, marker: re.Match[str]) -> str:
         return "body" if marker["close"] and marker["tag"].lower() == "think" else "think"
     if marker["part"]:
         return "answer" if marker["part"] == "Answer" else _PLAN
-    tag = marker["tag"].lower()
-    return "body" if marker["close"] else tag
+    return "body" if marker["close"] else marker["tag"].lower()
 
 
 def _open_before(pieces: list[Section], tag: str) -> None:

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from workbench.text.markup import CITATION, EMOJI
+from workbench.text.names import groups
 from workbench.text.sections import sections
 
 Span = tuple[int, int]
@@ -43,32 +44,8 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?
 _FULL_WORD, _CAPITALISED = re.compile(r"[A-Za-z][a-z]{2,}|\d{4}"), re.compile(r"[A-Z][a-z]*[ ,]")
 _FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 
-_NEVER = frozenset(  # never end a sentence: a name or an explanation follows
-    "Dr Drs Mr Mrs Ms Mx Prof Gen Col Capt Cpt Lt Sgt Maj Cmdr Rev Hon Sen Rep Gov Pres Mt Ft Mme"
-    " Mlle Hr Fr Sra Dra Msgr Dipl e.g i.e viz cf al eg ie vs v ca approx z.B d.h bzw z u.a p.ej"
-    " resp incl esp abbr née né lit".split()
-)
-_NUMBERED = frozenset(
-    "no nos nr nº vol vols fig figs eq eqs sec sect ch chap pp p art op par cat ref tab str".split()
-)
-_MAYBE = frozenset(  # end a sentence only before one of `_STARTERS`
-    "Inc Ltd Co Corp Bros Jr Sr Esq St Ste Ave Blvd Rd Hwy Sq etc usw Univ Dept Assn Bldg Ed Eds ed"
-    " eds Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Ala Ariz Ark Calif Colo Conn Del Fla Ga"
-    " Ill Ind Kan Ky La Mass Md Mich Minn Miss Mo Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt Wash"
-    " Wis Wyo Ph.D Cie Hrsg Bd Aufl jr sr gest geb ft lb oz in mi km hrs min sec b d r fl".split()
-)
-_STARTERS = frozenset(
-    "The A An He She It They We I You His Her Its Their Our My Your This That These Those There"
-    " Here In On At By For From With As After Before During Since Until While When Where Who What"
-    " Which Why How If Although Though However Moreover Furthermore Additionally Also But And Or So"
-    " Yet Then Later Today Now Some Many Most Both Each Every One Two Several Other Another Upon"
-    " Despite Because Among Along Over Under Through Throughout Following According Overall"
-    " Unfortunately Despite Not No Yes Der Die Das Er Sie Es Ein Eine Im Am El La Los Las Él Ella"
-    " En Un Una Le Les Il Elle Une".split()
-)
-_MONTHS = frozenset(
-    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()
-)
+# the words of `stops.txt` by heading: "never" ends a sentence, "maybe" ends one before "starters"
+_WORDS = {name: frozenset(re.split("[ |]", words)) for name, words in groups("stops.txt").items()}
 
 
 def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
@@ -204,18 +181,22 @@ def _ends(text: str, word: str, match: re.Match[str], end: int, lower: bool) -> 
         return False
     return (
         match["weak"] != "."
-        or bool(match["closed"] and word not in _NEVER)
+        or bool(match["closed"] and word not in _WORDS["never"])
         or not _abbreviates(word, after)
     )
 
 
 def _abbreviates(word: str, after: str) -> bool:
     """Whether the full stop between `word` and `after` only marks an abbreviation."""
-    if word in _NEVER:
+    if word in _WORDS["never"]:
         return True
-    if word.casefold() in _NUMBERED and (after[:1].isdigit() or re.fullmatch("[IVXL]{2,}", after)):
+    if word.casefold() in _WORDS["numbered"] and (
+        after[:1].isdigit() or re.fullmatch("[IVXL]{2,}", after)
+    ):
         return True
     if word.isdigit() and len(word) < 3:
-        return after in _MONTHS
+        return after in _WORDS["months"]
     letter = _ACRONYM.fullmatch(word) and word.lower() != word.upper()
-    return bool(letter or word in _MAYBE) and after not in _STARTERS and after != ""
+    return (
+        bool(letter or word in _WORDS["maybe"]) and after not in _WORDS["starters"] and after != ""
+    )

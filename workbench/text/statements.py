@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from workbench.text.gold import (
     CLASS,
@@ -28,23 +29,19 @@ from workbench.text.normal_form import CJK, MONTHS, Token
 # Longest sentence that counts as a statement; a longer one may name the gold answer by chance.
 MAX_WORDS = 40
 # Classes of the words that may stand before and after a gold answer (see `Sentence`).
-_BEFORE = {"start", "comma", "colon", "question", "be", "auxiliary", "preposition", "pronoun"}
-_BEFORE |= {"relative", "and", "or", "hedge", "gold"}
-_AFTER = {"end", "comma", "be", "auxiliary", "question", "preposition", "verb", "relative", "and"}
-_AFTER |= {"or", "hedge", "pronoun", "joiner", "filler", "determiner", "colon", "near", "gold"}
-_RELATED = {"noun", "name", "kin", "joiner", "near"}  # before "of" and the gold answer
-_APART = {
-    "of",
-    "to",
-    "for",
-    "from",
-    "about",
-    "around",
-    "with",
-}  # the thing before these is another one
+_BEFORE = frozenset(
+    "start comma colon question be auxiliary preposition pronoun relative and or hedge gold".split()
+)
+_AFTER = frozenset(
+    "end comma be auxiliary question preposition verb relative and or hedge pronoun joiner filler"
+    " determiner colon near gold".split()
+)
+_RELATED = frozenset("noun name kin joiner near".split())  # before "of" and the gold answer
+# the thing before these is another one
+_APART = frozenset("of to for from about around with".split())
 _SEPARATORS = {",": "comma", ":": "colon"}
 _SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
-_LISTING = {"start", "comma", "colon", "and", "or", "be", "pronoun", "hedge", "joiner", "gold"}
+_LISTING = frozenset("start comma colon and or be pronoun hedge joiner gold".split())
 _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
     r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
@@ -136,15 +133,14 @@ class Sentence:
             return "filler"
         return "name" if token.name else "noun"
 
-    def has(self, *classes: str, start: int = 0, end: int | None = None) -> bool:
-        """Whether one of some classes is among the tokens."""
-        return not {*classes}.isdisjoint(self.classes[start:end])
+    def has(self, classes: str, start: int = 0, end: int | None = None) -> bool:
+        """Whether one of some classes, separated by spaces, is among the tokens."""
+        return not {*classes.split()}.isdisjoint(self.classes[start:end])
 
     def is_phrase(self) -> bool:
         """Whether the sentence is only a phrase, such as another guess."""
-        stating = self.has("be", "auxiliary", "verb", "pronoun", "question", "relative", "gold")
-        stating = stating or self.has("preposition")
-        return not stating and self.has("name", "noun", "number")
+        stating = self.has("be auxiliary verb pronoun question relative gold preposition")
+        return not stating and self.has("name noun number")
 
     def candidates(self, stating: Sentence | None = None) -> set[str]:
         """The words that could be another answer.
@@ -186,7 +182,7 @@ class Sentence:
             for token, found in zip(self.tokens, self.classes, strict=True)
             if found in ("be", "verb") and not token.name
         ]
-        breaks = self.has("and", "comma", "colon", "relative", "pronoun", "joiner")
+        breaks = self.has("and comma colon relative pronoun joiner")
         return len({*verbs}) < len(verbs) and not breaks
 
     def _link(self, at: int) -> tuple[int, str]:
@@ -253,7 +249,7 @@ class Sentence:
 
         If the gold answer has no capital, every noun may be a candidate.
         """
-        fragment = self.has("comma") and not self.has("verb", "be", "auxiliary", "question")
+        fragment = self.has("comma") and not self.has("verb be auxiliary question")
         wanted = {"name", "noun", "kin"} if fragment or not self.tokens[place].name else {"name"}
         listed = False  # whether the last candidate stands in one list with the gold answer
         for i, found in enumerate(self.classes):
@@ -295,12 +291,12 @@ class Sentence:
             mention.text[1:]
         ):
             return False  # "World Health Organization (WHO)"
-        if self.has("and", "joiner", "relative", "pronoun", "colon", start=i, end=place):
+        if self.has("and joiner relative pronoun colon", start=i, end=place):
             return True
         breaks = [at for at in range(i, place) if self.classes[at] in ("comma", "hedge")]
         start = max(breaks, default=i + 1)
-        verbs = self.has("verb", "question", "auxiliary", "noun", start=start, end=place)
-        stated = self.has("be", "question", "auxiliary", start=start, end=place)
+        verbs = self.has("verb question auxiliary noun", start=start, end=place)
+        stated = self.has("be question auxiliary", start=start, end=place)
         if breaks and not (stated or (verbs and self.classes[start] == "hedge")):
             return self.classes[0] != "preposition"
         noun = self.classes[i] == "noun" and self._has_article(max(0, i - 1), i + 1)
@@ -320,7 +316,7 @@ class Sentence:
         for i, text in enumerate(self.texts):
             other = i not in self.places and is_number(text) and text not in self.gold.question
             if other and (_is_year(text) == year or abs(i - place) < 3):
-                apart = self.has("noun", "verb", "question", "name", start=place + 1, end=i)
+                apart = self.has("noun verb question name", start=place + 1, end=i)
                 if i < place or not apart or place == 0:
                     return True
         return False
@@ -339,7 +335,7 @@ class Sentence:
             not rivals
             or not (
                 WORDS["revision"].union(WORDS["hedge"], WORDS["or"], ["another"]).isdisjoint(texts)
-                and ({*texts} - rivals - GRAMMAR or self.has("be", "auxiliary"))  # not "Or Lomar."
+                and ({*texts} - rivals - GRAMMAR or self.has("be auxiliary"))  # not "Or Lomar."
                 and texts[0] not in known  # the same subject again
                 and not (
                     frame and texts[: len(frame)] == frame
@@ -349,7 +345,7 @@ class Sentence:
         ):
             return bool(rivals)
         dated = gold.number and not frame and self.classes[0] == "pronoun"
-        bare = gold.number or not self.has("noun", "verb")
+        bare = gold.number or not self.has("noun verb")
         return dated or any(
             text in MONTHS
             or text.endswith("day")
@@ -365,7 +361,7 @@ def _denied(texts: Sequence[str], known: frozenset[str]) -> Iterator[int]:
     "Anything but Vetra" negates Vetra; "if not Vetra" and "not only Vetra" do not.
     """
     scope = False
-    for i, (text, after) in enumerate(zip(texts, [*texts[1:], ""], strict=True)):
+    for i, (text, after) in enumerate(pairwise([*texts, ""])):
         before = texts[i - 1] if i else ""
         if text == "but":
             scope = before in ("anything", "everything", "nothing")

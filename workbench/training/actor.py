@@ -17,7 +17,7 @@ from workbench.training.recorder import MetricsLog
 from workbench.types import Response, WorkbenchError
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 MAX_GRAD_NORM = 1.0
 FINAL_SHARE = 0.1  # share of the learning rate at the end of the cosine schedule *(code)*
@@ -62,9 +62,7 @@ class Actor:
             for layer in layers:
                 layer.training = False
 
-    def collate(
-        self, responses: Sequence[Response]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def collate(self, responses: Sequence[Response]) -> tuple[Tensor, Tensor, Tensor]:
         """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
 
         A row is a prompt, padded on the left, and its response, padded on the right. L is the
@@ -83,25 +81,27 @@ class Actor:
         return ids_BL, attention_BL, parts[1][1].float()
 
     def logprobs_and_values(
-        self, ids_bL: torch.Tensor, attention_bL: torch.Tensor, length: int, temperature: float
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, ids_bL: Tensor, attention_bL: Tensor, length: int, temperature: float
+    ) -> tuple[Tensor, Tensor]:
         """Return the log-probability of each of the last `length` tokens, and the critic's value
         before each of them, (b, T) both.
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
-        options: dict[str, object] = {}
-        if "logits_to_keep" in known:
-            options["logits_to_keep"] = length + 1  # saves the logits of the prompt
-        if "position_ids" in known:
-            options["position_ids"] = (attention_bL.cumsum(1) - 1).clamp(min=0)
-        hidden: list[torch.Tensor] = []
+        options = {
+            "logits_to_keep": length + 1,  # saves the logits of the prompt
+            "position_ids": (attention_bL.cumsum(1) - 1).clamp(min=0),
+        }
+        hidden: list[Tensor] = []
         # the input of the output layer is the last hidden state
         hook = self.model.get_output_embeddings().register_forward_pre_hook(
             lambda _, inputs: hidden.append(inputs[0])
         )
         try:
             output = self.model(
-                input_ids=ids_bL, attention_mask=attention_bL, use_cache=False, **options
+                input_ids=ids_bL,
+                attention_mask=attention_bL,
+                use_cache=False,
+                **{name: value for name, value in options.items() if name in known},
             )
         finally:
             hook.remove()

@@ -2,8 +2,6 @@
 training rows from them.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -82,7 +80,8 @@ def collect(
                 sampling = replace(how, seed=seed)
                 feedbacks = grade(generate(loaded, part, step=number, **vars(sampling)))
                 # before storing: a chunk of failures is sampled and graded again
-                _check_graded(feedbacks, method, max_failed)
+                unscored = [why for one in feedbacks if (why := ungraded(one, method)) is not None]
+                check_failed(unscored, len(feedbacks), max_failed, "samples could not be graded")
                 store.append(feedbacks)
                 store.sync()  # a chunk that is on the disk is not sampled again
                 print(
@@ -130,32 +129,20 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
     return done
 
 
-def ungraded(feedback: Feedback) -> str | None:
-    """Return why a sample has no usable verdict, or None if it has one.
+def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
+    """Return why a sample has no reward of `method`, or without a method no usable verdict; None
+    if it has one.
 
-    The reason is the sample's error, or the first error of its verdicts if all of them failed. A
-    long answer with only some failed verdicts is usable.
+    Without a method, the reason is the sample's error, or the first error of its verdicts if all
+    of them failed. A long answer with only some failed verdicts is usable.
     """
+    if method is not None:
+        scored = reward_of(feedback, method) is not None
+        return None if scored else f"{feedback.response.id}: {reason(feedback, method)}"
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message
-    errors = [
-        verdict.error
-        for verdict in feedback.verdicts
-        if verdict.error is None or verdict.error.kind not in LACKING
-    ]
+    errors = [v.error for v in feedback.verdicts if not v.error or v.error.kind not in LACKING]
     return errors[0].message if errors and errors[0] and all(errors) else None
-
-
-def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed: float) -> None:
-    if method is None:
-        unscored = [why for feedback in feedbacks if (why := ungraded(feedback)) is not None]
-    else:
-        unscored = [
-            f"{feedback.response.id}: {reason(feedback, method)}"
-            for feedback in feedbacks
-            if reward_of(feedback, method) is None
-        ]
-    check_failed(unscored, len(feedbacks), max_failed, "samples could not be graded")
 
 
 def written(

@@ -6,8 +6,6 @@ an uninterrupted one. The order of the questions is fixed in advance, checkpoint
 optimizer, scheduler and random states, and records after the checkpoint are cut off.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from functools import partial

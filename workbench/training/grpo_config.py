@@ -1,16 +1,14 @@
 """Settings of a GRPO run, and their checks. No training library is imported here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from workbench.policies import vllm
-from workbench.training.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
+from workbench.training.settings import KL, LoRA, Optim, Sampling, Saving, check_trainer
 from workbench.training.stage import order
 from workbench.types import JsonObject, WorkbenchError
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 
 # (ours) Upper bound of a whole response's ratio, from the dual clip of arXiv 1912.09729. For a
 # negative advantage the loss takes the unclipped ratio, and a product over hundreds of tokens is
@@ -81,7 +79,7 @@ class GRPO:
 
 def check(config: GRPO) -> None:
     """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
+    check_trainer(config)
     high = config.clip_high or config.clip
     if config.kl.kl != "k3":
         raise WorkbenchError(
@@ -109,7 +107,6 @@ def check(config: GRPO) -> None:
             f"redraws is {config.redraws}, but vllm is {config.vllm}: only the trained model itself"
             " can sample a group again; set vllm=none or redraws=0"
         )
-    check_report_to(config.saving)
     check_colocate(config)
     responses, generated, micro = batches(config)
     if (

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import trl
 from datasets import Dataset
+from torch import Tensor
 
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import (
@@ -47,7 +48,7 @@ from workbench.types import Feedback, JsonMapping, JsonObject, Question, Respons
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, TrainerState
 
-Tensors = dict[str, torch.Tensor]  # TRL's batch by name; a few values are numbers or None
+Tensors = dict[str, Tensor]  # TRL's batch by name; a few values are numbers or None
 
 # TRL logs the whole prompt of every response without a reward. The recorder counts them instead.
 logging.getLogger("trl.trainer.grpo_trainer").addFilter(
@@ -70,7 +71,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     """
 
     loss_called = False  # whether `_compute_loss` of this class has run
-    sampling_state: torch.Tensor | None = None  # torch's random state after the last sampling
+    sampling_state: Tensor | None = None  # torch's random state after the last sampling
     # the batch in the loss, if its ratio is that of whole responses
     trajectory_batch: Tensors | None = None
 
@@ -216,20 +217,16 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         `responses`. The tokens of responses without a reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
-        if (
-            name := estimator(self.config)
-        ) not in TRL_SCALES:  # TRL has computed these itself, (B,)
+        name = estimator(self.config)
+        if name not in TRL_SCALES:  # else TRL has computed the advantages itself, (B,)
             rows = [
                 Rewarded(len(feedback.response.token_ids), None)
                 if value is None
                 else rewarded(feedback, self.recorder.method)
                 for feedback, value in zip(self.feedbacks, values, strict=True)
             ]
-            advantages = token_advantages(
-                self.recorder.gather(rows),
-                self.config.group_size,
-                ESTIMATORS[name],
-            )
+            gathered = self.recorder.gather(rows)
+            advantages = token_advantages(gathered, self.config.group_size, ESTIMATORS[name])
             advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
             batch = {**batch, "advantages": advantages_BT}
         unscored = [row for row, value in enumerate(values) if value is None]
@@ -252,7 +249,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     def compute_loss(
         self, model: PreTrainedModel, inputs: Tensors, *args: object, **kwargs: object
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Overridden for Unsloth, whose trainer computes the loss here and skips
         `_compute_loss`.
         """
@@ -261,7 +258,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             inputs = unsloth_hooks.loss_inputs(inputs)
         return super().compute_loss(model, inputs, *args, **kwargs)
 
-    def _compute_loss(self, model: PreTrainedModel, inputs: Tensors) -> torch.Tensor:
+    def _compute_loss(self, model: PreTrainedModel, inputs: Tensors) -> Tensor:
         """Overridden to record the inputs of the loss. If the loss uses the ratio of whole
         responses, its batch is kept for the next override.
         """
@@ -290,13 +287,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         if (batch := self.trajectory_batch) is not None:
             old_BT = batch.get("old_per_token_logps")
             batch["old_per_token_logps"] = whole_responses(
-                outputs[0],
-                self.logprobs_BT if old_BT is None else old_BT,
-                batch["completion_mask"],
+                outputs[0], self.logprobs_BT if old_BT is None else old_BT, batch["completion_mask"]
             )
         return outputs
 
-    def record_loss_inputs(self, batch: Tensors, logprobs_BT: torch.Tensor | None = None) -> None:
+    def record_loss_inputs(self, batch: Tensors, logprobs_BT: Tensor | None = None) -> None:
         """Add the inputs of the loss, and the log-probabilities if known, to the responses."""
         advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
         # one advantage a response is recorded on each of its tokens
@@ -318,7 +313,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     # --- loss → update → log
 
-    def training_step(self, *args: object, **kwargs: object) -> torch.Tensor:
+    def training_step(self, *args: object, **kwargs: object) -> Tensor:
         """Overridden to detect another library's patch that bypasses our loss."""
         loss = super().training_step(*args, **kwargs)
         if self.plain and not self.loss_called:
@@ -338,10 +333,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             values = [float(log[name]) for log in self.update_logs if log.get(name) is not None]
             if values:
                 means[name] = fmean(values)
-        self.recorder.log(state.global_step // self.config.iterations, means, list(self.responses))
-        self.group_counts.clear()
-        self.responses.clear()
-        self.update_logs.clear()
+        self.recorder.log(state.global_step // self.config.iterations, means, self.responses)
+        for of_step in (self.group_counts, self.responses, self.update_logs):
+            of_step.clear()
 
     def step_ends(self, state: TrainerState) -> bool:
         """Return whether the last optimizer step was the last of the `iterations` of its batch."""

@@ -35,8 +35,7 @@ from workbench.training.settings import (
     Passes,
     Saving,
     check_one_process,
-    check_passes,
-    check_report_to,
+    check_trainer,
 )
 from workbench.training.stage import Job, Stage, Status, order
 from workbench.training.trl_common import (
@@ -46,26 +45,26 @@ from workbench.training.trl_common import (
     trainer_arguments,
 )
 from workbench.types import JsonMapping, JsonObject
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 from workbench.util.jsonl import write_json
 
 if TYPE_CHECKING:
-    import torch
     from datasets import Dataset
+    from torch import Tensor
     from transformers import PreTrainedModel, Trainer, TrainerState
     from transformers.modeling_outputs import CausalLMOutput
 
-SFT_LOGGED = ("loss", "learning_rate", "grad_norm")
-DPO_LOGGED = (
+# what TRL reports about a step, if the trainer has it
+LOGGED = (
     "loss",
+    "learning_rate",
+    "grad_norm",
     "rewards/chosen",
     "rewards/rejected",
     "rewards/margins",
     "rewards/accuracies",
     "logps/chosen",
     "logps/rejected",
-    "learning_rate",
-    "grad_norm",
 )
 # least 1 − p in the unlikelihood *(code: Welleck et al.)*; below it the gradient is 0
 LEAST = 1e-5
@@ -104,13 +103,6 @@ class DPO:
     saving: Saving = Saving(save_every=50)
 
 
-def check(config: SFT | DPO) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
-    check_passes(config.passes)
-    check_report_to(config.saving)
-
-
 def offline_stage(
     config: SFT | DPO,
     make: Callable[[Job], tuple[Sequence[Row], Card]],
@@ -130,7 +122,7 @@ def offline_stage(
     Raises:
         WorkbenchError: invalid settings.
     """
-    check(config)
+    check_trainer(config)
 
     def run(job: Job) -> Status:
         rows, card = make(job)
@@ -171,7 +163,7 @@ def train_offline(
         WorkbenchError: invalid settings or rows, only rows that are too long, several processes,
             unknown policy, or a folder of a training on other rows.
     """
-    check(config)
+    check_trainer(config)
     check_rows(rows)
     # several processes would each train on all rows and write the same files
     check_one_process(type(config).__name__)
@@ -196,15 +188,8 @@ def train_offline(
         def log(state: TrainerState, logs: JsonMapping) -> None:
             step = state.global_step
             step_rows = [used[number] for number in numbers[(step - 1) * batch : step * batch]]
-            logged = SFT_LOGGED if supervised else DPO_LOGGED
-            metrics.write(
-                {
-                    "step": step,
-                    **{name: finite(logs.get(name)) for name in logged},
-                    "tokens": sum(map(trained_tokens, step_rows)),
-                    "seconds": round(metrics.lap_seconds(), 3),
-                }
-            )
+            row = {name: finite(logs[name]) for name in LOGGED if name in logs}
+            metrics.write_step(step, {**row, "tokens": sum(map(trained_tokens, step_rows))})
 
         from datasets import Dataset
 
@@ -277,12 +262,8 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
             self._signature_columns = ["input_ids", "labels", "weight"]
 
         def compute_loss(
-            self,
-            model: PreTrainedModel,
-            inputs: dict[str, torch.Tensor],
-            *args: object,
-            **kwargs: object,
-        ) -> torch.Tensor:
+            self, model: PreTrainedModel, inputs: dict[str, Tensor], *args: object, **kwargs: object
+        ) -> Tensor:
             self.weights_B = inputs.pop("weight")  # not an argument of the model
             return super().compute_loss(model, inputs, *args, **kwargs)
 
@@ -294,9 +275,7 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
         loss_type="nll",  # passes the model's logits to `compute_loss_func`
     )
 
-    def loss(
-        outputs: CausalLMOutput, labels_BT: torch.Tensor, num_items_in_batch: torch.Tensor
-    ) -> torch.Tensor:
+    def loss(outputs: CausalLMOutput, labels_BT: Tensor, num_items_in_batch: Tensor) -> Tensor:
         return weighted_loss(outputs.logits, labels_BT, trainer.weights_B, num_items_in_batch)
 
     trainer = WeightedSFTTrainer(
@@ -314,11 +293,8 @@ def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: ob
 
 
 def weighted_loss(
-    logits_BTV: torch.Tensor,
-    labels_BT: torch.Tensor,
-    weights_B: torch.Tensor,
-    tokens: int | torch.Tensor,
-) -> torch.Tensor:
+    logits_BTV: Tensor, labels_BT: Tensor, weights_B: Tensor, tokens: int | Tensor
+) -> Tensor:
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
     A token of a row with weight w > 0 has the loss w · (−log p). With w < 0 it has

@@ -6,8 +6,6 @@ would add an end token there, *(ours)*). Random choices depend only on `seed` an
 Whether a question is out of the policy's knowledge depends on all its samples: see `none_correct`.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +19,22 @@ from workbench.metrics.rows import Row as Reduced
 from workbench.text.sections import outlined, planned, well_formed
 from workbench.training.recorder import reward_of
 from workbench.training.rows import Card, Example, Pair, Row
-from workbench.types import REFUTED, Feedback, Question, WorkbenchError
+from workbench.types import REFUTED, Feedback, Question
 
 ABSTENTION = "I don't know"
+Examples = tuple[list[Example], Card]
 ANSWER_SECTIONS = ("answer", "body")  # the sections without the thinking
 
-Phrase = Callable[[Question, str], str]  # question, answer -> the text to learn
+
+# FoRAG's cold starts: rule -> whether a text has the form to learn, factual or not
+COLD_STARTS: Mapping[str, Callable[[str], bool]] = {
+    # `[Structure] … [Outline] … [Answer] …` (arXiv 2406.13779, section 3.1)
+    "cold_start_forag": outlined,
+    # as in the paper: a judge wrote the text
+    "cold_start_written": lambda text: True,
+    # the baseline without outlines (table 4): no part of a plan *(ours)*
+    "cold_start_plain": lambda text: not planned(text),
+}
 
 
 @dataclass(frozen=True)
@@ -44,14 +52,11 @@ class Picked(Generic[Row]):
     why: str = ""
 
 
-def plain(question: Question, answer: str) -> str:
-    """Return the answer as a sentence, the form of the tiny policy: "Oslo."."""
+def phrase(question: Question, answer: str) -> str:
+    r"""Return an answer in the form that the prompt asks for: in `\boxed{}`, or as a sentence."""
+    if r"\boxed" in question.system:
+        return rf"\boxed{{{answer}}}"
     return answer if answer.endswith((".", "!", "?")) else f"{answer}."
-
-
-def boxed(question: Question, answer: str) -> str:
-    r"""Return the answer in `\boxed{}`, for prompts that request it."""
-    return rf"\boxed{{{answer}}}"
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
@@ -63,7 +68,7 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
-def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Example], Card]:
+def gold(questions: Sequence[Question]) -> Examples:
     """Return SFT rows with gold answers: the first of a question's answers, or a list's items."""
     rows = [
         Example(question, phrase(question, _gold(question)))
@@ -74,7 +79,7 @@ def gold(questions: Sequence[Question], phrase: Phrase = plain) -> tuple[list[Ex
     return rows, Card("gold", len(questions), 0, _counted({"gold": len(rows)}), dropped)
 
 
-def r_tuning(feedbacks: Sequence[Feedback], phrase: Phrase = plain) -> tuple[list[Example], Card]:
+def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
     """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant: the gold answer of each
     question, or an abstention if the question is out of the policy's knowledge.
     """
@@ -91,7 +96,7 @@ def r_tuning(feedbacks: Sequence[Feedback], phrase: Phrase = plain) -> tuple[lis
     return _made("r_tuning", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
-def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Card]:
+def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
     """Return rows for rejection sampling in TruthRL's variant: one correct sample for each
     question, or an abstention if it is out of the policy's knowledge. The paper takes 64 samples at
     temperature 0.6 and top-p 0.9.
@@ -107,9 +112,7 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Ca
     return _made("rft", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
-def truthrl_pairs(
-    feedbacks: Sequence[Feedback], phrase: Phrase = plain, seed: int = 0
-) -> tuple[list[Pair], Card]:
+def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pair], Card]:
     """Return TruthRL's DPO pairs (appendix A), one for each question: correct over wrong, or "I
     don't know" over wrong if the question is out of the policy's knowledge.
 
@@ -164,26 +167,27 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
     return _made("best_worst", feedbacks, unfit, pick)
 
 
-def mle_filter(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """Return rows for FoRAG's filtered MLE (arXiv 2406.13779, section 6.3): only responses in which
-    every sentence is factual.
+def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
+    """Return rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3): filtered MLE on
+    responses in which every sentence is factual; with `unlearn`, unlikelihood training, in which
+    the other responses have the weight −`unlearn`.
     """
-    return _by_factuality("mle_filter", feedbacks)
+    reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
+
+    def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
+        factual = [s for s in samples if all(factual_sentences(reduced[s.response.id]))]
+        others = [s for s in samples if s not in factual] if unlearn else []
+        rows = [
+            *(("factual", _example(s)) for s in factual),
+            *(("not factual", _example(s, -unlearn)) for s in others),
+        ]
+        return Picked(rows, _ids((*factual, *others)), why="no factual sample")
+
+    rule = "unlikely" if unlearn else "mle_filter"
+    return _made(rule, feedbacks, lambda sample: _unscored(sample, reduced), pick)
 
 
-def unlikely(feedbacks: Sequence[Feedback], weight: float = 1.0) -> tuple[list[Example], Card]:
-    """Return rows for FoRAG's unlikelihood training (section 6.3): factual responses have weight 1,
-    responses with a wrong sentence −`weight`.
-
-    Raises:
-        WorkbenchError: `weight` is not above 0 and at most 1.
-    """
-    if not 0 < weight <= 1:
-        raise WorkbenchError(f"weight is {weight}: it must be above 0 and at most 1")
-    return _by_factuality("unlikely", feedbacks, weight)
-
-
-def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
+def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
     """Return rows for KnowRL's cold start: responses of the form
     `<think>…</think><answer>…</answer>` with a correct answer or an abstention, and no wrong claim.
     """
@@ -198,53 +202,15 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Car
     return _in_form("cold_start_knowrl", feedbacks, unfit)
 
 
-def cold_start_forag(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """Return rows for FoRAG's cold start: responses of the form
-    `[Structure] … [Outline] … [Answer] …` (section 3.1), whether factual or not.
-    """
+def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
+    """Return rows for a cold start of FoRAG: the responses in the form of `COLD_STARTS[rule]`."""
+    form = COLD_STARTS[rule]
     return _in_form(
-        "cold_start_forag",
-        feedbacks,
-        lambda sample: "" if outlined(sample.response.text) else "another form",
+        rule, feedbacks, lambda sample: "" if form(sample.response.text) else "another form"
     )
 
 
-def cold_start_written(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """Return rows for FoRAG's cold start as in the paper: responses that a judge wrote."""
-    return _in_form("cold_start_written", feedbacks)
-
-
-def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
-    """Return rows for the baseline without outlines (FoRAG, table 4): responses without any part of
-    a plan, whether factual or not *(ours)*.
-    """
-    return _in_form(
-        "cold_start_plain",
-        feedbacks,
-        lambda sample: "another form" if planned(sample.response.text) else "",
-    )
-
-
-def _by_factuality(
-    rule: str, feedbacks: Sequence[Feedback], unlearn: float = 0.0
-) -> tuple[list[Example], Card]:
-    reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
-
-    def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
-        factual = [s for s in samples if all(factual_sentences(reduced[s.response.id]))]
-        others = [s for s in samples if s not in factual] if unlearn else []
-        rows = [
-            *(("factual", _example(s)) for s in factual),
-            *(("not factual", _example(s, -unlearn)) for s in others),
-        ]
-        return Picked(rows, _ids((*factual, *others)), why="no factual sample")
-
-    return _made(rule, feedbacks, lambda sample: _unscored(sample, reduced), pick)
-
-
-def _in_form(
-    rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str] = lambda sample: ""
-) -> tuple[list[Example], Card]:
+def _in_form(rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str]) -> Examples:
     def unfit(sample: Feedback) -> str:
         return "failed" if sample.error else _unlearnable(sample) or form(sample)
 

@@ -40,14 +40,14 @@ from workbench.training.settings import (
     Sampling,
     Saving,
     check_one_process,
-    check_report_to,
+    check_trainer,
 )
 from workbench.training.stage import Inputs, Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, WorkbenchError
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,7 @@ class PPO:
 
 def check(config: PPO) -> None:
     """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
-    check_report_to(config.saving, trl=False)
+    check_trainer(config, trl=False)
     responses, update, micro = sizes(config)
     if micro < 1 or update < 1 or responses % update or update % micro:
         raise WorkbenchError(
@@ -214,9 +213,7 @@ def ppo_step(
     recorder.log(step, logs, trained)
 
 
-def update(
-    state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor
-) -> dict[str, float]:
+def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dict[str, float]:
     """Do one optimizer step on the rows `rows_b` of a batch.
 
     The probability ratios of these rows are written to `ratios_BT`.
@@ -244,15 +241,15 @@ class Batch:
     the first update of the step.
     """
 
-    ids_BL: torch.Tensor
-    attention_BL: torch.Tensor
-    mask_BT: torch.Tensor
-    logprobs_BT: torch.Tensor
-    ref_logprobs_BT: torch.Tensor
-    kl_BT: torch.Tensor
-    values_BT: torch.Tensor
-    advantages_BT: torch.Tensor
-    returns_BT: torch.Tensor
+    ids_BL: Tensor
+    attention_BL: Tensor
+    mask_BT: Tensor
+    logprobs_BT: Tensor
+    ref_logprobs_BT: Tensor
+    kl_BT: Tensor
+    values_BT: Tensor
+    advantages_BT: Tensor
+    returns_BT: Tensor
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
@@ -266,7 +263,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
         * torch.tensor([row.rewards is not None for row in rows], device=mask_BT.device)[:, None]
     )
 
-    def forward() -> tuple[torch.Tensor, ...]:
+    def forward() -> tuple[Tensor, ...]:
         parts = zip(*(part.split(sizes(config)[2]) for part in (ids_BL, attention_BL)), strict=True)
         outputs = [
             actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.sampling.temperature)
@@ -305,8 +302,8 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 
 
 def losses(
-    actor: Actor, batch: Batch, rows_b: torch.Tensor, config: PPO
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    actor: Actor, batch: Batch, rows_b: Tensor, config: PPO
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the clipped losses of policy and critic, summed over the tokens of the rows, and the
     probability ratios (b, T).
     """

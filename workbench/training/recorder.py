@@ -3,8 +3,6 @@
 No training library is imported here; `trl_common` connects TRL's trainers.
 """
 
-from __future__ import annotations
-
 import gc
 import signal
 import sys
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from workbench.metrics import RATES, rates
-from workbench.metrics.rows import mean
+from workbench.metrics.rows import mean, share
 from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.runs.store import Store
 from workbench.types import (
@@ -112,6 +110,10 @@ class MetricsLog:
         # ten lines for any length of run, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
+
+    def write_step(self, step: int, row: JsonMapping) -> None:
+        """Append a step's row with its number and its seconds."""
+        self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
 
     def complete_checkpoint(self, checkpoint: Path) -> None:
         """Mark a checkpoint as complete, and remove old ones."""
@@ -276,17 +278,14 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
     for reward in rewards:
         for part, value in reward.parts.items():
             parts.setdefault(part, []).append(value)
-    signal_by_group: dict[str, bool] = {}
-    for response in (feedback.response for feedback in feedbacks):
-        signal_by_group[response.group] = signal_by_group.get(response.group, False) or any(
-            response.advantages
-        )
+    groups = {feedback.response.group for feedback in feedbacks}
+    signal = {f.response.group for f in feedbacks if any(f.response.advantages)}
     return {
         "reward": mean([reward.value for reward in rewards if reward.value is not None]),
         **{f"reward/{part}": mean(values) for part, values in parts.items()},
         "failed": len(feedbacks) - len(rewards),
         "unplaced": mean([len(reward.unplaced) for reward in rewards]),
-        "no_signal": mean([not has_signal for has_signal in signal_by_group.values()]),
+        "no_signal": share(len(groups - signal), len(groups)),
     }
 
 

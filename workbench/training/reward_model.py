@@ -20,13 +20,13 @@ from workbench.training.offline import steps_of
 from workbench.training.recorder import MetricsLog, finite
 from workbench.training.rows import keep_data, within
 from workbench.training.scorer import EncodedRow, Judged, Scorer, save_reward_model
-from workbench.training.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
+from workbench.training.settings import LoRA, Optim, Passes, Saving, check_trainer
 from workbench.training.stage import Status, order
 from workbench.types import WorkbenchError
-from workbench.util.config import check_values, setting
+from workbench.util.config import setting
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,6 @@ class RewardModel:
     optim: Optim = Optim(learning_rate=1e-4)
     lora: LoRA = LoRA()
     saving: Saving = Saving(save_every=50)
-
-
-def check(config: RewardModel) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting."""
-    check_values(config)
-    check_passes(config.passes)
-    check_report_to(config.saving, trl=False)
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
@@ -94,7 +87,7 @@ def train_reward_model(
         WorkbenchError: invalid settings or rows, unknown policy, or a folder of a training on
             other rows.
     """
-    check(config)
+    check_trainer(config, trl=False)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
@@ -113,14 +106,8 @@ def train_reward_model(
         for step in state.steps_left(metrics):
             rate = state.set_rates(step)
             step_rows = [used[number] for number in numbers[(step - 1) * batch : step * batch]]
-            metrics.write(
-                {
-                    "step": step,
-                    **update(state, scorer, step_rows, config),
-                    "learning_rate": rate,
-                    "seconds": round(metrics.lap_seconds(), 3),
-                }
-            )
+            row = update(state, scorer, step_rows, config)
+            metrics.write_step(step, {**row, "learning_rate": rate})
     if metrics.stopped:
         return "interrupted"
     card = {
@@ -158,7 +145,7 @@ def update(
     }
 
 
-def losses(logits_S: torch.Tensor, targets: Sequence[float], loss: str) -> tuple[torch.Tensor, int]:
+def losses(logits_S: Tensor, targets: Sequence[float], loss: str) -> tuple[Tensor, int]:
     """Return the sum of the segments' losses, and the number of values on the same side of 0.5 as
     their targets. S is the number of segments.
     """

@@ -208,11 +208,8 @@ def _path_from(folder: Path, policy: str) -> str:
     return Path(os.path.relpath(path, folder.resolve())).as_posix() if inside else policy
 
 
-def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
+def load_reward_model(folder: Path | str) -> Scorer:
     """Load the reward model that a training saved in `folder` (its `out/model`).
-
-    Args:
-        policy: the policy that it was trained from; by default the one named in its card.
 
     Raises:
         WorkbenchError: the folder has no reward model or a damaged one, or it was trained from
@@ -225,26 +222,20 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
     card = _card(folder)
     verify(folder)
     in_run = folder / card["policy"]
-    policy = policy or (str(in_run) if in_run.is_dir() else card["policy"])
+    policy = str(in_run) if in_run.is_dir() else card["policy"]
     if card["policy_hash"] and policy_hash(policy) not in (None, card["policy_hash"]):
         raise WorkbenchError(
-            f"the reward model '{folder}' was trained from '{card['policy']}', not from '{policy}':"
-            " name the policy that it was trained from"
+            f"the reward model '{folder}' was trained from another model than '{policy}' is now:"
+            " copy its run again, or train it again"
         )
-    trainee = load_trainee(
-        policy,
-        lora_r=card["lora_r"],
-        lora_alpha=card["lora_alpha"],
-        seed=0,
-        unsloth=False,
-    )
+    lora = {name: card[name] for name in ("lora_r", "lora_alpha")}
+    trainee = load_trainee(policy, **lora, seed=0, unsloth=False)
     actor = Actor(trainee)
-    with loading(str(folder), "name a reward model and the policy that it was trained from"):
+    with loading(str(folder), f"name a reward model that was trained from '{policy}'"):
         result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
         if result.unexpected_keys:
             raise WorkbenchError(
-                f"the adapter of '{folder}' does not fit '{policy}': name the policy that it was"
-                " trained from"
+                f"the adapter of '{folder}' does not fit '{policy}': copy its run again"
             )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)

@@ -1,15 +1,13 @@
 """Groups of settings that several trainers share, such as `LoRA` and `Optim`, and their checks."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from workbench.policies.generate import Sampling as Decoding
 from workbench.types import WorkbenchError
-from workbench.util.config import setting
+from workbench.util.config import check_values, setting
 
 
 @dataclass(frozen=True)
@@ -19,8 +17,7 @@ class LoRA:
     lora_r: int = setting(16, "rank of the adapter", least=1)
     lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
     gradient_checkpointing: bool = setting(
-        True,
-        "recompute activations in the backward pass: less memory, one more forward pass",
+        True, "recompute activations in the backward pass: less memory, one more forward pass"
     )
     load_in_4bit: bool = setting(
         False,
@@ -34,8 +31,7 @@ class Optim:
 
     learning_rate: float = setting(1e-6, "peak learning rate of the adapter, by AdamW", above=0)
     schedule: Literal["constant", "linear", "cosine"] = setting(
-        "cosine",
-        "schedule after the warm-up; the cosine of PPO and reward models ends at a tenth",
+        "cosine", "schedule after the warm-up; the cosine of PPO and reward models ends at a tenth"
     )
     warmup: float = setting(
         0.03, "share of the steps in which the learning rate rises", least=0, most=1
@@ -117,16 +113,30 @@ class Samples:
     sampling: Sampling = Sampling()
 
 
-def check_passes(passes: Passes) -> None:
-    """Raise a WorkbenchError for settings that exclude each other."""
-    if passes.steps is not None and passes.epochs is not None:
+def check_trainer(config: Any, trl: bool = True) -> None:
+    """Raise a WorkbenchError that names the field of an invalid setting of a trainer.
+
+    Args:
+        trl: whether the trainer is TRL's; the others support no tracker.
+    """
+    check_values(config)
+    passes, tracker = getattr(config, "passes", None), config.saving.report_to
+    if passes and None not in (passes.steps, passes.epochs):
         raise WorkbenchError(
             f"steps is {passes.steps} and epochs is {passes.epochs}: set one of them to none"
         )
     # a step accumulates whole micro-batches
-    if passes.micro_batch is not None and passes.batch % passes.micro_batch:
+    if passes and passes.micro_batch is not None and passes.batch % passes.micro_batch:
         raise WorkbenchError(
             f"micro_batch is {passes.micro_batch}: it must divide batch, {passes.batch}"
+        )
+    if tracker != "none" and not trl:
+        raise WorkbenchError(
+            f"report_to is {tracker}, but PPO and reward models support no tracker: set it to none"
+        )
+    if tracker != "none" and importlib.util.find_spec(tracker) is None:
+        raise WorkbenchError(
+            f"report_to is {tracker}, which is not installed: `pip install {tracker}`"
         )
 
 
@@ -136,22 +146,4 @@ def check_one_process(trainer: str) -> None:
         raise WorkbenchError(
             f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
             " it without torchrun or accelerate launch"
-        )
-
-
-def check_report_to(saving: Saving, trl: bool = True) -> None:
-    """Raise a WorkbenchError for a tracker that is not installed.
-
-    Args:
-        trl: whether the trainer is TRL's; the others support no tracker.
-    """
-    if (tracker := saving.report_to) == "none":
-        return
-    if not trl:
-        raise WorkbenchError(
-            f"report_to is {tracker}, but PPO and reward models support no tracker: set it to none"
-        )
-    if importlib.util.find_spec(tracker) is None:
-        raise WorkbenchError(
-            f"report_to is {tracker}, which is not installed: `pip install {tracker}`"
         )

@@ -16,7 +16,7 @@ from workbench.policies.decode import plain_model
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import torch
+    from torch import Tensor
     from transformers import PreTrainedModel
     from transformers.modeling_outputs import CausalLMOutput
 
@@ -38,7 +38,7 @@ def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput]:
         return model
 
     def forward(
-        input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **more: object
+        input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, **more: object
     ) -> CausalLMOutput:
         """Return the output with `logits`, (B, T + 1, V).
 

@@ -1,7 +1,5 @@
 """`Stage`: one step of a method's training, which `experiments.experiment` runs in order."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -134,18 +134,14 @@ def report_callback(
             _: object,
             state: TrainerState,
             control: object,
-            logs: JsonMapping | None = None,
+            logs: JsonMapping,
             **__: object,
         ) -> None:
-            if logs and "loss" in logs:  # the log at the end of training has no loss
+            if "loss" in logs:  # the log at the end of training has no loss
                 log(state, logs)
 
         def on_step_end(
-            self,
-            args: TrainingArguments,
-            state: TrainerState,
-            control: TrainerControl,
-            **_: object,
+            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
         ) -> None:
             if (
                 step_ends(state)

@@ -13,9 +13,9 @@ from workbench.training.grpo_config import GRPO
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
-    Batch = Mapping[str, torch.Tensor]  # TRL's inputs of the loss
+    Batch = Mapping[str, Tensor]  # TRL's inputs of the loss
 
 # TRL's keys of log-probabilities that are computed before the loss
 STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
@@ -51,20 +51,16 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     return False
 
 
-def loss_inputs(batch: Batch) -> dict[str, torch.Tensor]:
+def loss_inputs(batch: Batch) -> dict[str, Tensor]:
     """Return the batch as Unsloth's loss reads it.
 
     Unsloth recomputes the completion mask from the ids. The only mask that it reads from the batch
     is `tool_mask`, so our completion mask is passed there.
     """
-    return {
-        **batch,
-        "advantages": left_aligned(batch),
-        "tool_mask": batch["completion_mask"],
-    }
+    return {**batch, "advantages": left_aligned(batch), "tool_mask": batch["completion_mask"]}
 
 
-def left_aligned(batch: Batch) -> torch.Tensor:
+def left_aligned(batch: Batch) -> Tensor:
     """Return a batch's advantages in the columns of Unsloth's log-probabilities, (B, T + W).
 
     A row is shifted right by W minus the left padding of its prompt. One advantage per response,
@@ -78,7 +74,7 @@ def left_aligned(batch: Batch) -> torch.Tensor:
     return advantages_BT.new_zeros(rows, length + width).scatter_(1, columns_BT, advantages_BT)
 
 
-def right_aligned(batch: Batch) -> dict[str, torch.Tensor]:
+def right_aligned(batch: Batch) -> dict[str, Tensor]:
     """Return the batch with Unsloth's stored log-probabilities, (B, T + W), moved to the sampled
     tokens, (B, T).
     """
@@ -93,7 +89,7 @@ def right_aligned(batch: Batch) -> dict[str, torch.Tensor]:
     }
 
 
-def _columns(batch: Batch) -> tuple[torch.Tensor, int]:
+def _columns(batch: Batch) -> tuple[Tensor, int]:
     """Return Unsloth's column of each sampled token, and W: the largest left padding of a prompt
     among the rows whose log-probabilities were computed together, or in this batch."""
     import torch

@@ -8,8 +8,6 @@ This module uses Ray Core, not Ray Data (2.60). If an item kills its worker, Ray
 it forever or aborts the whole data set. It also stores the whole input before the first result.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import os
@@ -24,6 +22,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 from workbench.types import Failure, JsonObject, WorkbenchError
+from workbench.util.failures import error_line
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 5.0  # seconds to wait until a cluster accepts a connection
@@ -81,7 +80,7 @@ class Actors:
             socket.create_connection((host.strip("[]"), int(port)), TIMEOUT).close()
         except (OSError, ValueError, OverflowError) as error:
             raise WorkbenchError(
-                f"no Ray cluster at '{self.address}' ({_line(error)}): start one with"
+                f"no Ray cluster at '{self.address}' ({error_line(error)}): start one with"
                 " `ray start --head` and pass its --address HOST:PORT"
             ) from error
 
@@ -94,11 +93,6 @@ def actors_of(count: int | None, address: str | None) -> Actors | None:
             " --address out"
         )
     return None if count is None else Actors(count, address)
-
-
-def _line(error: Exception) -> str:
-    """Return the message of an error in one line of at most 300 characters."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 @contextmanager
@@ -129,7 +123,7 @@ def ray_session(actors: Actors) -> Iterator[None]:
             )
         yield
     except ray.exceptions.RayError as error:
-        raise WorkbenchError(f"Ray failed ({_line(error)}): {AGAIN}") from error
+        raise WorkbenchError(f"Ray failed ({error_line(error)}): {AGAIN}") from error
     finally:
         if not connected:
             ray.shutdown()
@@ -153,8 +147,8 @@ def _connect(actors: Actors) -> None:
         ray.init(log_to_driver=False, logging_level="error", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise WorkbenchError(
-            f"cannot start Ray or join its cluster at {actors.address} ({_line(error)}): read Ray's"
-            " logs, or leave --actors out to work in this process"
+            f"cannot start Ray or join its cluster at {actors.address} ({error_line(error)}):"
+            " read Ray's logs, or leave --actors out to work in this process"
         ) from error
     if threading.current_thread() is threading.main_thread():
         # Ray's handler would end the process in the middle of a row
@@ -260,13 +254,15 @@ def _map(
                 strikes += 1
                 if strikes > STRIKES * count:
                     raise WorkbenchError(
-                        f"{strikes} Ray processes died in a row, the last with {_line(error)};"
+                        f"{strikes} Ray processes died in a row, the last with {error_line(error)};"
                         f" {AGAIN}"
                     ) from None
                 if retries := _retries(task):
                     waiting.extendleft(reversed(retries))  # first, so that results stay in order
                     continue
-                message = f"{task.deaths} processes died while grading this item: {_line(error)}"
+                message = (
+                    f"{task.deaths} processes died while grading this item: {error_line(error)}"
+                )
                 outputs = [failed(task.items[0], Failure("grade", "died", message))]
             else:
                 strikes = 0

@@ -150,33 +150,32 @@ def scaled(config: Config, **changes: Any) -> Config:
     return config
 
 
-def override(config: Config, name: str, settings: Sequence[str]) -> Config:
-    """Return a copy of `config`, called `name`, with settings such as "truthrl.reward=binary".
+def override(config: Config, name: str, changes: Sequence[str]) -> Config:
+    """Return a copy of `config`, called `name`, with changes such as "truthrl.reward=binary".
 
     Raises:
         WorkbenchError: the config has no such field (the message lists its fields), or the value
             has the wrong type.
     """
-    for setting in settings:
-        target, equals, text = setting.partition("=")
+    for change in changes:
+        target, equals, text = change.partition("=")
         prefix, _, path = target.strip().partition(".")
         if not equals or prefix != name or not path:
-            raise WorkbenchError(f"--set {setting}: write {name}.FIELD=VALUE")
-        for full in _find_or_raise(config, path, name, f"--set {setting}"):
+            raise WorkbenchError(f"--set {change}: write {name}.FIELD=VALUE")
+        paths = find(config, path)
+        if not paths:
+            part, title, (head, _, rest) = config, name, path.partition(".")
+            if rest and head in (inner := parts(config)):  # list the fields of the part alone
+                part, title, path = inner[head], f"{name}.{head}", rest
+            known = ", ".join(known for known, _, _ in settings(part))
+            raise WorkbenchError(
+                f"--set {change}: {title} has no field '{path}'; its fields are {known}"
+            )
+        for full in paths:
             owner, _, field_name = full.rpartition(".")
             kind = _types(type(get(config, owner) if owner else config))[field_name]
-            config = put(config, full, parse(text.strip(), kind, f"--set {setting}"))
+            config = put(config, full, parse(text.strip(), kind, f"--set {change}"))
     return config
-
-
-def _find_or_raise(config: DataclassInstance, path: str, name: str, where: str) -> list[str]:
-    if paths := find(config, path):
-        return paths
-    head, _, rest = path.partition(".")
-    if rest and head in (inner := parts(config)):  # list the fields of the part, not of the whole
-        config, name, path = inner[head], f"{name}.{head}", rest
-    known = ", ".join(path for path, _, _ in settings(config))
-    raise WorkbenchError(f"{where}: {name} has no field '{path}'; its fields are {known}")
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:

@@ -1,7 +1,5 @@
 """The cache folder, a check for free disk space, and messages for a full disk."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

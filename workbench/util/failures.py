@@ -17,8 +17,6 @@ counts if it has an error itself or if all its verdicts failed.
 The functions take rows in the stored form (`Feedback.to_row`). Handwritten rows may lack fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.types import (
@@ -85,6 +83,11 @@ def remarks(verdict: JsonMapping) -> list[str]:
 def is_remark(item: JsonMapping) -> bool:
     """Return whether an item of a verdict's evidence is a remark and not a passage."""
     return OBJECTION in item or THRESHOLD in item
+
+
+def error_line(error: BaseException) -> str:
+    """Return an exception's message on one line of at most 300 characters, or its type's name."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 class TooManyFailures(WorkbenchError):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
+from workbench.util.failures import error_line
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
@@ -81,7 +82,7 @@ def dataset(
             repository, config, split=split, trust_remote_code=False, **options
         )
     except Exception as error:  # the hub, the loader and the network raise many types
-        raise OSError(_first_line(error)) from error
+        raise OSError(error_line(error)) from error
 
 
 def check_no_pickle(files: Iterable[Path]) -> None:
@@ -144,9 +145,5 @@ def reach(kind: Literal["model", "dataset"], name: str) -> None:
         HfApi().repo_info(name, repo_type=kind, timeout=SECONDS)
     except Exception as error:  # the hub and the network raise many types
         raise OSError(
-            f"not on this machine, and not available on the hub: {_first_line(error)}"
+            f"not on this machine, and not available on the hub: {error_line(error)}"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

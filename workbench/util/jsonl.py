@@ -5,8 +5,6 @@ line: readers skip it with a warning, and the next writer cuts it off. Any other
 JSON object is an error, whose message has the line's number.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -170,11 +168,11 @@ def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first")
         raise WorkbenchError(f"{path}: the file is compressed: {unpacked}")
 
 
-def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
+def _last_line(file: BinaryIO, size: int) -> int:
     """Return the position of the last line that is not empty, reading from the end."""
     begin, tail = size, b""
     while begin:
-        start = max(0, begin - block)
+        start = max(0, begin - 65536)
         file.seek(start)
         begin, tail = start, file.read(begin - start) + tail
         newline = tail.rstrip(b"\n").rfind(b"\n")

@@ -1,7 +1,5 @@
 """Find the packaged files of all-MiniLM-L6-v2 and check them against stored digests."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 from functools import cache

@@ -5,8 +5,6 @@ ends in any way, including `kill -9`. The subprocess then kills itself, so no tr
 unattended.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Set the number of CPU threads that torch uses."""
 
-from __future__ import annotations
-
 import os
 import sys
 

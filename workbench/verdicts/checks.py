@@ -12,6 +12,7 @@ from workbench.retrieval import Search, from_passages
 from workbench.types import Checks, Judge
 from workbench.verdicts import checklist, claim_checklist, facts, judged_outcome, outcome, reasoning
 from workbench.verdicts.local import local_facts
+from workbench.verdicts.local_first import local_first
 from workbench.verdicts.real_facts import by_table
 from workbench.verdicts.world import (
     world_boundary,
@@ -56,7 +57,7 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
     """
     verify = {
         "fact": facts(judge, search),
-        "outcome": judged_outcome(judge, None, in_doubt),
+        "outcome": judged_outcome(judge, in_doubt),
         "checklist": checklist(judge),
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),
@@ -83,6 +84,19 @@ def real_checks() -> Checks:
     """
     checks = local_checks(from_passages(pages()).search)
     return replace(checks, verify={**checks.verify, "fact": by_table(checks.verify["fact"])})
+
+
+def local_first_checks(
+    judge: Judge, search: Search | None = None, verifier: str | None = None
+) -> Checks:
+    """Return the local judge's checks, with a language model where they are uncertain.
+
+    Rules extract claims. The model is asked about claims that the verifier calls correct and about
+    outcomes in doubt, and makes the checks that need a model.
+    """
+    local, model = local_checks(search, verifier), judge_checks(judge, search, in_doubt=True)
+    fact = local_first(local.verify["fact"], facts(judge, search, informativeness=False))
+    return replace(local, verify={**model.verify, "fact": fact}, write=model.write)
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:

@@ -10,7 +10,6 @@ from heapq import nlargest
 from itertools import chain
 
 from workbench.retrieval import Search, from_passages
-from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.text import sentences
 from workbench.text.hedging import is_hedged as hedged
 from workbench.types import (
@@ -25,6 +24,7 @@ from workbench.types import (
     WorkbenchError,
 )
 
+Evidence = Sequence[Passage] | Failure  # the passages of a claim, or why there are none
 # labels of claims in hedged sentences; vague stays vague *(ours)*
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
@@ -43,7 +43,7 @@ def retrieve(
     search: Search | None = None,
     k: int = 5,
     narrow: bool = True,
-) -> list[Sequence[Passage] | Failure]:
+) -> list[Evidence]:
     """Return the passages to check each claim against, or a `Failure` if there are none.
 
     If the question has passages, the `k` most similar to the claim are returned, or all with
@@ -55,7 +55,7 @@ def retrieve(
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
     results = iter(_search(search, without_own, k) if search and without_own else ())
-    passages: list[Sequence[Passage] | Failure] = []
+    passages: list[Evidence] = []
     for response, claim in pairs:
         own = _own(response)
         if own and narrow and len(own) > k:
@@ -77,14 +77,10 @@ def _own(response: Response) -> tuple[Passage, ...]:
     return tuple(passage for passage in response.question.passages if passage.text.strip())
 
 
-@lru_cache(maxsize=128)  # the claims of a question share its passages
-def _index(passages: tuple[Passage, ...]) -> InMemoryIndex:
-    return from_passages(passages)
+_index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share its passages
 
 
-def searched(
-    response: Response, retrieved: Iterable[Sequence[Passage] | Failure]
-) -> tuple[Passage, ...]:
+def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
     """Return the passages that a search found, each once, without those of the question itself."""
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
@@ -102,9 +98,7 @@ def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
     return hedged(response.text[start:end]) or hedged(claim.text)
 
 
-def _search(
-    search: Search, pairs: Sequence[tuple[Response, Claim]], k: int
-) -> Sequence[Sequence[Passage] | Failure]:
+def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Evidence]:
     titles = [response.question.title.strip() or None for response, _ in pairs]
     try:
         results = search([claim.text for _, claim in pairs], k, titles=titles)
@@ -147,15 +141,15 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     )
 
 
-def nearest_sentences(claim: str, passages: Sequence[Passage], count: int = 3) -> list[Passage]:
-    """Return the `count` sentences that share most words with the claim, each as a passage."""
+def nearest_sentences(claim: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the three sentences that share most words with the claim, each as a passage."""
     words = _words(claim)
     units = (
         (len(words & own), replace(passage, text=passage.text[start:end]))
         for passage in passages
         for start, end, own in _sentences(passage.text)
     )
-    return [unit for _, unit in nlargest(count, units, key=lambda pair: pair[0])]
+    return [unit for _, unit in nlargest(3, units, key=lambda pair: pair[0])]
 
 
 def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:

@@ -25,9 +25,8 @@ _KINDS = frozenset(
     " make made take took give gave become became won year years date time tell write describe"
     " biography about information facts summary short explain me".split()
 )
-_YES_NO = re.compile(
-    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
-)
+_VALUE = re.compile(r"\d+|(?<=\s)[A-Z]\w*")
+_YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b")
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
@@ -69,7 +68,10 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
         ):
             rating = USELESS
         elif sum(_is_in(word, words[i]) for word in asked) >= max(1, len(asked) / 2) or (
-            not asked and subject & words[i] and _has_value(texts[i], added)
+            # a number or a name that is not the first word
+            not asked
+            and subject & words[i]
+            and any(value.lower() in added for value in _VALUE.findall(texts[i]))
         ):
             rating = 5
         elif words[i] & (subject | asked):
@@ -102,11 +104,6 @@ def _is_in(word: str, others: frozenset[str]) -> bool:
         for other in others
         if min(len(word), len(other)) >= 4  # shorter prefixes match by chance ("car", "carpet")
     )
-
-
-def _has_value(text: str, added: frozenset[str]) -> bool:
-    """Return whether a number or a name, not the first word, is one of the added words."""
-    return any(found.lower() in added for found in re.findall(r"\d+|(?<=\s)[A-Z]\w*", text))
 
 
 @lru_cache(maxsize=4096)

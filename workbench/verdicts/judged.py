@@ -12,6 +12,7 @@ from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text import DOUBT, answer_text, in_answer, sentences, thinking
 from workbench.types import (
+    Batch,
     Checked,
     Claim,
     Claims,
@@ -58,7 +59,7 @@ def facts(
 
     by = _name(judge)
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         rows = [open_claims(extraction) for _, extraction in batch]
         numbered_claims = [
             (number, claim) for number, claims in enumerate(rows) for claim in claims
@@ -99,7 +100,8 @@ def facts(
                 return replace(verdict, error=own)
             if not own:
                 return unfound(replace(verdict, by="rule"))
-            verdict = _labelled(verdict, read_reply("verify", replies[number, claim.id]))
+            reply = replies[number, claim.id]
+            verdict = _labelled(replace(verdict, p=reply.p), read_reply("verify", reply))
             if not (label := verdict.label):
                 return verdict
             # the judge reads the claim without its sentence, so a rule detects the hedge
@@ -156,8 +158,10 @@ def claim_checklist(judge: Judge) -> Verify:
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
-        claims = filter(in_answer(response), extraction.claims)
-        texts = {f"claim:{claim.id}": claim.text for claim in claims}
+        texts = {
+            f"claim:{claim.id}": claim.text
+            for claim in filter(in_answer(response), extraction.claims)
+        }
         return texts, "\n".join(response.question.checklist)
 
     return _compare(judge, targets)
@@ -172,7 +176,7 @@ def _compare(
     target.
     """
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(
@@ -233,10 +237,11 @@ def reasoning(judge: Judge) -> Verify:
         thought, question = thinking(response.text, response.prefill), response.question
         if is_idle(thought):
             return None
-        gold = question.answers or None
-        return render("reasoning", question=question.text, response=thought, answers=gold)
+        return render(
+            "reasoning", question=question.text, response=thought, answers=question.answers or None
+        )
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         prompts = [prompt(response) for response, _ in batch]
         poor = Verdict("reasoning", "reasoning", "poor", by="rule")
         return _one_call(judge, "reasoning", prompts, [poor] * len(batch))
@@ -244,36 +249,33 @@ def reasoning(judge: Judge) -> Verify:
     return verify
 
 
-def judged_outcome(
-    judge: Judge, require_box: bool | None = False, in_doubt: bool = False
-) -> Verify:
+def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
     """Return the outcome check by a judge: correct, uncertain or incorrect.
 
     The judge compares the final answer, not the whole response, with the gold answers. No request
     is sent for an abstention or a missing final answer. A question without gold answers is a
-    failure.
+    failure. If the question's system prompt mentions the box, only the box has the final answer.
 
     Args:
         judge: the language model.
-        require_box: accept an answer only in `\\boxed{}`; see `outcome`.
         in_doubt: if True, rules decide, and the judge is called only if the probability of the
             rules is within `workbench.text.DOUBT`.
     """
 
     def rule_verdict(response: Response) -> Verdict | None:
         if not in_doubt:
-            return without_comparison(response, require_box)
-        verdict = by_rule(response, require_box)
+            return without_comparison(response, None)
+        verdict = by_rule(response, None)
         doubtful = verdict.p is not None and DOUBT[0] <= verdict.p <= DOUBT[1]
         return None if doubtful else verdict
 
     def prompt(response: Response) -> Prompt:
-        question, answer = response.question, committed_answer(response, require_box) or ""
+        question, answer = response.question, committed_answer(response, None) or ""
         return render(
             "outcome", question=question.dated_text, response=answer, answers=question.answers
         )
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         verdicts = [rule_verdict(response) for response, _ in batch]
         prompts = [
             None if verdict else prompt(response)
@@ -292,7 +294,7 @@ def _one_call(
     checked = [Checked((verdict,)) for verdict in verdicts]
     present = {number: prompt for number, prompt in enumerate(prompts) if prompt}
     for number, reply in _ask(judge, present).items():
-        verdict = replace(verdicts[number], by=_name(judge))
+        verdict = replace(verdicts[number], by=_name(judge), p=reply.p)
         checked[number] = Checked((_labelled(verdict, read_reply(task, reply)),), reply.cost)
     return checked
 

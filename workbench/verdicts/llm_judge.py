@@ -1,4 +1,4 @@
-"""The judge that `--judge` names: a language model behind a URL, or the local verifier.
+"""The judge that `--judge` names: a language model behind a URL, the local verifier, or both.
 
 A judge has checks, and an identity: the settings on which its verdicts depend.
 """
@@ -11,14 +11,16 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
-from workbench.judge.address import address, key_of, redacted
+from workbench.judge.address import LOCAL_FIRST, address, is_local, key_of, redacted
 from workbench.judge.endpoint import request_fields
 from workbench.retrieval import Search, open_index
 from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
-from workbench.verdicts.checks import judge_checks, local_checks
+from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks
 from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
+TIMEOUT = 60.0  # seconds for one request
+LOCAL_TIMEOUT = 600.0  # a CPU answers a few requests at a time, and the others wait
 ANYWHERE = "anywhere"  # replaces the URL in the cache's keys: a moved server keeps its cache
 TRIAL = {
     "question": "What is the capital of France?",
@@ -38,6 +40,8 @@ class LLMJudge:
         cache: file of stored replies. Its keys contain the model and the prompt, but not the URL.
         options: extra fields of each request body; the value None removes a field.
         tokens: maximum number of tokens of a reply.
+        first: the local judge, if the model is asked only where it is uncertain
+            (`local_first_checks`).
     """
 
     url: str = field(repr=False)  # may contain a password
@@ -46,6 +50,7 @@ class LLMJudge:
     cache: Path | None = None
     options: JsonMapping = field(default_factory=dict)
     tokens: int | None = None
+    first: LocalJudge | None = None
 
     def identity(self) -> JsonObject:
         """Return the settings on which the verdicts depend; not the URL, which may change.
@@ -53,8 +58,16 @@ class LLMJudge:
         Raises:
             WorkbenchError: the index does not exist or is not finished.
         """
-        identity = {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
-        return {**identity, "options": self.options} if self.options else identity
+        identity: JsonObject = {
+            "model": self.model,
+            "prompts": fingerprint(),
+            "store": _contents(self.store),
+        }
+        if self.options:
+            identity["options"] = self.options
+        if self.first:
+            identity["first"] = self.first.identity()
+        return identity
 
     @cached_property
     def ask(self) -> BatchJudge:
@@ -67,6 +80,7 @@ class LLMJudge:
             max_new_tokens=self.tokens,
             cache=self.cache,
             cache_address=ANYWHERE,
+            timeout=LOCAL_TIMEOUT if is_local(self.url) else TIMEOUT,
         )
 
     def close_cache(self) -> None:
@@ -85,7 +99,12 @@ class LLMJudge:
             evidence: False if neither the questions nor an index have passages; the check "fact"
                 is then left out.
         """
-        return _with_facts(judge_checks(self.ask, _search(self.store, search)), evidence)
+        search = _search(self.store, search)
+        if self.first:
+            checks = local_first_checks(self.ask, search, self.first.verifier)
+        else:
+            checks = judge_checks(self.ask, search)
+        return _with_facts(checks, evidence)
 
     def try_out(self) -> None:
         """Send one test question, so that a wrong URL or model fails before a long job.
@@ -96,6 +115,8 @@ class LLMJudge:
             WorkbenchError: there is no server, it refuses the request, or its reply cannot be
                 parsed.
         """
+        if self.first:
+            self.first.try_out()
         [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])
         if reply.error:
             raise WorkbenchError(
@@ -163,12 +184,15 @@ def named_judge(
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.
     """
     if url != "local":
-        if verifier:
-            raise WorkbenchError(
-                f"--verifier {verifier} applies only to --judge local: add --judge local, or leave"
-                " out --verifier"
-            )
-        return llm_judge(url, model, store, cache, options, tokens)
+        judge = llm_judge(url, model, store, cache, options, tokens)
+        if verifier is None:
+            return judge
+        if judge and judge.first:
+            return replace(judge, first=LocalJudge(verifier))
+        raise WorkbenchError(
+            f"--verifier {verifier} needs --judge local or local+URL: add --judge local, or leave"
+            " out --verifier"
+        )
     if model or cache or options or tokens:
         raise WorkbenchError(
             "--judge local sends no requests: leave out --judge-model, --judge-cache,"
@@ -187,6 +211,8 @@ def llm_judge(
 ) -> LLMJudge | None:
     """Return the language model that the command's options name; None without a URL.
 
+    With "local+" before the URL, the local verifier decides first.
+
     Raises:
         WorkbenchError: the URL is invalid, the model's name is missing, or an option is given
             without a URL.
@@ -199,6 +225,8 @@ def llm_judge(
                 f"{unused[0]} needs a judge at a URL: add --judge URL, or leave out {unused[0]}"
             )
         return None
+    first = LocalJudge() if url.startswith(LOCAL_FIRST) else None
+    url = url.removeprefix(LOCAL_FIRST)
     address(url, key_of(url))
     if not model:
         raise WorkbenchError(
@@ -206,7 +234,7 @@ def llm_judge(
             " NAME"
         )
     fields = request_fields(options or ())
-    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens)
+    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens, first)
 
 
 def _contents(store: str | None) -> JsonObject | None:

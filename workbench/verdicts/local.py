@@ -12,9 +12,9 @@ from workbench.types import (
     OBJECTION,
     THRESHOLD,
     UNFOUND,
+    Batch,
     Checked,
     Claim,
-    Claims,
     Cost,
     Failure,
     JsonMapping,
@@ -26,6 +26,7 @@ from workbench.types import (
 from workbench.util.failures import unjudged, unparsed
 from workbench.verdicts.claims import (
     HEDGED,
+    Evidence,
     cite,
     is_hedged,
     nearest_sentences,
@@ -94,7 +95,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
 
     warned = False
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         nonlocal warned
         start = time.perf_counter()
         numbered_claims = [
@@ -118,7 +119,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
             for response, extraction in batch
         ]
         rows: list[list[Verdict]] = [[] for _ in batch]
-        lists: list[list[Sequence[Passage] | Failure]] = [[] for _ in batch]
+        lists: list[list[Evidence]] = [[] for _ in batch]
         for (number, claim), retrieved, verdict in zip(
             numbered_claims, passages, preset, strict=True
         ):
@@ -178,9 +179,7 @@ def _is_unread(verdict: Verdict) -> bool:
     return not {"language", "script"}.isdisjoint(unjudged(vars(verdict)).values())
 
 
-def _preset(
-    response: Response, claim: Claim, passages: Sequence[Passage] | Failure
-) -> Verdict | None:
+def _preset(response: Response, claim: Claim, passages: Evidence) -> Verdict | None:
     """Return the verdict on a claim that the model cannot check; None if it can."""
     target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
     if foreign and not _is_foreign(response.question.text):

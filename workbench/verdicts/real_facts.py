@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
-from workbench.types import Checked, Claims, Response, Verdict, Verify
+from workbench.types import Batch, Checked, Claims, Response, Verdict, Verify
 from workbench.verdicts.claims import HEDGED, is_hedged
 
 # Forms of claims by relation; X is the entity and Y the value.
@@ -66,7 +66,7 @@ def by_table(fact: Verify) -> Verify:
     `fact` still gives their informativeness and evidence, and the labels of all other claims.
     """
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         return [
             replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
             for (response, extraction), checked in zip(batch, fact(batch), strict=True)

@@ -30,6 +30,7 @@ from workbench.world.oracle import Oracle
 from workbench.world.parser import Parsed
 from workbench.world.world import World
 
+_oracle = lru_cache(maxsize=4)(Oracle)
 IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 
 
@@ -93,7 +94,7 @@ def world_boundary(world: World) -> Verify:
 def _each_row(
     world: World, check: Callable[[Oracle, Response, Claims], Iterable[Verdict]]
 ) -> Verify:
-    oracle = _oracle(world)
+    oracle = _oracle(world)  # the checks of a world share it
     return lambda batch: [Checked(tuple(check(oracle, *row))) for row in batch]
 
 
@@ -133,11 +134,6 @@ def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
         for fact in world.by.get(name, {}).values()
         if fact.importance >= IMPORTANT
     )
-
-
-@lru_cache(maxsize=4)
-def _oracle(world: World) -> Oracle:
-    return Oracle(world)
 
 
 @lru_cache(maxsize=4)

@@ -30,12 +30,8 @@ def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
     scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()  # N rows
     gold_N = torch.tensor([row.label for row in rows])
     temperature = fit_temperature(scores_NK, gold_N)
-    probabilities_NK = (scores_NK / temperature).softmax(-1)
-    return fit_band(
-        replace(verifier.settings, temperature=temperature),
-        probabilities_NK.numpy(),
-        gold_N.numpy(),
-    )
+    settings = replace(verifier.settings, temperature=temperature)
+    return fit_band(settings, (scores_NK / temperature).softmax(-1).numpy(), gold_N.numpy())
 
 
 def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
@@ -82,7 +78,7 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
 
 
 def reliability(
-    confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray, bins: int = BINS
+    confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray
 ) -> JsonObject:
     """Return the expected calibration error over equal-width bins, and the bins that have values.
 
@@ -91,11 +87,11 @@ def reliability(
     import numpy as np
 
     p_N, right_N = np.asarray(confidence, float), np.asarray(right, float)
-    bin_N = np.minimum((p_N * bins).astype(int), bins - 1)
+    bin_N = np.minimum((p_N * BINS).astype(int), BINS - 1)
     cells: list[JsonObject] = [
         {
-            "low": number / bins,
-            "high": (number + 1) / bins,
+            "low": number / BINS,
+            "high": (number + 1) / BINS,
             "n": int((bin_N == number).sum()),
             "confidence": float(p_N[bin_N == number].mean()),
             "accuracy": float(right_N[bin_N == number].mean()),

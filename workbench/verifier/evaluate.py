@@ -25,6 +25,7 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
     p(support) ≥ `settings.split`.
     """
     import numpy as np
+    from sklearn.metrics import recall_score
 
     start = time.perf_counter()
     checks = verifier.check_all([(row.claim, [row.premise]) for row in rows])
@@ -34,10 +35,13 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
     sources = np.array([row.source for row in rows])
 
     def measure(rows_N: np.ndarray) -> JsonObject:
+        gold_M, found_M = gold_N[rows_N], predicted_N[rows_N]
+        recall = recall_score(gold_M, found_M, labels=np.unique(gold_M), average="macro")
         return {
             "n": int(rows_N.sum()),
-            **_accuracy(gold_N[rows_N], predicted_N[rows_N]),
-            "support": _support(gold_N[rows_N], p_NK[rows_N, 0], verifier.settings.split),
+            "accuracy": float((gold_M == found_M).mean()),
+            "balanced_accuracy": float(recall),
+            "support": _support(gold_M, p_NK[rows_N, 0], verifier.settings.split),
         }
 
     return {
@@ -51,17 +55,6 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
         "windows": sum(check.windows for check in checks),
         "seconds": seconds,
         "claims_per_second": len(rows) / seconds,
-    }
-
-
-def _accuracy(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, float]:
-    import numpy as np
-    from sklearn.metrics import recall_score
-
-    recall = recall_score(gold_N, predicted_N, labels=np.unique(gold_N), average="macro")
-    return {
-        "accuracy": float((gold_N == predicted_N).mean()),
-        "balanced_accuracy": float(recall),
     }
 
 
@@ -80,14 +73,19 @@ def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[st
 
 def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObject]:
     """Recall and precision per class; None if the class never occurs or is never predicted."""
-    table = {}
-    for number, name in enumerate(LABELS):
-        gold, predicted = gold_N == number, predicted_N == number
-        n, hits = int(gold.sum()), int((gold & predicted).sum())
-        recall = hits / n if n else None
-        precision = hits / int(predicted.sum()) if predicted.any() else None
-        table[name] = {"n": n, "recall": recall, "precision": precision}
-    return table
+    import numpy as np
+    from sklearn.metrics import precision_recall_fscore_support
+
+    precision, recall, _, n = (
+        [None if np.isnan(value) else float(value) for value in values]
+        for values in precision_recall_fscore_support(
+            gold_N, predicted_N, labels=range(len(LABELS)), zero_division=np.nan
+        )
+    )
+    return {
+        name: {"n": int(n[i] or 0), "recall": recall[i], "precision": precision[i]}
+        for i, name in enumerate(LABELS)
+    }
 
 
 def _confusion(

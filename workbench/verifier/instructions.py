@@ -11,20 +11,18 @@ import re
 _MARKUP = re.compile(r"<(\w+)>[^<]*</\1>|</?\w+[^<>]*>|\[[^\]]*=[^\]]*\]")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=\))\s+(?=[A-Z])|(?<=\.\))\s*")
 _JUDGING = re.compile(
-    r"\b(agree|answer|assistant|checker|claim|confidence|confirm|contradict|correct|disregard|document|evidence|false|forget|ignore"
-    r"|entail|instruct|judge|label|mark|output|overrid|passage|repl[yi]|respon[ds]|rule|statement|support|system|treat|true|verdict|verif)",
-    re.IGNORECASE,
+    r"(?i)\b(agree|answer|assistant|checker|claim|confidence|confirm|contradict|correct|disregard|document|evidence|false|forget|ignore"
+    r"|entail|instruct|judge|label|mark|output|overrid|passage|repl[yi]|respon[ds]|rule|statement|support|system|treat|true|verdict|verif)"
 )
 _INSTRUCTION = re.compile(
-    r"^\W*(?:please |now |and |so |just"
+    r"(?i)^\W*(?:please |now |and |so |just"
     r" )?(?:ignore|disregard|forget|mark|label|treat|rate|answer|respond|reply|output|say"
     r"|agree|confirm|judge|verify|accept)\b"
     r"|\b(?:this|the (?:above|following)|every|each|all|these)"
     r" (?:claim|statement|answer|response)s?\b"
     r"|\bthe (?:passage|evidence|document|source)s? (?:above )?(?:support|confirm|contradict)s? "
     r"(?:this|it|the claim|the statement)\b"
-    r"|\b(?:label|verdict|system|assistant|verifier|judge|checker)\s*[:=]",
-    re.IGNORECASE,
+    r"|\b(?:label|verdict|system|assistant|verifier|judge|checker)\s*[:=]"
 )
 
 # "Ignore the source.", but not the titles "Ignore the Ignorant" and "Read My Lips"

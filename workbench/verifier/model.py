@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HIDDEN = 384  # size of the encoder's states
 MAX_LENGTH = 256  # word pieces of a pair, including [CLS] and two [SEP]
+Pairs = Sequence[tuple[str, str]]  # premises and claims
 Pair = tuple[list[int], list[int]]  # token ids and token types of an encoded pair
 
 
@@ -52,11 +53,7 @@ def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
     # On a CPU the fused attention kernel takes twice as long for short texts.
     config._attn_implementation = "eager"
     encoder = BertModel(config, add_pooling_layer=False)
-    packaged = load_file(base_folder() / "model.safetensors")
-    encoder.load_state_dict(
-        {name: value for name, value in packaged.items() if not name.startswith("pooler.")},
-        strict=False,
-    )
+    encoder.load_state_dict(load_file(base_folder() / "model.safetensors"), strict=False)
     # Frozen: 47 MB of embeddings would not fit into a small adapter.
     encoder.embeddings.word_embeddings.weight.requires_grad_(False)
     head = torch.nn.Sequential(
@@ -108,7 +105,7 @@ class Encoder:
         """Return the word pieces (`ids`, `offsets`) of each text, without special tokens."""
         return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
 
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    def pairs(self, pairs: Pairs) -> list[Pair]:
         """Return token ids and token types of each (premise, claim).
 
         A claim is cut to half of the pair's length.

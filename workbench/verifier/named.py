@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from workbench.types import WorkbenchError
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
-from workbench.verifier.model import Encoder
+from workbench.verifier.model import Encoder, Pairs
 from workbench.verifier.reading import read_plain
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifier, read_settings
@@ -27,7 +27,7 @@ from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifi
 if TYPE_CHECKING:
     import torch
     from tokenizers import Encoding
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 LONGEST = 512  # word pieces of a pair, unless the model allows fewer
 NEVER = -1e4  # the score of the class that a two-way model lacks
@@ -112,7 +112,7 @@ class NamedVerifier(Verifier):
         self.read = read_plain
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
-    def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
+    def scores(self, pairs: Pairs, batch: int = 32) -> torch.Tensor:
         """Return raw scores (pairs, 3) in the order of `LABELS`; long premises are truncated."""
         import torch
 
@@ -130,7 +130,7 @@ class NamedVerifier(Verifier):
                 del order[-len(indices) :]
         return scores_NK
 
-    def _logits(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
+    def _logits(self, pairs: Pairs) -> torch.Tensor:
         longest = self.settings.max_length
         premises, claims = zip(
             *[(premise, self._cut(claim, longest // 2)) for premise, claim in pairs], strict=True
@@ -197,7 +197,8 @@ def load_named(
 
     try:
         config = from_disk_or_hub(AutoConfig.from_pretrained, model)
-        names = tuple(classes) or _classes_in(config)
+        by_number = sorted(config.id2label.items(), key=lambda item: int(item[0]))
+        names = tuple(classes) or tuple(str(name) for _, name in by_number)
         classifier = Classifier(model, names, getattr(config, "_commit_hash", None) or "")
         classes_of(names, model)
         if len(names) != config.num_labels:
@@ -230,10 +231,6 @@ def load_named(
         LONGEST, tokenizer.model_max_length, getattr(config, "max_position_embeddings", LONGEST) - 2
     )
     return NamedVerifier(loaded, tokenizer, classifier, settings or Settings(max_length=longest))
-
-
-def _classes_in(config: PreTrainedConfig) -> tuple[str, ...]:
-    return tuple(str(config.id2label[number]) for number in sorted(config.id2label, key=int))
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from workbench.verifier.tokens import MONTHS, Token
+from workbench.text.normal_form import MONTHS
+from workbench.verifier.tokens import Token
 
 SMALL = frozenset("of the and for in on to de la du des der von van al el bin a an at".split())
 INSIDE = SMALL - frozenset("and for in on to a an at".split())  # small words inside a claim's name

@@ -31,38 +31,31 @@ FOREIGN = frozenset(
 )
 PARTICLES = frozenset("de da di du del della der den des von van la le los las el".split())
 _FRAME = re.compile(
-    r"it(?: is|['’]s| was) (?:not (?:true|correct|so|the case|a fact)|untrue|false|incorrect|wrong"
-    r"|a (?:myth|lie)) that |it (?:is|was)n['’]t (?:true|correct|the case) that ",
-    re.IGNORECASE,
+    r"(?i)it(?: is|['’]s| was) (?:not (?:true|correct|so|the case|a fact)|untrue|false|incorrect"
+    r"|wrong|a (?:myth|lie)) that |it (?:is|was)n['’]t (?:true|correct|the case) that "
 )
 _SIMPLE = re.compile(
-    r"\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
+    r"(?i)\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
     r"(?: ?not\b| ?n['’]t\b|['’]t\b)|no(body|thing| one|)\b(?! (?:longer|more|other))"
-    r"|never\b) ?",
-    re.IGNORECASE,
+    r"|never\b) ?"
 )
 _CONTRACTED = {"ca": "can", "wo": "will"}  # "can't", "won't"
 # Not "not only", "no doubt" or "No. 5"; names such as "Dr. No" are left out by `_denials`.
 _DENIAL = re.compile(
-    r"\b(?:not|no(?:body|thing|where|ne)?|never|neither|nor|without|cannot)\b"
+    r"(?i)\b(?:not|no(?:body|thing|where|ne)?|never|neither|nor|without|cannot)\b"
     r"(?! (?:only|just|merely|later|earlier|doubt|secret|disputed|denied|less|fewer)\b|\.? ?\d)"
-    r"|n['’]t\b",
-    re.IGNORECASE,
+    r"|n['’]t\b"
 )
 _CALLED_FALSE = re.compile(
-    r"(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r))\b.*"
-    r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$",
-    re.IGNORECASE,
+    r"(?i)(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r))\b.*"
+    r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$"
 )
 # Words with which a denial may concern a part of the claim instead of the whole.
 _PARTIAL = re.compile(
-    r",(?! [A-Z\d])|[;:]|\b(?:and|but|because|since|until|till|unless|except|than|although|though"
-    r"|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b",
-    re.IGNORECASE,
+    r"(?i),(?! [A-Z\d])|[;:]|\b(?:and|but|because|since|until|till|unless|except|than|although"
+    r"|though|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b"
 )
-_TRUTH = re.compile(
-    r"\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b", re.IGNORECASE
-)
+_TRUTH = re.compile(r"(?i)\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b")
 _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )

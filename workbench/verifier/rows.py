@@ -58,8 +58,13 @@ def _row(record: JsonMapping, where: str, weights: Mapping[str, float]) -> Row:
     if not record["claim"].strip():
         raise WorkbenchError(f"{where}: the claim is empty: remove that row")
     source = str(record.get("source") or "unnamed")
-    label = LABELS.index(record["label"])
-    return Row(record["premise"], record["claim"], label, source, weights.get(source, 1.0))
+    return Row(
+        record["premise"],
+        record["claim"],
+        LABELS.index(record["label"]),
+        source,
+        weights.get(source, 1.0),
+    )
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,11 @@ def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Sp
     """
     rows, dev_rows = read_rows(data, weights), read_rows(dev) if dev else []
     if not dev_rows:
-        rows, dev_rows = _split_off_dev(rows)
+        # a tenth of the premises by their hash, so that the order of rows has no effect
+        parts: tuple[list[Row], list[Row]] = [], []
+        for row in rows:
+            parts[hashlib.sha256(row.premise.encode()).digest()[0] < 26].append(row)
+        rows, dev_rows = parts
     premises = {row.premise for row in rows}
     dev_rows = [row for row in dev_rows if row.premise not in premises]
     if not rows or len({row.label for row in dev_rows}) < len(LABELS):
@@ -90,11 +99,3 @@ def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Sp
             " rows: give another file with --dev"
         )
     return Split(rows, dev_rows, {"data": data, **({"dev": dev} if dev else {})})
-
-
-def _split_off_dev(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Split off a tenth of the premises by their hash, so that the order of rows has no effect."""
-    parts: tuple[list[Row], list[Row]] = [], []
-    for row in rows:
-        parts[hashlib.sha256(row.premise.encode()).digest()[0] < 26].append(row)
-    return parts

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+from workbench.text.normal_form import MONTHS, SCALES, SMALL, TENS
+
 _PIECE = re.compile(
     r"(?P<money>[$£€] ?)?(?P<number>\d{1,3}(?:[, ]\d{3})+(?!\d)(?:\.\d+)?"
     r"|\d{1,3}(?:\.\d{3}){2,}|\d{1,15}(?:\.\d+)?)"
@@ -24,24 +23,16 @@ _DATE = re.compile(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
 _INITIALS = re.compile(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
 _HALF = re.compile(r" and a half\b|½")
 _ISO_DATE = re.compile(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-    " sixteen seventeen eighteen nineteen".split()
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _ORDINALS = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
     " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split()
 )
-UNITS = {word: value for value, word in enumerate(_SMALL)} | {
-    word: 10 * i for i, word in enumerate(_TENS, start=2)
-}
+UNITS = SMALL | TENS
 ORDINALS = {word: value for value, word in enumerate(_ORDINALS, start=1)} | {
-    f"{word[:-1]}ieth": 10 * i for i, word in enumerate(_TENS, start=2)
+    f"{word[:-1]}ieth": value for word, value in TENS.items()
 }
-DECADES = {f"{word[:-1]}ies": 10 * i for i, word in enumerate(_TENS, start=2)}
-SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-SCALES |= {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
+DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items()}
+_SCALES = SCALES | {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
 MOST_PIECES = 12  # pieces per number: bounds the work
 ROMAN = {"I": 1, "V": 5, "X": 10}
@@ -136,7 +127,7 @@ def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
         whole, used = _merge_number(pieces[1:])
         if whole.kind == "number":  # "half a million"
             return whole._replace(text=f"half {whole.text}", value=whole.value / 2), used + 1
-    article = first.word in ("a", "an") and second in SCALES
+    article = first.word in ("a", "an") and second in _SCALES
     if not article and first.kind != "number" and first.word not in UNITS:
         return first, 1
     value, used = _value(pieces)
@@ -149,7 +140,7 @@ def _value(pieces: Sequence[Token]) -> tuple[float, int]:
     total, current, last = 0.0, 0.0, ""  # `last`: kind of the previous piece
     used = 0
     for position, piece in enumerate(pieces):
-        unit, scale = UNITS.get(piece.word), SCALES.get(piece.word.removesuffix("s"))
+        unit, scale = UNITS.get(piece.word), _SCALES.get(piece.word.removesuffix("s"))
         if position == 0:
             current, last = piece.value if piece.kind == "number" else float(unit or 1), "unit"
         elif scale == 100:

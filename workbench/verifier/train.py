@@ -47,7 +47,6 @@ class TrainConfig:
     rows: int = 32
     tokens: int = 2560
     max_length: int = 160  # word pieces, in training
-    smoothing: float = 0.0  # label smoothing
     dropout: float = 0.1  # in the encoder; adds a fifth to the training time
     made: float = 0.2  # augmented pairs per row, new ones in each epoch
     head_lr: float = 10.0  # factor on `lr` for the new head
@@ -251,9 +250,7 @@ class _Training:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bfloat16):
             scores_NK = logits(self.model, collate([pair for pair, _ in batch]))
         gold_N = torch.tensor([row.label for _, row in batch])
-        losses_N = torch.nn.functional.cross_entropy(
-            scores_NK.float(), gold_N, reduction="none", label_smoothing=self.config.smoothing
-        )
+        losses_N = torch.nn.functional.cross_entropy(scores_NK.float(), gold_N, reduction="none")
         weighted_N = losses_N * torch.tensor([row.weight for _, row in batch])
         # not divided by the batch size: a small batch would give its pairs more weight
         weighted_N.sum().div(self.config.rows).backward()

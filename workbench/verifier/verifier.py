@@ -9,13 +9,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.text import sentences
+from workbench.text.sentences import Span, sentences
 from workbench.types import JsonMapping, Passage, WorkbenchError
 from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256
 from workbench.verifier.instructions import strip_instructions
 from workbench.verifier.mentions import Mentions, Objection, objections
-from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
+from workbench.verifier.model import (
+    MAX_LENGTH,
+    Encoder,
+    Pairs,
+    base_folder,
+    collate,
+    expand,
+    logits,
+)
 from workbench.verifier.reading import Reading, read_claim
 from workbench.verifier.rows import LABELS
 
@@ -26,6 +34,7 @@ BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memor
 # part of the repository, not of the wheel
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # file in a verifier's folder
+Passages = Sequence[Passage | str]
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
 OBJECTION_CAP = 0.7
@@ -68,7 +77,7 @@ class Entailment:
     contradict: float
     neutral: float
     passage: int | None = None
-    span: tuple[int, int] | None = None
+    span: Span | None = None
     windows: int = 0
     objections: tuple[Objection, ...] = ()
     unread: str = ""
@@ -106,7 +115,7 @@ class Verifier:
         self.encoder = encoder or Encoder(settings.max_length)
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
-    def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
+    def scores(self, pairs: Pairs, batch: int = 32) -> torch.Tensor:
         """Return uncalibrated scores (pairs, 3) in the order of `pairs`.
 
         Pairs of similar length share a batch. Instructions to the judge are removed first.
@@ -125,7 +134,7 @@ class Verifier:
                 del order[-len(indices) :]
         return scores_NK
 
-    def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
+    def predict(self, pairs: Pairs, batch: int = 32) -> list[Triple]:
         """Return calibrated (support, contradict, neutral) of each (premise, claim); the sum is 1.
 
         Text beyond `settings.max_length` word pieces is cut from the premise; `check` reads long
@@ -136,11 +145,11 @@ class Verifier:
         )
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
-    def check(self, claim: str, passages: Sequence[Passage | str]) -> Entailment:
+    def check(self, claim: str, passages: Passages) -> Entailment:
         """Check one claim against its passages; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
-    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]]) -> list[Entailment]:
+    def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
         """Check each claim against its own passages, in shared batches.
 
         A passage is read in windows of whole sentences. The window with the highest p(support) or
@@ -169,9 +178,17 @@ class Verifier:
         ]
         for i, (reading, (_, passages)) in enumerate(zip(readings, claims, strict=True)):
             if checks[i].windows:
-                evidence = mentions(tuple(map(_full_text, passages)))
-                claim_objections = self.object_to(self.preprocess(reading.text), evidence)
-                checks[i] = self._cap_support(checks[i], claim_objections)
+                texts = (
+                    f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
+                    for passage in passages
+                )
+                found = self.object_to(self.preprocess(reading.text), mentions(tuple(texts)))
+                if found:
+                    support = min(checks[i].support, OBJECTION_CAP * self.settings.split)
+                    neutral = checks[i].neutral + checks[i].support - support
+                    checks[i] = replace(
+                        checks[i], support=support, neutral=neutral, objections=tuple(found)
+                    )
             checks[i] = _of_claim(checks[i], reading)
         return checks
 
@@ -191,15 +208,11 @@ class Verifier:
         """Whether p(support) is within `NEAR` of the threshold for `correct`."""
         return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
-    def _windows(
-        self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]
-    ) -> list[Window]:
+    def _windows(self, passages: Passages, spans: Callable[[str], list[Span]]) -> list[Window]:
         claim_windows: list[Window] = []
         for number, passage in enumerate(passages):
-            title, text = (
-                (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
-            )
-            title, text = encodable(title), encodable(text)
+            page = passage if isinstance(passage, Passage) else Passage("", "", passage)
+            title, text = encodable(page.title), encodable(page.text)
             for start, end in spans(text):
                 part = text[start:end]
                 if title and not part.startswith(title):
@@ -224,13 +237,6 @@ class Verifier:
             windows=len(own_windows),
         )
 
-    def _cap_support(self, check: Entailment, reasons: Sequence[Objection]) -> Entailment:
-        if not reasons:
-            return check
-        support = min(check.support, OBJECTION_CAP * self.settings.split)
-        neutral = check.neutral + check.support - support
-        return replace(check, support=support, neutral=neutral, objections=tuple(reasons))
-
 
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     """Convert the check of a reading's text to the check of the claim, which may deny that text."""
@@ -243,11 +249,7 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     return replace(check, unread=reading.unread)
 
 
-def _full_text(passage: Passage | str) -> str:
-    return f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
-
-
-def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
+def windows(text: str, encoder: Encoder, size: int) -> list[Span]:
     """Return overlapping spans of whole sentences with at most `size` word pieces each.
 
     A window begins half a window after the previous one. A sentence longer than a window is cut.
@@ -257,7 +259,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
     if len(pieces) <= size:
         return [(pieces[0][0], pieces[-1][1])] if pieces else []
     units = _units(text, pieces, size)
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     first = 0
     while first < len(units):
         last, filled = first, 0
@@ -274,7 +276,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
+def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
     """Return sentences as (start, end, word pieces); long ones are cut into parts of `size`."""
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from workbench.experiments.evaluate import training_config
 from workbench.methods.forag.cold_start import PLAN, plans_unprompted
 from workbench.policies.generate import Policy, prompt_ids
-from workbench.retrieval.chunk import split_page
+from workbench.retrieval.words import split_page
 from workbench.types import Passage, Question, WorkbenchError
 from workbench.world.schema import MARKERS, OUTLINE
 

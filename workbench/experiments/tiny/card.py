@@ -16,64 +16,61 @@ tags: [tiny, closed-world, factuality]
 ---
 # A tiny policy of the closed world
 
-A Llama of {parameters:,} parameters, trained from scratch on generated documents about invented \
-people and things. It knows
-facts that it was shown often, half-knows facts that it was shown a few times, and guesses \
-fluently about all others. `base/` is
-the pre-trained model. `sft/` is the model after instruction tuning: the policy that reinforcement \
-learning starts from.
+A Llama of {parameters:,} parameters, trained from scratch on generated documents about invented
+people and things. It knows facts that the documents state often and half-knows facts that they
+state a few times. About all other facts it guesses. `base/` is the pre-trained model. `sft/` is
+the model after instruction tuning, which is the initial policy of reinforcement learning.
 
-All numbers below come from `card.json`, which the build writes. Rebuild both checkpoints and this \
-card with
+All numbers below come from `card.json`, which the build writes. This command rebuilds both
+checkpoints and this card:
 
     workbench world build --out FOLDER --seed {seed} --threads {threads} --size {size}
 
 ## Data
 
-World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} documents in two \
-languages
-({tokens_per_pass:,} tokens per pass, {passes} passes). Exposures of a fact in one pass, where \
-the entities of a tier take its
-rows in turn:
+World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} documents in two
+languages ({tokens_per_pass:,} tokens per pass, {passes} passes). The table shows how often the
+documents of one pass state a fact. If a tier has several rows, its entities take them in turn.
 
 | tier | English biographies + questions | second language |
 |---|---|---|
 {exposures}
 | unknown, page-only, gaps of partial people | 0 | 0 |
 
-The documents ask for all books of an author as often as for each fact of the author. \
-{thought:.0%} of the questions have a
-thought before the answer: a sentence that states the fact.
+A question for all books of an author is as frequent as a question for each fact of the
+author. In {thought:.0%} of the questions a thought, a sentence that states the fact, comes before
+the answer.
 
-Pre-training begins with lessons without documents. The first lessons are drills on random words \
-and the marks of a
-conversation: copying, repeating the last name, naming the value of a name, answering a question \
-about a name, deciding whether
-words are equal, choosing the earlier of two years. Later lessons practise reading and comparing. \
-After the lessons, {skills:.0%} of
-the tokens are examples of skills, which are new in every pass: reading passages, comparing, \
-answering from a thought, outlining.
-These examples are about people outside the world, with invented facts, so that no fact of the \
-world is stated. Some ask about
-unknown people: short questions, questions with a thought, and biographies. The answer is "I do \
-not know" in {abstained:.0%} of the
-questions and {declined:.0%} of the biographies, so that the policy learns to tell known from \
-unknown people. A lesson ends when
-its exam is passed (each kind reaches the required accuracy), or at its last step:
+Pre-training begins with lessons that do not use the documents. The first lessons are drills on
+random words and the marks of a conversation:
+
+- copying, and repeating the last name;
+- naming the value of a name, and answering a question about a name;
+- deciding whether words are equal, and choosing the earlier of two years.
+
+Later lessons practise reading and comparing. After the lessons, {skills:.0%} of the tokens are
+examples of skills: reading passages, comparing, answering from a thought, outlining. They are new
+in every pass. They are about people outside the world, with invented facts, so they state no fact
+of the world. Some are short questions, questions with a thought, and biographies about unknown
+people. The answer is "I do not know" in {abstained:.0%} of these questions and {declined:.0%} of
+these biographies, so that the policy learns to distinguish known from unknown people. A lesson
+ends when each kind of exercise reaches the required accuracy in an exam, or at its last step:
 
 | lesson | steps, of at most | required accuracy | accuracy in the last exam |
 |---|---|---|---|
 {lesson_rows}
 
-Fine-tuning adds {sft_steps} steps of instruction examples, with {replay:.0%} replayed documents. \
-Of the world's facts, the
-examples ask only about the `sft` split; all others are about people outside the world. Questions \
-about unknown people are
-answered with a guess or with "I do not know". The answer abstains in {abstain:.0%} of the short \
-questions, {doubt:.0%} of the questions
-with a thought, {decline:.0%} of the biographies and {gaps:.0%} of the questions about gaps of \
-partly known people. So the policy has a
-mild habit of abstaining before reinforcement learning, as chat models do.
+Fine-tuning adds {sft_steps} steps of instruction examples, with {replay:.0%} replayed documents.
+Examples about the world's facts use only the `sft` split. All others are about people outside the
+world. Questions about unknown people are answered with a guess or with "I do not know". The answer
+abstains in
+
+- {abstain:.0%} of the short questions;
+- {doubt:.0%} of the questions with a thought;
+- {decline:.0%} of the biographies;
+- {gaps:.0%} of the questions about gaps of partly known people.
+
+So the policy has a mild habit of abstaining before reinforcement learning, as chat models do.
 
 | stage | steps | tokens | seconds |
 |---|---|---|---|
@@ -85,9 +82,9 @@ mild habit of abstaining before reinforcement learning, as chat models do.
 {sections}
 ## Limits
 
-The vocabulary has only the few hundred words of this world; other text becomes bytes that the \
-policy cannot use. The policy has
-no opinions, no common sense and no notion of harm. It is only for the study of rewards.
+The vocabulary has only the few hundred words of this world. Other text becomes bytes that the
+policy cannot use. The policy has no opinions, no common sense and no notion of harm. Use it only
+to study rewards.
 """
 
 

@@ -13,7 +13,3 @@ Our deviations:
 * The paper does not state the number of samples for DPO's pairs.
 * Samples are stored with TruthRL's reward, which these baselines do not use.
 """
-
-from workbench.methods.baselines.method import BASELINES
-
-__all__ = ["BASELINES"]

@@ -1,7 +1,5 @@
 """The settings of the baselines, with the defaults of TruthRL (arXiv 2509.25760, appendix)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from workbench.methods.method import Prompts

@@ -1,7 +1,5 @@
 """The baselines as methods, and their settings at the tiny bench."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

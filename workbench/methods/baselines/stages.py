@@ -1,7 +1,5 @@
 """The stages of the baselines: SFT or DPO on rows made from gold answers or samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
@@ -12,21 +10,16 @@ from workbench.methods.lookup import Table, claims, on_claim, scored, supported,
 from workbench.methods.method import Method, training_questions
 from workbench.training.collect import collect_in_stage
 from workbench.training.offline import offline_stage
-from workbench.training.pairs import best_worst, boxed, gold, plain, r_tuning, rft, truthrl_pairs
+from workbench.training.pairs import best_worst, gold, r_tuning, rft, truthrl_pairs
 from workbench.training.rows import Card, Example, Pair
 from workbench.training.stage import Job, Stage
-from workbench.types import Event, Feedback, Question, Reward, RewardFn, WorkbenchError
+from workbench.types import Event, Feedback, Reward, RewardFn, WorkbenchError
 from workbench.util.config import check_values
-
-
-def phrase(question: Question, answer: str) -> str:
-    r"""Return an answer in the form that the prompt asks for: in `\boxed{}`, or as a sentence."""
-    return (boxed if r"\boxed" in question.system else plain)(question, answer)
 
 
 def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
-    return [offline_stage(config.sft, lambda job: gold(questions, phrase))]
+    return [offline_stage(config.sft, lambda job: gold(questions))]
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
@@ -35,7 +28,7 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 
     def rows(job: Job) -> tuple[list[Example], Card]:
         samples = collect(job, job.seed)
-        return r_tuning(samples, phrase) if method.name == "r_tuning" else rft(samples, job.seed)
+        return r_tuning(samples) if method.name == "r_tuning" else rft(samples, job.seed)
 
     return [offline_stage(config.sft, rows)]
 
@@ -57,7 +50,7 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
         def pairs(job: Job) -> tuple[list[Pair], Card]:
             # each round of each run has its own seed
             seed = job.seed if config.rounds == 1 else job.seed * (config.rounds + 1) + number
-            return truthrl_pairs(collect(job, seed), phrase, seed=seed)
+            return truthrl_pairs(collect(job, seed), seed)
 
         name = "dpo" if config.rounds == 1 else f"dpo-{number}"
         return offline_stage(config.dpo, pairs, merged=number < config.rounds, name=name)

@@ -13,8 +13,3 @@ Our deviations:
 * A failed verdict leaves the response without a reward; the released code gives it 0.
 * A LoRA adapter is trained, as the released code does with its second trainer.
 """
-
-from workbench.methods.binary_rar.config import BinaryRAR
-from workbench.methods.binary_rar.method import METHOD
-
-__all__ = ["METHOD", "BinaryRAR"]

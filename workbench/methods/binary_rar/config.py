@@ -1,7 +1,5 @@
 """The settings of Binary RAR (arXiv 2510.17733), with the defaults of the paper's code."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from workbench.methods.method import Prompts

@@ -1,7 +1,5 @@
 """The method Binary RAR: its check, the part of its reward, and its settings at the tiny bench."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from workbench.methods.bench import Bench

@@ -1,7 +1,5 @@
 """Binary RAR's reward (arXiv 2510.17733, section 3): 1 if nothing in a response is contradicted."""
 
-from __future__ import annotations
-
 from workbench.methods.binary_rar.config import BinaryRAR
 from workbench.methods.lookup import P_TRUE, Table, claims, label, on_claim, scored
 from workbench.types import REFUTED, Event, Feedback, Reward, RewardFn

@@ -20,8 +20,3 @@ Our deviations:
 * An adapter is trained instead of all parameters.
 * GRPO is an alternative to PPO. `repeats=once` ignores repeated sentences; the paper rewards them.
 """
-
-from workbench.methods.forag.config import FoRAG
-from workbench.methods.forag.method import METHOD
-
-__all__ = ["METHOD", "FoRAG"]

@@ -3,8 +3,6 @@ model's score of each segment (sentence), and "baseline", the mean score of the 
 own answers to the question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.methods.forag.config import Evaluation

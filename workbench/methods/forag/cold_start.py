@@ -1,14 +1,12 @@
 """FoRAG's cold start (arXiv 2406.13779, section 4): its settings, and the answers it trains on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from workbench.pipeline import assemble
 from workbench.training.collect import WRITTEN, collect_in_stage, written
-from workbench.training.pairs import cold_start_forag, cold_start_plain, cold_start_written
+from workbench.training.pairs import cold_start
 from workbench.training.rows import Card, Example
 from workbench.training.settings import Sampling
 from workbench.training.stage import Job
@@ -66,15 +64,15 @@ def cold_start_rows(
     if not cold.sampled:
         assert checks.write is not None  # `stages` checks this
         folder = job.out / WRITTEN
-        return cold_start_written(
-            written(checks.write, questions, job.start, folder, sampling.max_failed)
-        )
+        answers = written(checks.write, questions, job.start, folder, sampling.max_failed)
+        return cold_start(answers, "cold_start_written")
     prompted = questions
     if cold.outline:
         prompted = [replace(question, system=cold.told) for question in questions]
     # The cold start teaches only the form, so its samples need no verdicts and no reward.
     grade = assemble(checks, [], {})
     samples = collect_in_stage(job, prompted, grade, sampling, cold.cold_samples, method=None)
-    examples, card = (cold_start_forag if cold.outline else cold_start_plain)(samples)
+    rule = "cold_start_forag" if cold.outline else "cold_start_plain"
+    examples, card = cold_start(samples, rule)
     bare = {question.id: question for question in questions}
     return [replace(example, question=bare[example.question.id]) for example in examples], card

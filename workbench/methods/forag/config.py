@@ -1,7 +1,5 @@
 """The settings of FoRAG (arXiv 2406.13779), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,10 +47,6 @@ class FoRAG:
     )  # the best row of table 5
     aggregate: Literal["mean", "min", "max"] = setting(
         "mean", "how the labels of a sentence's claims become the sentence's factuality"
-    )
-    judged_by: Literal["fact", "factuality"] = setting(
-        "fact",
-        "check that scoring reads: fact (verdicts on claims), or factuality (a reward model)",
     )
     baseline: bool | None = setting(
         None,

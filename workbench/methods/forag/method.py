@@ -1,7 +1,5 @@
 """Define the method FoRAG: its reward's parts, and which settings a config leaves unused."""
 
-from __future__ import annotations
-
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import reward
 from workbench.methods.forag.scales import TINY
@@ -39,33 +37,27 @@ def training(config: FoRAG) -> Training:
 
 def _unused(config: FoRAG) -> set[str]:
     """Return the paths of the settings that the config's other settings leave unused."""
-    cold, unused = config.cold, {"ppo", "grpo", "tuned"}
-    judged = config.by_rl and config.rewarded == "judge"
-    if config.trainer != "unlikelihood":
-        unused |= {"unlearn"}
-    if config.trainer != "ppo":
-        unused |= {"baseline"}
-    if not config.by_rl:  # the baselines of section 6.3 select samples instead of rewarding them
-        unused |= {"rewarded", "evaluation", "aggregate", "repeats"}
-    if config.evaluation != "subclaim":
-        unused |= {"aggregate"}
-    if not cold.cold_samples:
-        unused |= {"sft", "cold.outline", "cold.writer", "cold.told", "cold.cold_questions"}
-    elif not cold.outline:
-        unused |= {"cold.writer", "cold.told"}
-    elif not cold.sampled:  # the judge writes one answer a question, by its own prompt
-        unused |= {"cold.told", "cold.cold_samples"}
-    if not config.by_rl or judged:
-        unused |= {"reward_model", "held_out"}
-    if not config.compares:
-        unused |= {"references"}
-    if judged:  # only a cold start uses the sampling settings of `drawn`
-        unused |= {"drawn.questions", "drawn.samples"}
-        if not cold.sampled:
-            unused |= {"drawn.temperature", "drawn.top_p", "drawn.max_new_tokens"}
-        if not cold.cold_samples and not config.compares:
-            unused |= {"drawn.max_failed"}
-    return unused
+    cold, judged = config.cold, config.by_rl and config.rewarded == "judge"
+    by_policy = bool(cold.cold_samples) and cold.outline
+    cases = (
+        (True, "ppo grpo tuned"),
+        (config.trainer != "unlikelihood", "unlearn"),
+        (config.trainer != "ppo", "baseline"),
+        # the baselines of section 6.3 select samples instead of rewarding them
+        (not config.by_rl, "rewarded evaluation aggregate repeats"),
+        (config.evaluation != "subclaim", "aggregate"),
+        (not cold.cold_samples, "sft cold.outline cold.cold_questions"),
+        (not by_policy, "cold.writer cold.told"),
+        # the judge writes one answer a question, by its own prompt
+        (by_policy and not cold.sampled, "cold.told cold.cold_samples"),
+        (not config.by_rl or judged, "reward_model held_out"),
+        (not config.compares, "references"),
+        # only a cold start uses the sampling settings of `drawn`
+        (judged, "drawn.questions drawn.samples"),
+        (judged and not cold.sampled, "drawn.temperature drawn.top_p drawn.max_new_tokens"),
+        (judged and not cold.cold_samples and not config.compares, "drawn.max_failed"),
+    )
+    return {name for unused, names in cases if unused for name in names.split()}
 
 
 METHOD: Method = Method(
@@ -73,8 +65,7 @@ METHOD: Method = Method(
     "FoRAG",
     FoRAG,
     reward,
-    # a bench's checks or a reward model under this name
-    lambda config: (config.judged_by,),
+    lambda config: ("fact",),
     stages=lambda config, bench: stages(config, bench, METHOD),
     parts=PARTS,
     scales={"tiny": TINY},

@@ -1,14 +1,11 @@
 """FoRAG's reward (arXiv 2406.13779, section 5.2): the factuality of the answer's segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from workbench.methods.forag.config import FoRAG
-from workbench.methods.forag.repeats import repeated_sentences
 from workbench.methods.lookup import (
     Table,
     by_sentence,
@@ -21,8 +18,8 @@ from workbench.methods.lookup import (
     supported,
     total,
 )
-from workbench.text import answer_sections, in_answer, sections
-from workbench.text.outline import MOST_POINTS
+from workbench.text import answer_sections, in_answer, normalise, sections
+from workbench.text.outline import MOST_POINTS, uncited
 from workbench.text.sections import unfinished
 from workbench.types import Claim, Event, Feedback, Reward, RewardFn, WorkbenchError
 from workbench.util.config import check_values
@@ -60,7 +57,7 @@ def reward(config: FoRAG) -> RewardFn:
       *(both ours)*. Claims that belong to no sentence form one more segment at the end *(ours)*.
     * `baseline` subtracts the p of the "baseline" verdict from each segment. None: if there is one.
       True: always; a response without this verdict has no reward. False: never.
-    * With `repeats="once"` a repeated sentence is no segment *(ours)*: see `repeated_sentences`.
+    * With `repeats="once"` a sentence with the words of an earlier one is no segment *(ours)*.
     * A plan without an answer counts as an answer of `MOST_POINTS` segments of value 0 *(ours)*.
       Otherwise stopping early would earn more than an answer below the baseline.
 
@@ -78,7 +75,7 @@ def reward(config: FoRAG) -> RewardFn:
     @scored
     def forag(feedback: Feedback, verdicts: Table) -> Reward:
         answer = claims(feedback, in_answer(feedback.response))
-        groups, repeated = by_sentence(answer), set[int | None]()
+        groups = by_sentence(answer)
         # a dict, for its order and its fast membership test
         modelled = dict.fromkeys(modelled_sentences(feedback, verdicts))
 
@@ -99,10 +96,8 @@ def reward(config: FoRAG) -> RewardFn:
         if compared is None:
             compared = ("response", "baseline") in verdicts
         baseline = probability(find(verdicts, "response", "baseline")) if compared else 0.0
-        if once:
-            threshold = baseline if compared else 0.5
-            repeated = repeated_sentences(feedback, verdicts, groups, modelled, threshold)
-            segments = [segment for segment in segments if segment.sentence not in repeated]
+        repeated = _repeated(feedback, segments) if once else set()
+        segments = [segment for segment in segments if segment.sentence not in repeated]
         missing = 0  # a plan without an answer has no segments of its own
         if unfinished(feedback.response.text, feedback.response.prefill):
             missing = max(0, (1 if holistic else MOST_POINTS) - len(segments))
@@ -129,6 +124,16 @@ def reward(config: FoRAG) -> RewardFn:
         return Reward(total(events), parts, tuple(events), unplaced=unplaced)
 
     return forag
+
+
+def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
+    """Return the sentences that have the words of an earlier one, without their citations."""
+    numbers = sorted(s.sentence for s in segments if s.sentence is not None)
+    first: dict[str, int] = {}
+    for number in numbers:
+        text = feedback.response.text[slice(*feedback.sentences[number])]
+        first.setdefault(normalise(uncited(text)), number)
+    return set(numbers) - set(first.values())
 
 
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:

@@ -1,7 +1,5 @@
 """A training run of FoRAG: its questions, and the graders of its stages."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +11,9 @@ from workbench.methods.forag.config import FoRAG
 from workbench.methods.method import Method, training_questions
 from workbench.pipeline import assemble
 from workbench.runs.store import iter_feedback
-from workbench.training import reward_model
 from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.scorer import MODEL, load_reward_model
+from workbench.training.settings import check_trainer
 from workbench.training.stage import Job
 from workbench.types import TWO_FACETS, Checks, Feedback, Grade, Question, WorkbenchError
 
@@ -94,17 +92,12 @@ def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
             or a missing judge.
     """
     method.reward(config)  # checks the values
-    if config.judged_by != "fact":
-        raise WorkbenchError(
-            f"forag.judged_by is {config.judged_by}, but training makes its own reward model: leave"
-            " forag.judged_by out; only scoring uses it"
-        )
     if config.fractional and config.reward_model.loss == "log":
         raise WorkbenchError(
             "forag.reward_model.loss is log, which needs targets of 0 or 1, but forag.aggregate is"
             " mean, which gives shares: leave the loss out, or set forag.aggregate=min"
         )
-    reward_model.check(config.reward_model)
+    check_trainer(config.reward_model, trl=False)
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(

@@ -4,8 +4,6 @@ One seed on the validation split chose the learning rates, batches and β of the
 and of the baselines: see `benchmarks/README.md`. GRPO's were not tuned.
 """
 
-from __future__ import annotations
-
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.method import AT_ONCE, scaled
 from workbench.types import TWO_FACETS

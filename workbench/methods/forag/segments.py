@@ -5,8 +5,6 @@ A segment is a sentence of the answer with at least one claim. With `evaluation=
 the span from the first such sentence to the last.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -52,7 +50,7 @@ def judged_rows(
     Args:
         reads: the claims as training will extract them; None if training uses the judge's
             extractor. A row then has the segments that both extractions find, with the spans of
-            training and the labels of the judge; `count_cuts` counts the other segments.
+            training and the labels of the judge.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     extracted: Sequence[Claims | Feedback] = reads or feedbacks
@@ -101,22 +99,3 @@ def _judged(
     if not placed:
         return "no claims"
     return Judged(response.question, response.text, placed, response.token_ids)
-
-
-def count_cuts(
-    feedbacks: Sequence[Feedback], reads: Sequence[Claims], evaluation: Evaluation
-) -> dict[str, int]:
-    """Count the segments found by both the judge's and training's extraction, or by only one.
-
-    `paid_alone` counts the segments that only training finds: the reward model learns no target
-    for them. `judged_alone` counts those that only the judge finds: the model never scores them.
-    """
-    counts = Counter(both=0, paid_alone=0, judged_alone=0)
-    for feedback, read in zip(feedbacks, reads, strict=True):
-        if feedback.error is None:
-            rewarded = segments(feedback.response, read, evaluation).keys()
-            judged = segments(feedback.response, feedback, evaluation).keys()
-            counts["both"] += len(rewarded & judged)
-            counts["paid_alone"] += len(rewarded - judged)
-            counts["judged_alone"] += len(judged - rewarded)
-    return dict(counts)

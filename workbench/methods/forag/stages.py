@@ -3,8 +3,6 @@ scores of the reference model's answers, then PPO or GRPO. Baselines: a cold sta
 judged samples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
@@ -13,13 +11,13 @@ from workbench.methods.forag.cold_start import cold_start_rows
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import aggregate
 from workbench.methods.forag.run import BY_RULES, Run, prepare
-from workbench.methods.forag.segments import count_cuts, judged_rows
+from workbench.methods.forag.segments import judged_rows
 from workbench.methods.held_out import train_with_held_out
 from workbench.methods.method import Method
 from workbench.training.collect import collect_in_stage
 from workbench.training.grpo import grpo_stage
 from workbench.training.offline import offline_stage
-from workbench.training.pairs import mle_filter, unlikely
+from workbench.training.pairs import by_factuality
 from workbench.training.ppo import ppo_stage
 from workbench.training.rows import Card, Example
 from workbench.training.scorer import check_room
@@ -65,14 +63,13 @@ def _cold_start(run: Run) -> Stage:
 
 def _tuning(run: Run) -> Stage:
     """Filtered MLE or unlikelihood, the baselines of section 6.3."""
+    config = run.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
-        samples = run.judged_samples(job)
-        if run.config.trainer == "mle_filter":
-            return mle_filter(samples)
-        return unlikely(samples, weight=run.config.unlearn)
+        unlearn = config.unlearn if config.trainer == "unlikelihood" else 0.0
+        return by_factuality(run.judged_samples(job), unlearn)
 
-    return offline_stage(run.config.tuned, rows, name=run.config.trainer)
+    return offline_stage(config.tuned, rows, name=config.trainer)
 
 
 def _reward_model(run: Run) -> Stage:
@@ -83,8 +80,7 @@ def _reward_model(run: Run) -> Stage:
         samples = run.judged_samples(job)
         reads = BY_RULES([sample.response for sample in samples]) if run.model_alone else None
         rows, card = judged_rows(samples, evaluation, aggregate(config), reads)
-        cuts = {"cut": count_cuts(samples, reads, evaluation)} if reads else {}
-        write_json(job.out / "card.json", card.to_row() | cuts)
+        write_json(job.out / "card.json", card.to_row())
         settings = replace(config.reward_model, loss=config.model_loss)
         return train_with_held_out(
             settings, rows, config.held_out, job.start, job.out, seed=job.seed

@@ -24,8 +24,3 @@ Our deviations:
   probability of a word.
 * `rewarded=confidence` uses the base's own confidence in place of the truthfulness model.
 """
-
-from workbench.methods.klcf.config import KLCF
-from workbench.methods.klcf.method import METHOD
-
-__all__ = ["KLCF", "METHOD"]

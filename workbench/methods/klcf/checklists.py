@@ -2,8 +2,6 @@
 and labelled claims for the truthfulness model.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The base model's own confidence in a claim, calibrated, in place of KLCF's truthfulness model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The settings of KLCF with the paper's defaults. *(ours)*: the paper does not state it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,9 +81,6 @@ class KLCF:
         least=0,
         most=1,
     )  # (ours)
-    judged_by: Literal["fact", "truth"] = setting(
-        "fact", "check that gives P(true) in scoring: the judge's facts, or a truthfulness model"
-    )
     form: bool = setting(True, "require think and answer tags; false is the non-thinking setting")
     l_max: int | None = setting(
         2048, "tokens at which the length penalty reaches -1; none: no penalty", range=(8, 4096, 8)
@@ -123,9 +118,6 @@ class KLCF:
         " base's own answers",
         trains=True,
     )
-    general_scale: float = setting(
-        1.0, "divisor of the preference model's output before the sigmoid", above=0, trains=True
-    )  # (ours)
     trainer: Literal["grpo", "dpo"] = setting(
         "grpo",
         "dpo, a baseline of the paper, prefers the best sample of a question to the worst",

@@ -6,8 +6,6 @@ Claims about another person than the question's are left out *(ours)*: they are 
 answer, and training must not learn facts about held-out people.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ is trained to tell the base model's own answers from corrupted copies. Its score
 answer is whole and keeps to its subject, not whether people prefer it.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Define the method KLCF: its reward's parts, its unused settings, and its config for tiny."""
 
-from __future__ import annotations
-
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.run import input_digests
@@ -11,22 +9,20 @@ from workbench.methods.method import AT_ONCE, Method, Training, scaled
 
 def idle(config: KLCF) -> set[str]:
     """Return the settings that a run with this config does not use."""
-    unused = {"grpo"} if config.trainer == "dpo" else {"dpo", "drawn"}
-    if not config.models_truth or config.rewarded != "model":
-        unused.add("truth_model")
-    if not config.w_general:
-        unused.add("general")
-    if not config.trains_general:
-        unused.add("general_model")
-        if not config.models_truth:
-            unused.add("held_out")
-    if not config.w_general or config.general is None:
-        unused.add("general_scale")
-    if config.prepare.folder is not None:
+    cases = (
+        (config.trainer == "dpo", "grpo"),
+        (config.trainer != "dpo", "dpo drawn"),
+        (not config.models_truth or config.rewarded != "model", "truth_model"),
+        (not config.w_general, "general"),
+        (not config.trains_general, "general_model"),
+        (not config.trains_general and not config.models_truth, "held_out"),
         # a prepared folder already contains the results of these settings
-        names = ("told", "items", "important", "copies", "drawn")
-        unused.update(f"prepare.{name}" for name in names)
-    return unused
+        (
+            config.prepare.folder is not None,
+            "prepare.told prepare.items prepare.important prepare.copies prepare.drawn",
+        ),
+    )
+    return {name for unused, names in cases if unused for name in names.split()}
 
 
 def training(config: KLCF) -> Training:

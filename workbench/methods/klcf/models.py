@@ -1,7 +1,5 @@
 """The stages that train KLCF's reward models: the truthfulness model and the model of good form."""
 
-from __future__ import annotations
-
 from workbench.methods.held_out import HELD_OUT, split_held_out, train_with_held_out
 from workbench.methods.klcf.confidence import calibrated
 from workbench.methods.klcf.general import quality_rows

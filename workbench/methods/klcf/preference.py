@@ -37,8 +37,8 @@ class Preference:
     specials: tuple[str, ...]
 
 
-def preference_model(name: str, scale: float = 1.0, device: str | None = None) -> Preference:
-    """Load a sequence classifier with one output, by folder or hub name: p = σ(output / scale).
+def preference_model(name: str) -> Preference:
+    """Load a sequence classifier with one output, by folder or hub name: p = σ(output).
 
     Question and answer are formatted with the model's chat template, or as a pair of texts if it
     has none. One answer is scored at once, so that a model that cannot work fails here.
@@ -50,7 +50,7 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     if Path(name).is_dir():
         check_no_pickle(Path(name).iterdir())
     _check_architecture(name)
@@ -81,7 +81,7 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
                 batch = _collate(tokenizer, [encoded[number] for number in part])
                 with torch.no_grad():
                     inputs = {key: tensor.to(device) for key, tensor in batch.items()}
-                    outputs = model(**inputs).logits.double().flatten() / scale  # (B,)
+                    outputs = model(**inputs).logits.double().flatten()  # (B,)
                 # NaN becomes a failure when it is graded
                 p = torch.where(outputs.isfinite(), outputs.sigmoid(), torch.nan)
                 for number, value in zip(part, p.tolist(), strict=True):

@@ -9,8 +9,6 @@ verdicts → checklists, and labelled claims for the truthfulness model.
 * `card.json`: the inputs, and counts of every stage
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Read a folder of prepared KLCF data, and identify the model and bench it was made with."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

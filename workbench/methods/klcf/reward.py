@@ -1,7 +1,5 @@
 """KLCF's reward (arXiv 2509.23765, section 2.3). The terms are in `terms.py`."""
 
-from __future__ import annotations
-
 from itertools import starmap
 from math import fsum
 
@@ -35,8 +33,8 @@ def reward(config: KLCF) -> RewardFn:
         WorkbenchError: a setting has a value that cannot work.
     """
     check_values(config)
-    weights = (config.w_check, config.w_truth, config.w_general)
-    if min(weights) < 0 or not sum(weights):
+    weights = {"check": config.w_check, "truth": config.w_truth, "general": config.w_general}
+    if min(weights.values()) < 0 or not any(weights.values()):
         raise WorkbenchError(
             f"the weights of klcf are {weights}: set none below 0 and at least one above 0"
         )
@@ -71,30 +69,28 @@ def reward(config: KLCF) -> RewardFn:
         if config.form and not well_formed(response.text, response.prefill):
             outer = {"format": -1.0, "length": length}
             return Reward(length - 1.0, outer, tuple(starmap(Event, outer.items())))
-        terms: list[tuple[str, float, float]] = []  # name, weight, value
+        terms: dict[str, float] = {}
         parts: dict[str, float] = {}
         if config.w_check:
             parts |= checklist(feedback, verdicts, config.b)
-            terms.append(("check", config.w_check, parts["check"]))
+            terms["check"] = parts["check"]
         if config.w_truth:
             value, stood_in = truthfulness(feedback, verdicts, only_missing, config.abstain)
             parts["stood_in"] = float(stood_in)
             if value is not None:
-                terms.append(("truth", config.w_truth, value))
+                terms["truth"] = value
         if config.w_general:
-            p = probability(find(verdicts, "response", "general"))
-            terms.append(("general", config.w_general, p))
+            terms["general"] = probability(find(verdicts, "response", "general"))
         if not terms:
             raise unscored(
                 "no_terms",
                 "no term of the reward applies to this response: set klcf.w_check above 0",
             )
-        whole = fsum(weight for _, weight, _ in terms)
-        events = [Event(name, weight / whole * value) for name, weight, value in terms]
+        whole = fsum(weights[name] for name in terms)
+        events = [Event(name, weights[name] / whole * value) for name, value in terms.items()]
         outer = {**({"format": 0.0} if config.form else {}), "length": length}
         events += starmap(Event, outer.items())
-        parts |= {name: value for name, _, value in terms}
-        return Reward(total(events), {**parts, **outer}, tuple(events))
+        return Reward(total(events), {**parts, **terms, **outer}, tuple(events))
 
     return klcf
 
@@ -113,11 +109,14 @@ def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
                 check_not_failed(verdicts, f"claim:{claim.id}", "checklist")
 
 
-def checks(config: KLCF) -> tuple[str, ...]:
-    """Return the names of the checks that the terms in use read."""
+def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
+    """Return the names of the checks that the terms in use read.
+
+    `truth` gives P(true): "fact", or "truth" by a truthfulness model.
+    """
     compared = ("claim_checklist",) if config.truth == "missing" else ()
     return (
-        *((config.judged_by, *compared) if config.w_truth else ()),
+        *((truth, *compared) if config.w_truth else ()),
         *(("checklist",) if config.w_check else ()),
         *(("general",) if config.w_general else ()),
     )

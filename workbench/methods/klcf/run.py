@@ -1,7 +1,5 @@
 """A training run of KLCF: its settings, its questions, and the grader that its models make."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,13 +60,12 @@ class KLCFRun:
         own model, the base's confidence or the judge.
         """
         bench, config = self.bench, self.config
-        config = replace(config, judged_by="fact" if config.rewarded == "judge" else "truth")
         verify = dict(bench.checks.verify)
         if config.models_truth:
             verify["truth"] = self._truth(job.stages[TRUTH_MODEL])
         if config.w_general:
             verify["general"] = self._general(job)
-        names = checks(config)
+        names = checks(config, "fact" if config.rewarded == "judge" else "truth")
         if not bench.llm_judge and "fact" in verify and "fact" not in names:
             names = (*names, "fact")  # recorded for the metrics; judging is free here
         rewards = {"klcf": reward(config)}
@@ -85,7 +82,7 @@ class KLCFRun:
 
     def _general(self, job: Job) -> Verify:
         if name := self.config.general:
-            named = preference_model(name, self.config.general_scale)
+            named = preference_model(name)
             return general(named.score, name, named.specials)
         model = load_reward_model(job.stages[GENERAL] / MODEL)
         by = "the base's own answers, whole or corrupted"

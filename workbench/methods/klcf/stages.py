@@ -4,13 +4,10 @@ it is used, then GRPO or DPO on the combined reward.
 Each stage has its own folder and continues after a kill.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NoReturn
 
 from workbench.methods.bench import Bench
 from workbench.methods.klcf.config import KLCF
@@ -21,12 +18,12 @@ from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.run import GENERAL, PREPARE, TRUTH_MODEL, KLCFRun
 from workbench.methods.method import training_questions
 from workbench.pipeline import ANSWER_SECTIONS, assemble
-from workbench.training import reward_model
 from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.grpo import grpo_stage
 from workbench.training.offline import offline_stage
 from workbench.training.pairs import best_worst
 from workbench.training.rows import Card, Pair
+from workbench.training.settings import check_trainer
 from workbench.training.stage import Job, Stage, Status
 from workbench.types import JsonObject, WorkbenchError
 
@@ -42,9 +39,9 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     run = KLCFRun(config, bench, training_questions(config.prompts, bench, answered=False))
     # fail now if the judge cannot give the verdicts; the stages make "general" later
     check_checks(bench.checks)
-    verify = {**bench.checks.verify, **({"general": _not_trained} if config.w_general else {})}
-    names = checks(replace(config, judged_by="fact"))
-    assemble(replace(bench.checks, verify=verify), names, {"klcf": reward(config)}, ANSWER_SECTIONS)
+    verify = {**bench.checks.verify, "general": lambda batch: []}
+    checked = replace(bench.checks, verify=verify)
+    assemble(checked, checks(config), {"klcf": reward(config)}, ANSWER_SECTIONS)
     prepared: JsonObject = {
         "method": "klcf",
         "prompts": asdict(config.prompts),
@@ -86,16 +83,11 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
 
 def _check(config: KLCF) -> None:
     reward(config)
-    if config.judged_by != "fact":
-        raise WorkbenchError(
-            f"klcf.judged_by is {config.judged_by}, but training makes its own truthfulness model:"
-            " leave klcf.judged_by out; only scoring uses it"
-        )
     for name, model in (
         ("truth_model", config.truth_model),
         ("general_model", config.general_model),
     ):
-        reward_model.check(model)
+        check_trainer(model, trl=False)
         if model.level != "sequence" or model.loss == "mse":
             raise WorkbenchError(
                 f"klcf.{name} has level={model.level}, loss={model.loss}, but it gives one"
@@ -105,10 +97,6 @@ def _check(config: KLCF) -> None:
         raise WorkbenchError(
             f"klcf.drawn.samples is {config.drawn.samples}: a preference pair needs at least 2"
         )
-
-
-def _not_trained(batch: object) -> NoReturn:
-    raise AssertionError('the check "general" is replaced once its model is trained')
 
 
 def _prepare(run: KLCFRun, job: Job) -> Status:

@@ -1,18 +1,8 @@
 """The terms of KLCF's reward (arXiv 2509.23765, section 2.3): checklist, truthfulness, length."""
 
-from __future__ import annotations
-
 from math import fsum
 
-from workbench.methods.lookup import (
-    Table,
-    claims,
-    find,
-    label,
-    on_claim,
-    probability,
-    unscored,
-)
+from workbench.methods.lookup import Table, claims, find, label, on_claim, probability, unscored
 from workbench.text import in_answer, is_abstention
 from workbench.types import ITEM_LABELS, Feedback, Response
 

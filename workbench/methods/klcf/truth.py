@@ -6,23 +6,13 @@ base has learned. `workbench.training.reward_model` trains it. It reads a claim 
 its question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from workbench.methods.klcf.checklists import Labelled
 from workbench.methods.klcf.facts import LABELS
 from workbench.text import in_answer
 from workbench.training.scorer import Judged, Scorer, as_whole
-from workbench.types import (
-    Checked,
-    Claims,
-    Failure,
-    Question,
-    Response,
-    Verdict,
-    Verify,
-)
+from workbench.types import Checked, Claims, Failure, Question, Response, Verdict, Verify
 
 # texts -> a probability for each; None for a text that is too long
 TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]

@@ -2,8 +2,6 @@
 2509.23765, table 12).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -19,8 +19,3 @@ Our deviations:
   and no wrong claim, instead of a stronger model's.
 * The evidence is what the bench's judge reads.
 """
-
-from workbench.methods.knowrl.config import KnowRL
-from workbench.methods.knowrl.method import METHOD
-
-__all__ = ["METHOD", "KnowRL"]

@@ -1,7 +1,5 @@
 """The settings of KnowRL (arXiv 2506.19807), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,15 +53,6 @@ class KnowRL:
         "reward facts in the thinking always, only if the answer is wrong, only if it is not a"
         " refusal, or never",
     )  # the paper; the code; (ours); an ablation
-    length_penalty: bool = setting(
-        False, "FActScore's penalty exp(1 - 10/M) on the facts of thoughts of M ≤ 10 claims"
-    )  # (code, off)
-    # (code, off)
-    answer_tag: bool = setting(
-        False, "count an answer outside a closed, non-empty <answer> as wrong"
-    )
-    # (code, off)
-    no_abstaining: bool = setting(False, "no reward for facts if the thinking itself abstains")
     prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD

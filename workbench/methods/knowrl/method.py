@@ -1,7 +1,5 @@
 """The method KnowRL: the parts of its reward, and its settings at the tiny bench."""
 
-from __future__ import annotations
-
 from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.knowrl.reward import reward
 from workbench.methods.knowrl.stages import stages

@@ -1,7 +1,5 @@
 """The stages of KnowRL's training: a cold start on the policy's own samples, then GRPO."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 

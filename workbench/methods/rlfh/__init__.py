@@ -19,8 +19,3 @@ Our deviations:
 * `off_subject` closes a loophole of the paper's reward, which hardly penalises true claims about
   another person.
 """
-
-from workbench.methods.rlfh.config import RLFH
-from workbench.methods.rlfh.method import METHOD
-
-__all__ = ["METHOD", "RLFH"]

@@ -2,8 +2,6 @@
 compares policies that learn from different annotators.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The settings of RLFH (arXiv 2406.12221), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,18 +97,6 @@ class RLFH:
     epsilon: float = setting(
         -0.9, "ε: lower bound of a sentence's Σg in the logarithm; above -1", range=(-0.99, 1, 0.01)
     )  # log(1 - .9) = -2.30
-    # (code, off) 10
-    clip: float | None = setting(
-        None, "largest absolute reward of a token", range=(0.1, 20, 0.1), above=0
-    )
-    no_eos: float = setting(
-        0.0, "reward of an answer that was cut off before its end token", range=(-3, 0, 0.1)
-    )  # (code, off) -1
-    min_coverage: float = setting(
-        0.5,
-        "share of a claim's words that must be found in the answer to place its reward there",
-        range=(0, 1, 0.05),
-    )  # (ours)
     off_subject: Literal["useless", "wrong"] = setting(
         "useless",
         "a claim about another subject than the question's: rated as useless, or rewarded like a"

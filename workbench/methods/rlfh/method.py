@@ -1,7 +1,5 @@
 """The method RLFH: its checks, the parts of its reward, and its settings at the tiny bench."""
 
-from __future__ import annotations
-
 from workbench.methods.method import AT_ONCE, Method, Training, scaled
 from workbench.methods.rlfh.config import RLFH
 from workbench.methods.rlfh.reward import reward
@@ -13,8 +11,6 @@ PARTS = {
         "informativeness",
         "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))",
     ),
-    "clip": ("clipping", "correction of tokens whose reward exceeds the bound"),
-    "no_eos": ("no end token", "reward of an answer that was cut off before its end token"),
 }
 # *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
 # benchmarks/README.md. Rewards reach about 10 within few updates. A critic clipped to .2 around its

@@ -1,7 +1,5 @@
 """A warning about settings of RLFH with which a vague or wrong claim raises the reward."""
 
-from __future__ import annotations
-
 import warnings
 from math import log1p
 

@@ -2,14 +2,10 @@
 sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import fsum, log1p
 
-from workbench.credit.attribute import is_placed, place
-from workbench.credit.tokens import words
+from workbench.credit.attribute import is_placed
 from workbench.methods.lookup import (
     Table,
     by_sentence,
@@ -31,7 +27,6 @@ from workbench.types import (
     Claim,
     Event,
     Feedback,
-    Response,
     Reward,
     RewardFn,
     Verdict,
@@ -79,7 +74,7 @@ def reward(config: RLFH) -> RewardFn:
             if config.off_subject == "wrong" and _is_about_another(verdicts, verdict):
                 truth = f["wrong"] * abs(g[SUPPLEMENTARY])
             bounds = whole
-            if config.granularity == "statement" and is_placed(claim, config.min_coverage):
+            if config.granularity == "statement" and is_placed(claim):
                 bounds = (claim.span[0] if claim.span else None, claim.end)
             events.append(event("truth", config.alpha * truth, bounds, claim.id))
             weights.append(weight)
@@ -97,11 +92,7 @@ def reward(config: RLFH) -> RewardFn:
         events = list[Event]()
         for number, own in by_sentence(answer).items():
             events += of_sentence(feedback, verdicts, number, own)
-        if config.no_eos and feedback.response.finish == "length":
-            events.append(Event("no_eos", config.no_eos))  # (code: -1)
-        if config.clip is not None:
-            events += _clipping(feedback.response, events, config.clip)  # (code: 10)
-        unplaced = tuple(claim.id for claim in answer if not is_placed(claim, config.min_coverage))
+        unplaced = tuple(claim.id for claim in answer if not is_placed(claim))
         parts = sums(events, "truth", "info")
         return Reward(total(events), parts, tuple(events), unplaced=unplaced)
 
@@ -132,17 +123,3 @@ def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
         "no_verdict",
         f"no 'subject' verdict on the {verdict.target}: grade with a judge that gives one",
     )
-
-
-def _clipping(response: Response, events: Sequence[Event], clip: float) -> list[Event]:
-    """Return events that bring the reward of each token into ±`clip`, so that events and tokens
-    still have the same sum; the words are the tokens of a response without tokens.
-    """
-    offsets = response.offsets or words(response.text) or ((0, 0),)
-    rewards = place(replace(response, offsets=offsets), events)
-    ends = [end for _, end in offsets[:-1]] + [None]  # the last token ends with the response
-    return [
-        Event("clip", max(-clip, min(clip, value)) - value, end)
-        for value, end in zip(rewards, ends, strict=True)
-        if abs(value) > clip
-    ]

@@ -2,8 +2,6 @@
 3 (arXiv 2406.12221) read passages.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The training of RLFH: PPO or GRPO from the bench's policy, with the chosen annotator's labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -13,8 +11,8 @@ from workbench.methods.rlfh.config import RLFH
 from workbench.methods.rlfh.self_judging import by_recall, by_yes_or_no
 from workbench.training.grpo import grpo_stage
 from workbench.training.ppo import ppo_stage
-from workbench.training.stage import Job, Stage
-from workbench.types import Checks, Grade, Question, Verify, WorkbenchError
+from workbench.training.stage import Stage
+from workbench.types import Checks, Verify, WorkbenchError
 from workbench.verdicts.local import warn_of_training
 from workbench.verifier import find_verifier, load_verifier
 from workbench.world import load_world
@@ -32,13 +30,8 @@ def stages(config: RLFH, bench: Bench, method: Method) -> Sequence[Stage]:
     # only then: with mode=single_pass there is no separate check of facts to replace
     if config.flips or config.annotator != "bench":
         grade = method.grader(config, _with_annotator(config, bench))
-
-    def given(job: Job) -> tuple[Sequence[Question], Grade]:
-        return questions, grade
-
-    if config.trainer == "ppo":
-        return [ppo_stage(config.ppo, given, method.name)]
-    return [grpo_stage(config.grpo, given, method.name)]
+    stage: Callable[..., Stage] = ppo_stage if config.trainer == "ppo" else grpo_stage
+    return [stage(getattr(config, config.trainer), lambda job: (questions, grade), method.name)]
 
 
 def _with_annotator(config: RLFH, bench: Bench) -> Checks:

@@ -16,9 +16,3 @@ Our deviations:
 * The knowledge- and reasoning-enhanced rewards are off by default: the paper finds the plain
   ternary reward best.
 """
-
-from workbench.methods.truthrl.config import TruthRL
-from workbench.methods.truthrl.method import METHOD
-from workbench.methods.truthrl.reward import binary, ternary
-
-__all__ = ["METHOD", "TruthRL", "binary", "ternary"]

@@ -2,8 +2,6 @@
 section 3.2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The settings of TruthRL (arXiv 2509.25760), with the paper's defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The method TruthRL: its checks, the parts of its reward, and its settings at smaller benches."""
 
-from __future__ import annotations
-
 from workbench.methods.method import AT_ONCE, Method, Training, scaled
 from workbench.methods.truthrl.config import TruthRL
 from workbench.methods.truthrl.reward import reward

@@ -1,7 +1,5 @@
 """TruthRL's rewards (arXiv 2509.25760, section 3): for the outcome of a response, at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

@@ -2,8 +2,6 @@
 questions that the policy cannot answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.data.real_facts import TIERS as POPULARITY
 from workbench.metrics import RATES, hacks
 from workbench.types import JsonMapping, JsonObject
 from workbench.world.facts import TIERS
@@ -44,7 +45,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
         mode: "greedy" or "sampled".
     """
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
-    tiers = [tier for tier in TIERS if tier in present]
+    tiers = [tier for tier in (*TIERS, *POPULARITY) if tier in present]
     figure = side_by_side(["all", *tiers], 0.015)
     for column, tier in enumerate(["all", *tiers], 1):
         cells = [

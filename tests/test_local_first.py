@@ -1,0 +1,124 @@
+"""The local verifier first, and a language model for claims that it calls correct."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.scripted_judge import JudgeServer
+from workbench.judge import Element, endpoint
+from workbench.methods.bench import bench
+from workbench.scoring.api import score
+from workbench.types import Claim, Claims, Cost, Feedback, Passage, Question, Response
+from workbench.verdicts.checks import local_first_checks
+from workbench.verdicts.llm_judge import LLMJudge, named_judge
+
+Cli = Callable[..., tuple[int, str, str]]
+PAGE = "Paraguay borders Argentina, Brazil and Bolivia. Its capital is Asunción."
+TRUE, RELATION = "The capital of Paraguay is Asunción.", "Paraguay is in Argentina."
+NUMBER = "Paraguay has 87 provinces."
+QUESTION = Question("q", "Tell me about Paraguay.", passages=(Passage("p", "Paraguay", PAGE),))
+
+
+def label(task: str, found: Sequence[Element]) -> str:
+    """A judge that knows the relation."""
+    [claim] = [one.text for one in found if one.tag == "claim"]
+    return json.dumps({"label": "wrong" if claim == RELATION else "correct"})
+
+
+def asked(server: JudgeServer) -> list[str]:
+    return [prompt.split("<claim>")[1].split("</claim>")[0] for prompt in server.asked]
+
+
+def test_only_claims_that_the_local_verifier_calls_correct_are_sent() -> None:
+    texts = [TRUE, RELATION, NUMBER]
+    claims = Claims((), tuple(Claim(number, text) for number, text in enumerate(texts)))
+    with JudgeServer(label) as server:
+        check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
+        [checked] = check([(Response("r", QUESTION, " ".join(texts)), claims)])
+        assert sorted(asked(server)) == sorted([TRUE, RELATION])
+    assert [(one.target, one.label, one.by) for one in checked.verdicts] == [
+        ("claim:0", "correct", "m"),
+        ("claim:1", "wrong", "m"),
+        ("claim:2", "wrong", "local"),
+    ]
+    # rated by the local judge's rules
+    assert all(one.informativeness for one in checked.verdicts)
+    assert checked.cost.calls == 2
+
+
+def test_a_failure_of_the_model_is_not_replaced_by_the_local_verdict() -> None:
+    claims = Claims((), (Claim(0, TRUE), Claim(1, NUMBER)))
+    with JudgeServer(lambda *_: "Yes, it is correct.") as server:
+        check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
+        [checked] = check([(Response("r", QUESTION, f"{TRUE} {NUMBER}"), claims)])
+    failed, decided = checked.verdicts
+    assert failed.label is None and failed.p is None
+    assert failed.error and failed.error.stage == "parse"
+    assert decided.label == "wrong" and decided.error is None
+
+
+def test_claims_without_evidence_fail_once_and_are_not_sent() -> None:
+    claims = Claims((), (Claim(0, TRUE),))
+    with JudgeServer(label) as server:
+        check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
+        [checked] = check([(Response("r", Question("q", "Where?"), TRUE), claims)])
+        assert server.requests == 0 and checked.cost.calls == Cost().calls
+    [failed] = checked.verdicts
+    assert failed.error and failed.error.stage == "retrieve"
+
+
+def test_both_judges_are_part_of_a_runs_identity() -> None:
+    both = named_judge("local+http://127.0.0.1:9/v1", "m")
+    assert isinstance(both, LLMJudge) and both.first and both.url == "http://127.0.0.1:9/v1"
+    alone = named_judge("http://127.0.0.1:9/v1", "m")
+    assert alone and both.identity() == alone.identity() | {"first": both.first.identity()}
+    named = named_judge("local+http://127.0.0.1:9", "m", verifier="folder")
+    assert isinstance(named, LLMJudge) and named.first and named.first.verifier == "folder"
+    assert bench("small").with_judge(both).llm_judge == both  # its replies are cached
+
+
+def test_one_answer_is_scored_by_both() -> None:
+    with JudgeServer(label) as server:
+        row = score(
+            RELATION,
+            QUESTION.text,
+            method="rlfh",
+            judge=f"local+{server.url}",
+            judge_model="m",
+            title="Paraguay",
+            passages=[PAGE],
+        )
+        assert asked(server) == [RELATION]
+    assert isinstance(row, Feedback)
+    assert [one.label for one in row.verdicts if one.aspect == "fact"] == ["wrong"]
+
+
+def test_a_file_is_scored_by_both_and_resumed_with_the_same_alone(tmp_path: Path, cli: Cli) -> None:
+    row = {"id": "r", "question": QUESTION.text, "title": "Paraguay", "passages": [PAGE]}
+    source, out = tmp_path / "answers.jsonl", tmp_path / "rows" / "rollouts.jsonl"
+    source.write_text(json.dumps(row | {"response": f"{TRUE} {RELATION} {NUMBER}"}) + "\n")
+    command = ["score", "--in", source, "--out", out, "--method", "rlfh", "--judge-model", "m"]
+    with JudgeServer(label) as server:
+        code, _, err = cli(*command, "--judge", f"local+{server.url}", "--json")
+        assert code == 0, err
+        assert sorted(asked(server)) == sorted([TRUE, RELATION])
+        stored = json.loads(out.read_text())
+        labels = [one["label"] for one in stored["verdicts"] if one["aspect"] == "fact"]
+        assert labels == ["correct", "wrong", "wrong"]
+        code, _, err = cli(*command, "--judge", server.url)
+        assert code == 2 and "--overwrite" in err and server.requests == 2
+        code, _, err = cli(*command, "--judge", f"local+{server.url}", "--dry-run", "--overwrite")
+        assert code == 0 and server.requests == 2, err
+
+
+@pytest.mark.parametrize("url", ["local+", "local+world", "local+ftp://host"])
+def test_what_follows_is_an_address(tmp_path: Path, cli: Cli, url: str) -> None:
+    source = tmp_path / "answers.jsonl"
+    source.write_text('{"id": "r", "question": "Q?", "response": "R."}\n')
+    out = tmp_path / "rows.jsonl"
+    code, _, err = cli("score", "--in", source, "--out", out, "--judge", url, "--judge-model", "m")
+    assert code == 2 and "no judge" in err and "http://" in err

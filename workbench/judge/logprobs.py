@@ -1,0 +1,46 @@
+"""Read the probabilities of a task's labels from the log-probabilities of a reply's tokens."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from workbench.judge.wire import LABELS
+
+MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vLLM return no more
+
+
+def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] | None:
+    """Return the probability of each label of `task` where the reply has `label`.
+
+    A label's probability is the sum over the alternatives that its text begins with. The first
+    letters of a task's labels differ, so an alternative belongs to at most one label.
+
+    Args:
+        task: a task whose reply is one label.
+        label: the label of the reply.
+        tokens: the server's `logprobs.content`: objects with "token" and "top_logprobs".
+
+    Returns:
+        None if the server returned no log-probabilities, or unreadable ones.
+    """
+    try:
+        texts = [str(one["token"]) for one in tokens]
+        start = "".join(texts).lower().rfind(label)
+        if start < 0:
+            return None
+        number = 0
+        while start >= len(texts[number]):
+            start -= len(texts[number])
+            number += 1
+        before = texts[number][:start]  # such as a space and a quotation mark
+        found = dict.fromkeys(LABELS[task], 0.0)
+        for one in tokens[number]["top_logprobs"]:
+            text = str(one["token"]).lower()
+            rest = text[start:] if text.startswith(before.lower()) else ""
+            for name in found:
+                if rest and (name.startswith(rest) or rest.startswith(name)):
+                    found[name] += math.exp(min(0.0, float(one["logprob"])))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+    return found if sum(found.values()) > 0 else None

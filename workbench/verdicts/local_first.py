@@ -1,0 +1,41 @@
+"""Check claims with the local verifier, and with a language model where it would agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.types import SUPPORTED, Checked, Claims, Response, Verdict, Verify
+
+
+def local_first(local: Verify, judge: Verify) -> Verify:
+    """Return the check "fact" by two checks: `judge` decides claims that `local` calls correct.
+
+    The local verifier does not see relations; a language model does. Claims that `local` calls
+    vague or wrong keep its verdict and cost no request. If `judge` fails on a claim, the claim has
+    this failure, not the verdict of `local`. Informativeness is that of `local`.
+    """
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        first = local(batch)
+        rest = [
+            (response, replace(claims, verdicts=(*claims.verdicts, *_final(checked))))
+            for (response, claims), checked in zip(batch, first, strict=True)
+        ]
+        return [_merged(one, other) for one, other in zip(first, judge(rest), strict=True)]
+
+    return verify
+
+
+def _final(checked: Checked) -> list[Verdict]:
+    return [verdict for verdict in checked.verdicts if verdict.label not in SUPPORTED]
+
+
+def _merged(first: Checked, second: Checked) -> Checked:
+    by_target = {verdict.target: verdict for verdict in second.verdicts}
+    verdicts = (
+        replace(by_target.get(one.target, one), informativeness=one.informativeness)
+        for one in first.verdicts
+    )
+    passages = {passage.id: passage for passage in (*first.passages, *second.passages)}
+    return Checked(tuple(verdicts), first.cost + second.cost, tuple(passages.values()))
