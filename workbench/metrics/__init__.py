@@ -16,7 +16,6 @@ An undefined metric is null with a reason, never 0 or NaN. Failed rows are count
 from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
 from workbench.metrics.outcomes import (
     RATES,
-    RESAMPLES,
     breakdown,
     outcome_of,
     rates,
@@ -29,7 +28,6 @@ from workbench.metrics.rows import Row, read_rows, rows_of
 __all__ = [
     "FACET_METRICS",
     "RATES",
-    "RESAMPLES",
     "Row",
     "breakdown",
     "claim_table",
