@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -159,7 +160,10 @@ def real_judge(found: dict) -> str:
     columns = ["model", "claims", "n", "verifier", "model alone", "both"]
     called, accurate, ordered, costs = [], [], [], []
     for name, one in found["models"].items():
+        sizes = Counter(some["altered"]["local"]["n"] for some in one["altered"].values())
         for kind, some in one["altered"].items():
+            if kind == "all kinds" and sizes[some["altered"]["local"]["n"]] > 1:
+                continue  # a single kind was measured
             for version in ("altered", "original"):
                 judges = some[version]
                 if (n := judges["local"]["n"]) >= LEAST_CLAIMS:
