@@ -58,7 +58,7 @@ def test_every_reader_reads_every_form_of_gold_answers(
 ) -> None:
     for spelling in [CITIES, *examples("gold_answers")]:
         assert read(spelling, tmp_path).answers == CITIES, spelling
-    for one in (72, 72.0, "72", [72], "[72]", "[72.]"):
+    for one in (72, 72.0, "72", [72], "[72]", "[72.]", "tensor([72])"):
         assert read(one, tmp_path).answers == ("72",), one
     for affirmed in ("yes", ["Yes"], True, "True"):
         question = read(affirmed, tmp_path)

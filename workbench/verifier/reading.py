@@ -32,7 +32,8 @@ FOREIGN = frozenset(
 PARTICLES = frozenset("de da di du del della der den des von van la le los las el".split())
 _FRAME = re.compile(
     r"it(?: is|['’]s| was) (?:not (?:true|correct|so|the case|a fact)|untrue|false|incorrect|wrong"
-    r"|a (?:myth|lie)) that |it (?:is|was)n['’]t (?:true|correct|the case) that ",
+    r"|a (?:\w+ )?(?:myth|lie|misconception|fallacy)) that "
+    r"|it (?:is|was)n['’]t (?:true|correct|the case) that ",
     re.IGNORECASE,
 )
 _SIMPLE = re.compile(
@@ -50,7 +51,8 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _CALLED_FALSE = re.compile(
-    r"(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r))\b.*"
+    r"(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r)"
+    r"|.*, (?:which|but (?:it|this|that)))\b.*"
     r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$",
     re.IGNORECASE,
 )
