@@ -106,6 +106,7 @@ ARRAYS = FRAME.assign(answers=FRAME["answers"].map(np.array))
 FORMS: list[tuple[str, Callable[[Path], object]]] = [
     ("q.jsonl", lambda path: write(path, ROWS)),
     ("q.json", lambda path: path.write_text(json.dumps(ROWS))),
+    ("q.json", lambda path: FRAME.to_json(path)),
     ("q.csv", lambda path: FRAME.to_csv(path, index=False)),
     ("q.csv", lambda path: ARRAYS.to_csv(path, sep=";", index=False)),
     ("q.csv", lambda path: ARRAYS.to_csv(path, sep="\t", quoting=csv.QUOTE_ALL)),
