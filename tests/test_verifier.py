@@ -262,7 +262,8 @@ def labels(verifier: Verifier, claims: list[str]) -> list[tuple[Any, ...]]:
         (
             ("vague", "denial"),
             """Marie Curie was born in Warsaw, not in Paris.|That she was born in Rome is false.
-            Neither she nor Pierre was born in Paris.|Marie Curie no longer lives in Warsaw.""",
+            Neither she nor Pierre was born in Paris.|Marie Curie no longer lives in Warsaw.
+            Marie Curie was born in Warsaw, which is false.""",
         ),
         (
             ("correct", None),
@@ -277,7 +278,8 @@ def labels(verifier: Verifier, claims: list[str]) -> list[tuple[Any, ...]]:
             ("wrong", None),
             """Marie Curie was not born in Warsaw.|It is false that Marie Curie was born in Warsaw.
             It is not true that she was born in Warsaw.|Marie Curie never won the Nobel Prize.
-            Marie Curie was born in Paris.|Marie Curie died in 1955.""",
+            Marie Curie was born in Paris.|Marie Curie died in 1955.
+            It is a common myth that Marie Curie was born in Warsaw.""",
         ),
     ],
 )

@@ -25,6 +25,8 @@ _QUOTED = re.compile(  # direct speech
 _EXCEPTED = re.compile(
     r"\b(?:except|excepting|excluding|not including|with the exception of|provided that|as long"
     r" as|in case)\b"
+    r"|, (?:which|but (?:it|this|that)) (?:is|was) "
+    r"(?:false|untrue|incorrect|wrong|not true|a (?:\w+ )?(?:lie|myth))\b"
     # parentheses are dropped, so they may not restrict the statement
     r"|\((?!not to be)[^()]*\b(?:not|only|without|unless|mostly|partly|until)\b"
 )

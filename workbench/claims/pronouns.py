@@ -14,7 +14,8 @@ from workbench.types import Claim, Response
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
 _EXPLETIVE = re.compile(  # "it" without a referent
     r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is"
-    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:take|(?:is|was) up to)"
+    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:is|was) an? (?:\w+ )?(?:fact|fallacy|lie|myth"
+    r"|misconception|rumou?r) that\b|^It (?:take|(?:is|was) up to)"
     r"|^It (?:rain|snow|hail)(?:s|ed)?\b"
     r"|^It (?:seem|appear|happen|turn|follow)(?:s|ed)? (?:out )?(?:that|as|to)\b"
     r"|^It(?:, [^,]*,)? (?:is|was|has been|gets?|got) (?:(?:\w+ly|very|so|too|quite|still) )*"
