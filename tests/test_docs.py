@@ -75,6 +75,11 @@ KNOWN: dict[str, dict[str, How]] = {
         ): How(not_run="needs a model from the hub; tests/test_paper_bench.py trains a random one"),
         "workbench evaluate runs/real --bench small --split test": How(not_run="needs that run"),
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
+        "workbench evaluate sft --split validation --samples 8 --inference self_consistency": How(
+            "--limit 4 --samples 2"
+        ),
+        "workbench compare after.json before.json --against before.json": AS_IT_IS,
+        (f"workbench metrics runs/test/ternary.jsonl --judge {JUDGE} --judge-model NAME"): AS_IT_IS,
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
         (
@@ -333,6 +338,9 @@ def prepare(folder: Path) -> None:
         folder / "pairs.jsonl",
         [pair | {"claim": f"The tower is {end}.", "label": label} for end, label in ends.items()],
     )
+    for name, accuracy in (("before", 0.8), ("after", 0.7)):
+        results = {"arc": {"acc,none": accuracy, "acc_stderr,none": 0.01}}
+        (folder / f"{name}.json").write_text(json.dumps({"results": results}))
     (folder / "runs" / "completions").mkdir(parents=True)
     logged = [
         {"step": step, "prompt": "Who?", "completion": "Ada.", "accuracy": 1.0, "advantage": 0.0}

@@ -11,7 +11,7 @@ from benchmarks.truthrl_tiny import paired_difference
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy, report
-from workbench.metrics import outcome_of, rates, share_of_oracle, table
+from workbench.metrics import RATES, outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
@@ -45,11 +45,41 @@ def test_rates_leave_failures_out_and_count_them() -> None:
     }
 
 
+def test_f_score_is_the_harmonic_mean_of_both_accuracies() -> None:
+    """SimpleQA, section 2: 2 of 5 graded answers are correct (.4), and 2 of the 3 attempted ones
+    (2/3), so F = 2 · .4 · (2/3) / (.4 + 2/3) = .5. The failed answer counts in neither.
+    """
+    cells = table(run("cciuuf"))
+    assert cells["accuracy"]["value"] == 0.4
+    assert cells["attempted_accuracy"]["value"] == pytest.approx(2 / 3)
+    assert cells["f_score"]["value"] == pytest.approx(0.5)
+    assert cells["attempted_accuracy"]["n"] == 3 and cells["f_score"]["n"] == 5
+
+
+def test_a_policy_that_always_abstains_has_an_f_score_of_0() -> None:
+    cells = table(run("uuu"))
+    assert cells["f_score"]["value"] == 0
+    assert cells["attempted_accuracy"]["value"] is None
+
+
+def test_sampled_rates_are_means_over_passes() -> None:
+    """KnowRL's Avg@5: five passes over 4 questions with 4, 3, 2, 2 and 1 wrong answers have the
+    shares 1, .75, .5, .5 and .25, whose mean is .6.
+    """
+    passes = ("iiii", "iiiu", "iiuu", "ciui", "cuui")
+    sampled = [
+        feedback(f"q{number}", passes[sample][number], sample)
+        for number in range(4)
+        for sample in range(5)
+    ]
+    assert table(sampled)["hallucination"]["value"] == pytest.approx(0.6)
+
+
 @pytest.mark.parametrize("labels", ["", "ff"])
 def test_nothing_scored_is_null(labels: str) -> None:
     feedbacks = run(labels)
     empty = {"value": None, "low": None, "high": None, "n": 0}
-    expected = dict.fromkeys(("accuracy", "abstention", "hallucination", "truthfulness"), empty)
+    expected = dict.fromkeys((*RATES, "attempted_accuracy", "f_score"), empty)
     assert table(feedbacks) == {"n": len(labels), **expected, "failed": len(labels)}
     json.dumps(report(feedbacks, []), allow_nan=False)
 

@@ -16,7 +16,7 @@ from workbench.judge import LABELS, TASKS, read
 from workbench.judge.wire import RAW
 from workbench.types import Failure
 
-LABELLED = ("verify", "outcome", "reasoning", "prefer")
+LABELLED = ("verify", "outcome", "reasoning", "prefer", "coherence", "helpfulness")
 VALID: dict[str, Any] = {
     "extract": {
         "sentences": [{"text": "A is B.", "claims": ["A is B"]}, {"text": "Hm 1.", "claims": []}]
@@ -35,6 +35,8 @@ VALID: dict[str, Any] = {
     "checklist": {"labels": ["missing", "consistent", "contradictory"]},
     "reasoning": {"label": "good"},
     "prefer": {"label": "tie"},
+    "coherence": {"label": "4"},
+    "helpfulness": {"label": "1"},
     "outline": {
         "structure": "cause and effect",
         "points": [{"text": "A is B", "passage": 2}, {"text": "B is C", "passage": 1}],

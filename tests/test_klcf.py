@@ -21,6 +21,7 @@ from workbench.methods.klcf.prepared import source_of
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.store import iter_feedback
+from workbench.text import well_formed
 from workbench.types import WorkbenchError
 from workbench.util.jsonl import iter_rows
 
@@ -73,6 +74,26 @@ def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path
         assert paid.value == pytest.approx(terms + paid.parts["length"])
         again = rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))})
         assert again.rewards["klcf"] == paid  # from the row alone
+
+
+@pytest.mark.slow
+def test_thinking_is_rewarded_by_its_form(tmp_path: Path) -> None:
+    """Equations 8 and 10: the format part is 0 for a response with both pairs of tags. Any other
+    response has format −1 and no reward for its content.
+    """
+    settings = ["klcf.start=sft", "klcf.form=true", "klcf.rewarded=judge"]
+    thinking = [*settings, "klcf.prompts.system=Think first, then answer."]
+    # 12 tokens end some responses before their tags are closed
+    config = scaled(config_of(thinking), grpo={"max_new_tokens": 12, "group_size": 4})
+    summary = run_experiment(KLCF, config, few(80), tmp_path, seed=1, threads=1)
+    rows = list(iter_feedback(tmp_path))
+    assert summary["status"] == "done" and len(rows) == 16
+    formed = [well_formed(row.response.text, row.response.prefill) for row in rows]
+    assert {*formed} == {True, False}
+    for row, whole in zip(rows, formed, strict=True):
+        parts = row.rewards["klcf"].parts
+        assert parts["format"] == (0 if whole else -1) and ("check" in parts) == whole
+        assert whole or row.rewards["klcf"].value == parts["format"] + parts["length"]
 
 
 @pytest.mark.nightly

@@ -215,10 +215,18 @@ def test_outcomes(tmp_path: Path) -> None:
         0.25,
     ]
     assert found["truthfulness"]["value"] == 0.25
+    # F = 2C / (N + A) = 2 · 2 / (4 + 3)
+    assert found["f_score"]["value"] == pytest.approx(4 / 7)
     assert found["outcomes"] == {"scored": 4, "failed": 0, "no_gold": 1} and found["failed"] == 0
     # nobody looked for claims
     assert found["factscore"]["value"] is None and found["responded"]["value"] is None
     assert found["factscore"]["reason"] == "no response has claims"
+
+
+def test_an_undefined_accuracy_of_attempted_answers_has_its_reason(tmp_path: Path) -> None:
+    path = file(tmp_path / "rows.jsonl", [with_outcome(stored("q", text="No idea."), "uncertain")])
+    cell = compare_files(path, **FAST)["attempted_accuracy"]
+    assert (cell["value"], cell["reason"]) == (None, "every response is an abstention")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +244,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     found = compare_files(path, path if rows else None, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
-    assert len(cells) == 24
+    assert len(cells) == 26
     for cell in (*cells, *found.get("paired", {}).values()):
         undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)

@@ -17,8 +17,9 @@ import pytest
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
-from workbench.experiments.queue import Entry, plan_run
-from workbench.methods import METHODS
+from workbench.experiments.queue import Entry, plan_run, read_entries
+from workbench.experiments.queue.runs import shortened
+from workbench.methods import METHODS, TRAINED
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
 from workbench.methods.rlfh.method import loaded_at_first_batch
@@ -35,6 +36,7 @@ from workbench.types import (
 )
 from workbench.verdicts.checks import rule_checks
 
+RUNS = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
 FEW = {
     "steps": 2,
     "prompts_per_step": 3,
@@ -98,6 +100,54 @@ def test_binary_rar_trains_on_one_number_a_response(tmp_path: Path) -> None:
         cut_off = row.response.finish == "length"
         assert row.rewards["binary_rar"].value == float(not (contradicted or cut_off))
         assert len(set(row.response.advantages)) == 1
+
+
+THINKING = ["truthrl.prompts.system=Think first, then answer.", "truthrl.reasoning=additive"]
+
+
+@pytest.mark.slow
+def test_truthrl_rewards_the_reasoning_of_a_policy_that_thinks(tmp_path: Path) -> None:
+    """TruthRL, section 4.6: r + λρ with λ = .5, for an abstention, too."""
+    summary, rows = trained("truthrl", THINKING, tmp_path, grpo={**FEW, "max_new_tokens": 40})
+    assert summary["status"] == "done" and weights_moved(tmp_path) and len(rows) == 24
+    outcomes = {"correct": 1.0, "uncertain": 0.0, "incorrect": -1.0}
+    rho = {"good": 1.0, "poor": 0.0}
+    for row in rows:
+        found = {verdict.aspect: verdict.label or "" for verdict in row.verdicts}
+        expected = outcomes[found["answer"]] + 0.5 * rho[found["reasoning"]]
+        assert row.rewards["truthrl"].value == pytest.approx(expected)
+    assert {v.label for row in rows for v in row.verdicts if v.aspect == "reasoning"} == {*rho}
+    assert all(row.response.text.startswith("<think>") for row in rows)
+
+
+TABLES = ["klcf_weights", "klcf_table1", "truthrl_reasoning", "knowrl_table1"]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_runs_of_the_papers_tables_can_be_trained(name: str) -> None:
+    """In full, and shortened as for a trial."""
+    for run in read_entries(RUNS / f"{name}_runs.toml"):
+        for entry in (run, shortened(run)):
+            method = TRAINED[entry.method]
+            config = configured(method, few(12), overrides=entry.settings)
+            assert stages_of(method, config, few(12), entry.seed)
+
+
+def test_the_weightings_of_klcfs_table_2() -> None:
+    """Shares of (checklist, truth, general). All but the base, whose weights are 0, are runs."""
+    shares = {}
+    for run in read_entries(RUNS / "klcf_weights_runs.toml"):
+        config = configured(TRAINED["klcf"], few(12), overrides=run.settings)
+        weights = (config.w_check, config.w_truth, config.w_general)
+        shares[run.name] = [round(weight / sum(weights), 3) for weight in weights]
+    assert shares == {
+        "no_truth": [0.5, 0, 0.5],
+        "less_truth": [0.5, 0.25, 0.25],
+        "equal": [0.333, 0.333, 0.333],
+        "less_check": [0.2, 0.4, 0.4],
+        "no_check": [0, 0.5, 0.5],
+        "truth": [0, 1, 0],
+    }
 
 
 @pytest.mark.slow

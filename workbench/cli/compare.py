@@ -21,6 +21,7 @@ from workbench.cli.metrics import paired_cells
 from workbench.cli.train import metrics_with_values
 from workbench.experiments.compare import compare
 from workbench.experiments.queue.training import duration
+from workbench.metrics.capability import CAPABILITY
 from workbench.types import JsonMapping, JsonObject
 
 
@@ -32,7 +33,10 @@ def compare_command(
         list[str],
         Argument(
             metavar="RUN…",
-            help="Runs, folders of runs (such as runs/queue), or files of feedback rows.",
+            help=(
+                "Runs, folders of runs (such as runs/queue), files of feedback rows, or results"
+                " files of lm-evaluation-harness."
+            ),
         ),
     ],
     against: Annotated[
@@ -44,6 +48,7 @@ def compare_command(
     """Compare the evaluations of runs, their settings and their cost.
 
     Runs that differ only in their seed are one row, with intervals over questions and seeds.
+    Of results files, a drop in accuracy below that of --against is reported.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)
@@ -56,6 +61,8 @@ def _print(result: JsonMapping) -> None:
     for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
         own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
         metrics = metrics_with_values(own.values())
+        if key == CAPABILITY:
+            metrics = list(dict.fromkeys(name for cells in own.values() for name in cells))
         tables[f"{key}: percent [95 % interval]"] = [
             {"": name, **{metric: percent(cells.get(metric)) for metric in metrics}}
             for name, cells in own.items()
@@ -67,8 +74,11 @@ def _print(result: JsonMapping) -> None:
         columns = (name, base, "difference [95 %]", "p", "questions")
         tables[f"{name} minus {base}: percent, paired by question"] = [
             {"": metric, **dict(zip(columns, paired_cells(metric, tests[metric]), strict=True))}
-            for metric in metrics_with_values([tests])
+            for metric in metrics_with_values([tests]) or tests
         ]
+        for metric, test in tests.items():
+            if test.get("drop"):
+                complain(f"{name}: {metric} dropped by {-100 * test['diff']:.1f} points")
     differences = result["differences"].items()
     tables["settings that differ"] = [{"": key, **values} for key, values in differences]
     tables["cost"] = [

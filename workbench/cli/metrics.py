@@ -26,24 +26,25 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.cli.judge_options import judge_options
-from workbench.metrics import RATES, compare_files, read_rows
+from workbench.metrics import RATES, SIMPLEQA, compare_files, read_rows
 from workbench.metrics.claims import COUNTS, K
 from workbench.metrics.hacks import SHARES
 from workbench.metrics.hacks import hacks as hacks_of
-from workbench.metrics.pairs import REASONS, Pairs, pair_files
+from workbench.metrics.marks import MEANS, mark_prompts
+from workbench.metrics.pairs import REASONS, pair_files
 from workbench.metrics.plots import write_pages
 from workbench.metrics.plots.hacks import hack_shares
 from workbench.metrics.plots.rlfh import figures as figures_of
 from workbench.metrics.rows import file_of
-from workbench.scoring.estimate import estimate_pairs
-from workbench.types import JsonMapping, WorkbenchError
+from workbench.scoring.estimate import estimate_calls, estimate_pairs
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.verdicts.llm_judge import LLMJudge
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HACKS = ("hacks", "other_hacks")  # reward hacks by step
-NOT_SHARES = (*COUNTS, "sentences_per_fact")
+NOT_SHARES = (*COUNTS, "sentences_per_fact", *MEANS)
 UNPAIRED = {
     "incomplete": "pairs without a verdict in both orders",
     "repeated": "samples of a question and step that occur twice in a file",
@@ -91,7 +92,8 @@ def metrics(
     """Measure the factuality of judged responses.
 
     Metrics have 95 % intervals, and two files are compared by paired tests. With --judge, a
-    language model also states which of two answers it prefers.
+    language model also marks the coherence and helpfulness of the answers of one file, or states
+    which of two files' answers it prefers.
     """
     if figures is not None and other is None and not hacks:
         raise BadParameter(
@@ -99,17 +101,16 @@ def metrics(
             " --hacks for one run",
             param_hint="--figures",
         )
-    pairs = pair_files(feedback, other) if judge else None
     if dry_run:  # before the cache file is created
-        if pairs is None:
+        if judge is None:
             raise WorkbenchError(
                 "--dry-run needs a judge: name one with --judge URL, or leave out --dry-run"
             )
-        return show(estimate_pairs(pairs), as_json, print_mapping)
+        return show(_estimate(feedback, other), as_json, print_mapping)
     try:
         with ended_by_signal(), stdout_kept_clean():
-            if judge and pairs:
-                judge = _with_cache(judge, feedback, pairs)
+            if judge:
+                judge = _with_cache(judge, feedback, other)
             result = compare_files(
                 feedback,
                 other,
@@ -136,12 +137,20 @@ def metrics(
     return show(result, as_json, _print)
 
 
-def _with_cache(judge: LLMJudge, feedback: Path, pairs: Pairs) -> LLMJudge:
+def _estimate(feedback: Path, other: Path | None) -> JsonObject:
+    """The calls and tokens of marking one file, or of comparing two."""
+    if other is not None:
+        return estimate_pairs(pair_files(feedback, other))
+    prompts = [prompt for _, prompt in mark_prompts(feedback)]
+    return {"dry_run": True, **estimate_calls(prompts)}
+
+
+def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge:
     """The judge with a cache file; a new one is called once, to test its address."""
-    file = file_of(feedback)
+    calls, file = _estimate(feedback, other)["calls"], file_of(feedback)
     cache = judge.cache or file.with_name(f"{file.stem}.judge.sqlite")
     judge = replace(judge, cache=cache)
-    if not cache.exists() and not all(pair.identical for pair in pairs.pairs):
+    if not cache.exists() and calls:
         judge.try_out()
     return judge
 
@@ -202,6 +211,9 @@ def _print(result: JsonMapping) -> None:
     for report in reports:
         _complain_of_rows(report)
     _complain_of_metrics(result)
+    judge = result.get("judge", {"failures": {}})
+    for kind, count in judge["failures"].items():
+        complain(f"{count} × {kind}: {judge['reasons'][kind][:400]}")
 
 
 def _names(result: JsonMapping) -> list[str]:
@@ -211,7 +223,7 @@ def _names(result: JsonMapping) -> list[str]:
         for name, cell in result.items()
         if isinstance(cell, Mapping) and cell.get("value") is not None and name not in REASONS
     ]
-    return sorted(names, key=lambda name: name not in RATES)
+    return sorted(names, key=lambda name: name not in (*RATES, *SIMPLEQA))
 
 
 def _complain_of_metrics(result: JsonMapping) -> None:
@@ -252,9 +264,6 @@ def _print_preferences(result: JsonMapping, labels: Sequence[str]) -> None:
     for name, reason in UNPAIRED.items():
         if pairs[name]:
             complain(f"left out of the win rate: {pairs[name]} {reason}")
-    judge = result["judge"]
-    for kind, count in judge["failures"].items():
-        complain(f"{count} × {kind}: {judge['reasons'][kind][:400]}")
     if reason := result["win_rate"].get("reason"):
         complain(f"win_rate: {reason}")
 

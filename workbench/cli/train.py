@@ -30,8 +30,9 @@ from workbench.cli.judge_options import judge_options
 from workbench.experiments.demo import run_demo
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
+from workbench.experiments.inference import Inference
 from workbench.methods import TRAINED
-from workbench.metrics import RATES
+from workbench.metrics import RATES, SIMPLEQA
 from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import NamedJudge
@@ -104,8 +105,24 @@ def evaluate(
     split: Annotated[Literal["validation", "test", "ood"], Option(help="Questions to ask.")],
     bench: Bench = "tiny",
     samples: Annotated[
-        int, Option(min=0, help="Sampled answers per question, besides the greedy one.")
+        int,
+        Option(
+            min=0,
+            help="Sampled answers per question, besides the greedy one; their rates are Avg@k.",
+        ),
     ] = 4,
+    temperature: Annotated[
+        float, Option(min=0.01, help="Temperature of the sampled answers.")
+    ] = 1.0,
+    inference: Annotated[
+        Inference | None,
+        Option(
+            help=(
+                "Also report a baseline at inference time: the best sample by the local verifier,"
+                " the majority of the samples or an abstention, or chain of verification."
+            )
+        ),
+    ] = None,
     seed: Seed = 0,
     limit: Limit = None,
     kinds: Kinds = None,
@@ -139,16 +156,22 @@ def evaluate(
             judge=judge,
             engine=engine,
             out=out,
+            temperature=temperature,
+            inference=inference,
         )
     return show(report, as_json, _print_report)
 
 
 def _print_report(report: JsonMapping) -> None:
-    for decoding in ("greedy", "sampled"):
+    for decoding in ("greedy", "sampled", "inferred"):
         scores = report.get(decoding) or {}
         if scores.get("n"):  # `--samples 0` samples nothing
             tiers = {"all": scores, **scores.get("by_tier", {})}
-            title = f"{report['policy']} on {report['split']}: {decoding}, percent [95 % interval]"
+            how = {
+                "sampled": f"Avg@{report['samples']} at temperature {report['temperature']:g}",
+                "inferred": report.get("inference", ""),
+            }.get(decoding, decoding)
+            title = f"{report['policy']} on {report['split']}: {how}, percent [95 % interval]"
             metrics = metrics_with_values(tiers.values())
             rows = [
                 (tier, str(row["n"]), *(percent(row.get(m)) for m in metrics))
@@ -175,6 +198,6 @@ def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
     }
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
     # in the order of RATES, whatever the order in the reports
-    return list(filter(present.__contains__, RATES)) or list(
+    return list(filter(present.__contains__, (*RATES, *SIMPLEQA))) or list(
         filter(present.__contains__, of_claims)
     )

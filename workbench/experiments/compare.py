@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.metrics import compare_files, read_rows
+from workbench.metrics.capability import CAPABILITY, accuracy_changes, read_accuracies
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.report import Settings, over_runs, paired_runs
 from workbench.metrics.rows import Row, file_of
@@ -26,7 +27,7 @@ from workbench.util.jsonl import iter_rows
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished run, or a feedback file (without method, seed and settings)."""
+    """A finished run, or a file of feedback or accuracies (without method, seed and settings)."""
 
     path: Path
     # name of a set of questions -> report, and file of the answers; the main set first
@@ -51,7 +52,8 @@ def compare(
     """Compare finished runs and feedback files, with 95 % intervals over questions and seeds.
 
     Args:
-        runs: folders of runs, folders of several runs such as a queue's, or feedback files.
+        runs: folders of runs, folders of several runs such as a queue's, feedback files, or
+            results files of lm-evaluation-harness (see `metrics.capability`).
         against: baseline, the name of a row or the path of a run; adds paired differences to it.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
@@ -62,7 +64,8 @@ def compare(
         * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set:
           {metric: {value, low, high, n}}}`).
         * `differences`: `{setting: {row: value}}` of settings that differ and all methods have.
-        * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`.
+        * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`;
+          of results files also `drop`.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
@@ -116,6 +119,8 @@ def _read(path: Path, options: Settings) -> Evaluated:
     if summary is None:
         if (path / "config.json").exists():
             raise WorkbenchError(f"'{path}' is not finished: repeat its command to continue it")
+        if (accuracies := read_accuracies(path)) is not None:
+            return Evaluated(path, {CAPABILITY: (accuracies, path)}, {})
         file = file_of(path)
         report = compare_files(file, seed=options.seed, resamples=options.resamples)
         costs = (row.get("cost") or {} for row in iter_rows(file))
@@ -181,7 +186,7 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     for name, cell in reports[0].items():
         values = [report[name]["value"] for report in reports if name in report]
         bounds = {key: cell[key] if len(group) == 1 else None for key in ("low", "high")}
-        n = cell.get("n", group[0].sets[key][0]["n"])
+        n = cell["n"] if "n" in cell else group[0].sets[key][0]["n"]
         cells[name] = {"value": sum(values) / len(values), **bounds, "n": n}
     return cells
 
@@ -198,8 +203,15 @@ def _known(report: JsonMapping) -> JsonObject:
 def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
     """Return the paired differences of two rows on their main sets, or the `reason` for none.
 
-    Runs are paired by seed; without a common seed, in order.
+    Runs are paired by seed; without a common seed, in order. Results files are not paired by
+    question.
     """
+    accuracies = [
+        side[0].sets[CAPABILITY][0] for side in (group, base) if CAPABILITY in side[0].sets
+    ]
+    if accuracies:
+        changes = accuracy_changes(*accuracies) if len(accuracies) == 2 else {}
+        return changes or {"reason": "no accuracy with a standard error is in both"}
     by_seed = [{one.seed: one for one in side} for side in (group, base)]
     common = sorted(by_seed[0].keys() & by_seed[1].keys())
     sides = [[seeds[seed] for seed in common or sorted(seeds)] for seeds in by_seed]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.experiments.inference import (
+    Inference,
+    best_of_n,
+    cove,
+    self_consistency,
+    verifier_grade,
+)
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
@@ -52,6 +60,8 @@ def evaluate_policy(
     as_trained: bool = True,
     engine: Engine = "hf",
     out: Path | None = None,
+    temperature: float = 1.0,
+    inference: Inference | None = None,
 ) -> JsonObject:
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
@@ -60,7 +70,8 @@ def evaluate_policy(
             own checkpoints.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
-        samples: sampled responses per question at temperature 1, besides the greedy one.
+        samples: sampled responses per question, besides the greedy one. The sampled rates are
+            Avg@k of k samples; KnowRL's are 5, at temperature .6.
         limit: number of questions, drawn with `seed` so that every tier is represented.
         kinds: question kinds, including kinds without gold answers, for which only claim metrics
             are reported; by default all kinds with gold answers.
@@ -73,7 +84,11 @@ def evaluate_policy(
             bench's.
         engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
         out: new file for the graded greedy answers, to compare with another policy's
-            (`metrics.pairs`).
+            (`metrics.pairs`); with `inference`, for the answers of that.
+        temperature: of the sampled responses.
+        inference: also report the answers of a baseline at inference time: the best of the sampled
+            responses by the local verifier, their majority or an abstention, or the greedy ones
+            revised by chain of verification.
 
     Raises:
         WorkbenchError: `out` exists, the policy, bench or split is unknown, no question is left,
@@ -91,23 +106,40 @@ def evaluate_policy(
     selected = select(chosen_questions(chosen, split, kinds, lang), limit, seed)
     if judge:
         judge.try_out()
+    if inference not in (None, "cove") and samples < 2:
+        raise WorkbenchError(
+            f"samples is {samples}: inference={inference} chooses among at least 2 samples"
+        )
     with use_threads(threads):
         loaded, grade = chosen.load(policy, engine), evaluation_grade(chosen.checks)
-        sample = partial(generate, loaded, selected, max_new_tokens=chosen.longest(selected))
-        greedy = grade(sample(greedy=True))
-        sampled = grade(sample(samples=samples, seed=seed)) if samples else []
+        write = partial(generate, loaded, max_new_tokens=chosen.longest(selected))
+        greedy, sampled = grade(write(selected, greedy=True)), list[Feedback]()
+        if samples:
+            drawn = write(selected, samples=samples, seed=seed, temperature=temperature)
+            sampled = grade(drawn)
+        inferred = list[Feedback]()
+        if inference == "best_of_n":
+            inferred = best_of_n(sampled, verifier_grade(chosen))
+        elif inference == "self_consistency":
+            inferred = self_consistency(sampled, grade)
+        elif inference == "cove":
+            inferred = grade(cove(partial(write, greedy=True), [one.response for one in greedy]))
+    # sample 0 of each question, as greedy answers are
+    inferred = [replace(one, response=replace(one.response, sample=0)) for one in inferred]
+    graded = (*greedy, *sampled, *inferred)
     errors = [
         f"{one.response.id}: {found[0]['message']}"
-        for one in (*greedy, *sampled)
+        for one in graded
         if (found := failures(one.to_row()))
     ]
     # before the report: rates over few graded answers would look like a result
-    graded = len(greedy) + len(sampled)
-    check_failed(errors, graded, max_failed, "answers of an evaluation could not be graded")
+    check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
-        append_feedback(out, greedy)
-    result = report(greedy, sampled, policy=policy, split=split, seeds=[seed])
-    return result | ({"engine": engine} if engine != "hf" else {})
+        append_feedback(out, inferred if inference else greedy)
+    result = report(greedy, sampled, policy=policy, split=split, seeds=[seed], inferred=inferred)
+    result |= {"samples": samples, "temperature": temperature}
+    result |= {"engine": engine} if engine != "hf" else {}
+    return result | ({"inference": inference} if inference else {})
 
 
 def training_prompt(policy: str) -> str | None:
@@ -159,10 +191,12 @@ def report(
     split: str = "",
     seeds: Sequence[int] = (0,),
     resamples: int = 2000,
+    inferred: Sequence[Feedback] = (),
 ) -> JsonObject:
-    """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`.
+    """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`, and `inferred` if
+    there are such responses.
 
-    `greedy` and `sampled` have the outcome rates of `metrics.table`. Extracted claims add the
+    These have the outcome rates of `metrics.table`. Extracted claims add the
     metrics of `metrics.claim_table`, questions of two facets those of `metrics.facet_table`.
     `by_tier` and `by_kind` have the same metrics for each tier (how often the training documents
     state a fact) and kind of question. `n` counts questions; intervals are 95 % bootstraps over
@@ -189,6 +223,8 @@ def report(
         }
 
     tables = {"greedy": block(greedy), "sampled": block(sampled)}
+    if inferred:
+        tables["inferred"] = block(inferred)
     n = max(part["n"] for part in tables.values())
     return {"policy": policy, "split": split, "n": n, "seeds": list(seeds), **tables}
 

@@ -28,6 +28,8 @@ TASKS = {
     "checklist": ("question", "response", "items"),
     "reasoning": ("question", "answers?", "response"),
     "prefer": ("question", "responses"),
+    "coherence": ("question", "response"),
+    "helpfulness": ("question", "response"),
     "outline": ("question", "passages"),
     "expand": ("question", "passages", "outline"),
 }

@@ -23,6 +23,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
+MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
     "verify": ("correct", "vague", "wrong"),  # rules find hedged claims
@@ -30,9 +31,11 @@ LABELS = {
     "checklist": ITEM_LABELS,
     "reasoning": REASONING,
     "prefer": PREFERENCES,
+    **dict.fromkeys(MARKED, MARKS),
     "outline": STRUCTURES,
 }
-ONE_LABEL = ("verify", "outcome", "reasoning", "prefer")  # tasks whose reply is one label
+# tasks whose reply is one label
+ONE_LABEL = ("verify", "outcome", "reasoning", "prefer", *MARKED)
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores

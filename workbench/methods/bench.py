@@ -21,7 +21,7 @@ from workbench.policies.generate import Policy
 from workbench.policies.load import Engine, adapter_folder, check_policy_name, load_policy
 from workbench.retrieval import Search, from_passages
 from workbench.runs.folder import read_json
-from workbench.types import TWO_FACETS, Checks, Question, WorkbenchError
+from workbench.types import TWO_FACETS, Checks, Passage, Question, WorkbenchError
 from workbench.verdicts.checks import real_checks, rule_checks, world_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, NamedJudge
 from workbench.world import load_world
@@ -279,6 +279,9 @@ def _tiny() -> Bench:
         ),
         hash=world.hash,
         judge=lambda: world_checks(world),
+        search=lambda: (
+            from_passages([Passage(page.id, page.title, page.text) for page in world.pages]).search
+        ),
         checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
     )
 

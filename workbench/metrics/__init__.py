@@ -1,10 +1,12 @@
 """Factuality metrics of graded responses, with intervals over questions and paired tests.
 
-* `outcomes`: accuracy, abstention, hallucination and truthfulness of graded answers.
+* `outcomes`: accuracy, abstention, hallucination, truthfulness and F-score of graded answers.
 * `rows`: stored feedback rows, reduced to the fields that metrics use.
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
 * `confidence`: risk–coverage, AURC and AUROC.
 * `pairs`: the win rate: a judge compares the answers of two files, each pair in both orders.
+* `capability`: accuracies on other tasks before and after training.
+* `marks`: a judge's marks of coherence and helpfulness.
 * `report`: every metric of one file, or of two files with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
 * `facets`: form, facets, order, repetition and citations of an answer on several facets.
@@ -16,6 +18,7 @@ An undefined metric is null with a reason, never 0 or NaN. Failed rows are count
 from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
 from workbench.metrics.outcomes import (
     RATES,
+    SIMPLEQA,
     breakdown,
     outcome_of,
     rates,
@@ -28,6 +31,7 @@ from workbench.metrics.rows import Row, read_rows, rows_of
 __all__ = [
     "FACET_METRICS",
     "RATES",
+    "SIMPLEQA",
     "Row",
     "breakdown",
     "claim_table",

@@ -1,8 +1,9 @@
 """Accuracy, abstention, hallucination and truthfulness of graded responses, with intervals.
 
 An outcome is correct, uncertain (an abstention) or incorrect. Truthfulness = accuracy −
-hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). A response without an
-outcome is left out of every rate.
+hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). SimpleQA (arXiv
+2411.04368, section 2) adds the accuracy of the attempted answers, and the F-score: the harmonic
+mean of this accuracy and the overall one. A response without an outcome is left out of every rate.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from workbench.types import OUTCOMES, Feedback, JsonMapping, JsonObject
 
 Graded = TypeVar("Graded")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
+SIMPLEQA = ("attempted_accuracy", "f_score")
 RESAMPLES = 2000
 
 
@@ -52,11 +54,19 @@ def _rates(shares: Sequence[float]) -> dict[str, float]:
 
 
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
-    """Return the numerator and denominator of one response by rate; empty without an outcome."""
+    """Return the numerator and denominator of one response by metric; empty without an outcome.
+
+    Of C correct answers among A attempted ones and N responses, the F-score, the harmonic mean of
+    C/N and C/A, is 2C / (N + A).
+    """
     if outcome is None:
         return {}
     values = _rates([float(outcome == label) for label in OUTCOMES])
-    return {name: (value, 1.0) for name, value in values.items()}
+    correct, attempted = values["accuracy"], 1.0 - values["abstention"]
+    return {name: (value, 1.0) for name, value in values.items()} | {
+        "attempted_accuracy": (correct, attempted),
+        "f_score": (2 * correct, 1.0 + attempted),
+    }
 
 
 def table(
@@ -65,15 +75,17 @@ def table(
     """Return the rates of graded responses with 95 % intervals.
 
     The result is `{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness,
-    failed}`. `n` counts questions. Rates are over responses. The intervals are a percentile
-    bootstrap over questions, which draws all responses to a question together. Values are None if
-    no response has an outcome.
+    attempted_accuracy, f_score, failed}`. `n` counts questions. Rates are over responses: of k
+    samples a question, they are Avg@k. The intervals are a percentile bootstrap over questions,
+    which draws all responses to a question together. Values are None if no response has an
+    outcome, or for `attempted_accuracy` if all abstain.
     """
+    names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
-    sums = collect(terms, RATES)
+    sums = collect(terms, names)
     cells = intervals(sums, resamples, seed)
     failed = sum(map(outcome_failed, feedbacks))
-    return {"n": len(sums.questions), **{name: cells[name] for name in RATES}, "failed": failed}
+    return {"n": len(sums.questions), **{name: cells[name] for name in names}, "failed": failed}
 
 
 def breakdown(

@@ -58,26 +58,21 @@ class Pairs(NamedTuple):
     left_out: dict[str, int]
 
 
-def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
+def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     """Pair the answers of two files, or run folders, by question, step and sample number.
 
     The order in the files does not matter, and the answers need not be judged.
 
     Raises:
-        WorkbenchError: `other` is missing or the same file; a file is not feedback; the text of a
-            question is not known; no answers can be paired; or the pairs are from several training
-            steps, which are several policies.
+        WorkbenchError: `other` is the same file; a file is not feedback; the text of a question is
+            not known; no answers can be paired; or the pairs are from several training steps,
+            which are several policies.
     """
-    if other is None:
-        raise WorkbenchError(
-            f"a judge compares the answers of two files, but only '{feedback}' is named: name a"
-            " second file, OTHER"
-        )
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(
             f"{feedback} and {other} are the same file: name another file to compare with"
         )
-    first, second = _answers(feedback), _answers(other)
+    first, second = read_answers(feedback), read_answers(other)
     repeated = {key for side in (first, second) for key, group in side.items() if len(group) > 1}
     common = [key for key in first if key in second and key not in repeated]
     pairs = tuple(
@@ -127,27 +122,39 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
     Returns the pairs that were judged in both orders, and the cost with the failures. A pair with
     one failed order is left out: the other order alone may show a preference for a position.
     """
-    prompts = [prompt for pair in pairs for prompt in pair.prompts]
-    replies = iter(judge(prompts) if prompts else ())
-    duels, cost, failures, reasons = [], Cost(), Counter[str](), dict[str, str]()
+    prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
+    verdicts, used = ask(judge, prompts)
+    replies, duels = iter(verdicts), []
     for pair in pairs:
         values = [0.5, 0.5] if pair.identical else []
-        for _ in pair.prompts:
-            reply = next(replies)
-            verdict, cost = read_reply("prefer", reply), cost + reply.cost
-            if isinstance(verdict, Failure):
-                kind = f"{verdict.stage}: {verdict.kind}"
-                failures[kind] += 1
-                reasons.setdefault(kind, f"question '{pair.key[0]}': {verdict.message}")
-            else:
-                values.append(VALUES[verdict])
+        values += [VALUES[label] for _ in pair.prompts if (label := next(replies)) is not None]
         if len(values) == 2:
             # in the second order the first file's answer is shown second
             following = 1 - values[1]
             sizes = (len(words(pair.answers[0])), len(words(pair.answers[1])))
             duels.append(Duel(pair.key[0], values[0], following, sizes, pair.identical))
+    return duels, used
+
+
+def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str | None], JsonObject]:
+    """Return the label of each prompt, None if it failed, and the cost with the failures.
+
+    Args:
+        prompts: question id and prompt.
+    """
+    replies = judge([prompt for _, prompt in prompts]) if prompts else ()
+    labels, cost = list[str | None](), Cost()
+    failures, reasons = Counter[str](), dict[str, str]()
+    for (question, prompt), reply in zip(prompts, replies, strict=True):
+        verdict, cost = read_reply(prompt.task, reply), cost + reply.cost
+        if isinstance(verdict, Failure):
+            kind = f"{verdict.stage}: {verdict.kind}"
+            failures[kind] += 1
+            reasons.setdefault(kind, f"question '{question}': {verdict.message}")
+            verdict = None
+        labels.append(verdict)
     failed = {"failed": failures.total(), "failures": dict(failures), "reasons": reasons}
-    return duels, asdict(cost) | {"seconds": round(cost.seconds, 3)} | failed
+    return labels, asdict(cost) | {"seconds": round(cost.seconds, 3)} | failed
 
 
 def win_rate(
@@ -203,7 +210,7 @@ def _bounds(cell: JsonMapping) -> dict[str, float | None]:
     return {"low": low, "high": high}
 
 
-def _answers(path: Path | str) -> dict[Key, list[Answer]]:
+def read_answers(path: Path | str) -> dict[Key, list[Answer]]:
     """Read the answers of a file by question, step and sample number."""
     file = file_of(path)
     stored = read_questions(file.parent) if (file.parent / QUESTIONS).exists() else {}

@@ -9,7 +9,8 @@ from pathlib import Path
 from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, median_claims
 from workbench.metrics.confidence import NO_ANSWERS, ranked, risk_coverage
-from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
+from workbench.metrics.marks import mark_prompts, marks
+from workbench.metrics.outcomes import RATES, RESAMPLES, SIMPLEQA, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, check_one_policy, file_of, read_rows
 from workbench.types import JsonObject, Judge, WorkbenchError
@@ -45,8 +46,8 @@ def compare_files(
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        judge: adds a win rate: the judge compares the answers of both files (see `pairs`). Needs
-            `other`.
+        judge: compares the answers of both files (see `pairs`), or without `other` marks the
+            answers (see `marks`).
         k: K of recall@K and F1@K.
         sections: count only claims of these sections ("think", "answer", "body"); empty for all.
         seed: seed of the bootstrap.
@@ -60,7 +61,7 @@ def compare_files(
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
-        # a win rate needs no verdicts
+        # a judge's own metrics need no other verdicts
         if judge is None and loaded and all(row.state == "not_judged" for row in loaded):
             lacking = sum(row.no_gold for row in loaded)
             why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
@@ -72,7 +73,8 @@ def compare_files(
             check_one_policy(path, (row.step for row in loaded))
         return loaded
 
-    pairs = None if judge is None else pair_files(feedback, other)
+    pairs = pair_files(feedback, other) if judge and other is not None else None
+    prompts = mark_prompts(feedback) if judge and other is None else ()
     rows = read(feedback)
     others = read(other) if other is not None else None
     # one K for both files, or VeriScore could not be compared
@@ -90,6 +92,8 @@ def compare_files(
         duels, result["judge"] = judge_pairs(judge, pairs.pairs)
         result |= win_rate(duels, len(pairs.pairs) - len(duels), seed, resamples)
         result["pairs"] |= pairs.left_out
+    elif judge is not None:
+        result |= marks(judge, prompts, seed, resamples)
     return result
 
 
@@ -222,7 +226,7 @@ def _stacked(files: Sequence[Sequence[Row]], settings: Settings, questions: set[
 
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
     k = settings.k
-    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES)
+    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES, *SIMPLEQA)
     # Claims were not extracted from rows that only have outcomes: without claims they are not 0.
     states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
@@ -246,7 +250,9 @@ def _reason(name: str, rows: Sequence[Row]) -> str:
     states = {row.state for row in rows}
     if not rows:
         return "the file has no rows"
-    if name in RATES:
+    if name in (*RATES, *SIMPLEQA):
+        if any(row.outcome for row in rows):
+            return "every response is an abstention"
         no_gold = all(row.no_gold for row in rows)
         return "no question has a gold answer" if no_gold else "no response has an outcome"
     if name in ("aurc", "auroc"):

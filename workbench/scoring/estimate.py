@@ -88,15 +88,17 @@ def estimate_file(options: Options) -> JsonObject:
 
 def estimate_pairs(paired: Pairs) -> JsonObject:
     """Estimate calls and tokens of comparing pairs of answers. Cached replies count too."""
+    identical = sum(pair.identical for pair in paired.pairs)
+    counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}
+    prompts = [prompt for pair in paired.pairs for prompt in pair.prompts]
+    return {"dry_run": True, "pairs": counts, **estimate_calls(prompts)}
+
+
+def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
+    """Estimate calls and tokens of prompts."""
     counter = Counter()
-    counter([prompt for pair in paired.pairs for prompt in pair.prompts])
+    counter(prompts)
     return {
-        "dry_run": True,
-        "pairs": {
-            "n": len(paired.pairs),
-            "identical": sum(pair.identical for pair in paired.pairs),
-            **paired.left_out,
-        },
         "calls": counter.calls.total(),
         "tokens_in": round(counter.tokens_in),
         "tokens_out": round(counter.tokens_out),

@@ -134,14 +134,14 @@ def samples_of(
     """Return the graded samples of each question, k ungraded ones where answering failed."""
     graded = iter(grade([one for group in answered if isinstance(group, list) for one in group]))
     return [
-        tuple(_sample(next(graded)) for _ in group)
+        tuple(vote(next(graded)) for _ in group)
         if isinstance(group, list)
         else (Sample(None, None),) * k
         for group in answered
     ]
 
 
-def _sample(feedback: Feedback) -> Sample:
+def vote(feedback: Feedback) -> Sample:
     """Return a graded response as a vote for its final answer, "" if it has none."""
     outcome, response = outcome_of(feedback), feedback.response
     if outcome == UNCERTAIN:

@@ -1,0 +1,141 @@
+"""Baselines at inference time, which change no weights: best of n by a verifier, abstention by
+self-consistency, and chain of verification (CoVe, arXiv 2309.11495).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from workbench.methods.baselines.method import factscore
+from workbench.methods.bench import Bench
+from workbench.methods.truthrl.probing import vote
+from workbench.metrics.boundary import Probed
+from workbench.pipeline import ANSWER_SECTIONS, assemble
+from workbench.text import answer_text
+from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.verdicts.llm_judge import LocalJudge
+
+Inference = Literal["best_of_n", "self_consistency", "cove"]
+Write = Callable[[Sequence[Question]], Sequence[Response]]
+
+AGREED = 0.5  # share of samples below which self-consistency abstains (ours)
+MOST_CHECKS = 5  # verification questions of a draft (ours)
+PLAN = (
+    "Question: {question}\nDraft answer: {draft}\n\nWrite questions that check the facts of the"
+    " draft answer, one per line. Each must be understood without the draft. Write nothing else."
+)
+REVISE = (
+    "Question: {question}\nDraft answer: {draft}\n\nChecks of its facts:\n{checks}\n\nWrite the"
+    " final answer to the question. Leave out or correct what the checks contradict."
+)
+
+
+def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
+    """Return the sample of each question with the highest score; of equal ones, the first.
+
+    Args:
+        samples: graded samples.
+        verify: gives the reward "score" to the same responses. A sample without a score counts as
+            the worst.
+
+    Raises:
+        WorkbenchError: no sample has a score.
+    """
+    scores = [one.rewards["score"].value for one in verify([one.response for one in samples])]
+    if samples and scores.count(None) == len(scores):
+        raise WorkbenchError(
+            "best_of_n: no answer has a claim that the local verifier could check: choose"
+            " questions with long answers and passages, or another --inference"
+        )
+    score = {
+        id(one): -1.0 if value is None else value
+        for one, value in zip(samples, scores, strict=True)
+    }
+    # of equal ones, max returns the first
+    return [max(group, key=lambda one: score[id(one)]) for group in _groups(samples)]
+
+
+def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
+    """Return the samples of each question."""
+    groups: dict[str, list[Feedback]] = {}
+    for one in samples:
+        groups.setdefault(one.response.question.id, []).append(one)
+    return groups.values()
+
+
+def verifier_grade(bench: Bench) -> Grade:
+    """Return a grader of answers by the local verifier: "score" is the share of supported claims.
+
+    It is not the bench's own judge, which grades the chosen answers.
+    """
+    store = bench.named_judge.store if bench.named_judge else None
+    local = LocalJudge(store=store).checks(bench.search and bench.search())
+    checks = replace(bench.checks, verify={"fact": local.verify["fact"]})
+    return assemble(checks, ["fact"], {"score": factscore()}, ANSWER_SECTIONS)
+
+
+def self_consistency(
+    samples: Sequence[Feedback], grade: Grade, least: float = AGREED
+) -> list[Feedback]:
+    """Return the first sample with the majority answer of each question, or an abstention if
+    less than the share `least` of the graded samples gives that answer.
+    """
+    chosen = []
+    for group in _groups(samples):
+        votes = tuple(map(vote, group))
+        top = Probed("", votes).majority
+        if top is None:
+            chosen.append(group[0])
+        elif top.confidence < least:
+            response = replace(group[0].response, text="I don't know.", token_ids=(), offsets=())
+            chosen += grade([replace(response, logprobs=(), finish="stop")])
+        else:
+            graded = [one for one, own in zip(group, votes, strict=True) if own.outcome]
+            chosen.append(next(one for one in graded if vote(one).answer == top.answer))
+    return chosen
+
+
+def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
+    """Return the drafts, revised by chain of verification in its factored form.
+
+    The policy writes questions that check the draft, answers each one without the draft, and
+    writes the final answer from draft and checks. The prompts are ours.
+    """
+    texts = [_answer(draft) for draft in drafts]
+    asked = [draft.question for draft in drafts]
+
+    def prompt(question: Question, text: str, name: str) -> Question:
+        return replace(question, id=f"{question.id}/{name}", text=text, system="")
+
+    plans = write(
+        [
+            prompt(question, PLAN.format(question=question.text, draft=text), "plan")
+            for question, text in zip(asked, texts, strict=True)
+        ]
+    )
+    lists = [
+        [line.strip() for line in _answer(plan).splitlines() if line.strip()] for plan in plans
+    ]
+    checks = [
+        prompt(question, line, f"check{number}")
+        for question, lines in zip(asked, lists, strict=True)
+        for number, line in enumerate(lines[:MOST_CHECKS])
+    ]
+    replies = iter(write(checks) if checks else ())
+    found = [
+        "\n".join(f"- {line} {_answer(next(replies))}" for line in lines[:MOST_CHECKS])
+        for lines in lists
+    ]
+    revised = write(
+        [
+            replace(question, text=REVISE.format(question=question.text, draft=text, checks=check))
+            for question, text, check in zip(asked, texts, found, strict=True)
+        ]
+    )
+    return [replace(one, question=own) for one, own in zip(revised, asked, strict=True)]
+
+
+def _answer(response: Response) -> str:
+    return answer_text(response.text, response.prefill).strip()

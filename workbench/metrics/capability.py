@@ -1,0 +1,82 @@
+"""Capability guard: accuracies on other tasks before and after training.
+
+They are read from results files in the format of lm-evaluation-harness: `results` has for each task
+the metrics `"NAME,FILTER"` and their standard errors `"NAME_stderr,FILTER"`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from workbench.runs.folder import read_json
+from workbench.types import JsonMapping, JsonObject
+
+CAPABILITY = "capability"
+Z = 1.959964  # of a 95 % interval
+
+
+def read_accuracies(path: Path) -> JsonObject | None:
+    """Return `{"TASK METRIC": {value, low, high, n, stderr}}` of a results file; None for another
+    file.
+
+    `n` is None if the file has no `n-samples`. Without a stored standard error it is the binomial
+    one of n samples; without both, `stderr`, `low` and `high` are None. Left out are metrics of
+    which a smaller value is better, and values outside 0 to 1.
+    """
+    stored = (read_json(path) if path.suffix == ".json" else None) or {}
+    results = stored.get("results")
+    if not isinstance(results, Mapping):
+        return None
+    cells: JsonObject = {}
+    for task, metrics in results.items():
+        n = ((stored.get("n-samples") or {}).get(task) or {}).get("effective")
+        better = (stored.get("higher_is_better") or {}).get(task) or {}
+        for key, value in metrics.items() if isinstance(metrics, Mapping) else ():
+            name, _, chosen = key.partition(",")
+            if name.endswith("_stderr") or better.get(name) is False or not _is_share(value):
+                continue
+            error = metrics.get(f"{name}_stderr,{chosen}" if chosen else f"{name}_stderr")
+            if not isinstance(error, float):
+                error = math.sqrt(value * (1 - value) / n) if n else None
+            shown = f"{task} {name}" + (f",{chosen}" if chosen not in ("", "none") else "")
+            cells[shown] = {"value": value, **_interval(value, error), "n": n, "stderr": error}
+    return cells
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _interval(value: float, error: float | None) -> dict[str, float | None]:
+    low, high = (None, None) if error is None else (value - Z * error, value + Z * error)
+    return {"low": low, "high": high}
+
+
+def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
+    """Return `{name: {value, other, diff, low, high, p, n, drop}}` of the accuracies in both.
+
+    `after` and `before` are results of `read_accuracies`. The difference, `after` minus `before`,
+    has a normal interval from both standard errors, as if the samples were independent: for the
+    same questions it is wider than a paired one. `drop` is true if the whole interval is below 0.
+    Accuracies without a standard error are left out.
+    """
+    changes: JsonObject = {}
+    for name in after:
+        one, other = after[name], before.get(name)
+        if other is None or None in (one["stderr"], other["stderr"]):
+            continue
+        diff, error = one["value"] - other["value"], math.hypot(one["stderr"], other["stderr"])
+        bounds = _interval(diff, error)
+        z = abs(diff) / error if error else math.inf * bool(diff)
+        changes[name] = {
+            "value": one["value"],
+            "other": other["value"],
+            "diff": diff,
+            **bounds,
+            "p": math.erfc(z / math.sqrt(2)),
+            "n": one["n"],
+            "drop": diff + Z * error < 0,
+        }
+    return changes

@@ -1,0 +1,67 @@
+"""Marks: a judge rates the coherence and the helpfulness of each answer from 1 to 5.
+
+FoRAG (arXiv 2406.13779, section 6.1) reports the share of answers with at least 4. The prompts are
+ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.judge import render
+from workbench.judge.wire import MARKED
+from workbench.metrics.bootstrap import collect, intervals
+from workbench.metrics.outcomes import RESAMPLES
+from workbench.metrics.pairs import ask, read_answers
+from workbench.metrics.rows import check_one_policy
+from workbench.types import JsonObject, Judge, Prompt
+
+GOOD = 4
+MEANS = tuple(f"{name}_mark" for name in MARKED)
+REASON = "no answer was marked"
+
+
+def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
+    """Return question id and prompt for each aspect of each answer of a file or a run's folder.
+
+    The judge sees the answer without thinking and plan.
+
+    Raises:
+        WorkbenchError: the file is not feedback, the text of a question is not known, or the
+            answers are from several training steps, which are several policies.
+    """
+    answers = read_answers(path)
+    check_one_policy(path, (step for _, step, _ in answers))
+    return [
+        (key[0], render(aspect, question=question, response=text))
+        for key, group in answers.items()
+        for question, text in group
+        for aspect in MARKED
+    ]
+
+
+def marks(
+    judge: Judge, prompts: Sequence[tuple[str, Prompt]], seed: int = 0, resamples: int = RESAMPLES
+) -> JsonObject:
+    """Return the share of answers with a mark of at least 4, and the mean mark, for each aspect.
+
+    Cells are `{value, low, high, n}` with 95 % bootstrap intervals over questions. `judge` has the
+    cost and the failures; an answer whose mark failed is left out of that aspect.
+    """
+    labels, used = ask(judge, prompts)
+    terms = [
+        (
+            question,
+            {
+                prompt.task: (float(int(label) >= GOOD), 1.0),
+                f"{prompt.task}_mark": (float(label), 1.0),
+            },
+        )
+        for (question, prompt), label in zip(prompts, labels, strict=True)
+        if label is not None
+    ]
+    names = (*MARKED, *MEANS)
+    cells = intervals(collect(terms, names), resamples, seed)
+    undefined = {} if terms else {"reason": REASON}
+    return {name: cells[name] | undefined for name in names} | {"judge": used}
