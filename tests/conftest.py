@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -98,15 +99,15 @@ def ppo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """The command line, called in this process: arguments -> exit code, stdout and stderr
-    without colours.
+    """The command line, called in this process: a command and more arguments -> exit code,
+    stdout and stderr without colours.
     """
 
     from workbench.cli import main
 
-    def call(*arguments: object) -> tuple[int, str, str]:
+    def call(command: str, *arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as exit:
-            main(list(map(str, arguments)))
+            main([*shlex.split(command), *map(str, arguments)])
         assert isinstance(exit.value.code, int)
         out, err = (re.sub(r"\x1b\[[\d;]*m", "", text) for text in capsys.readouterr())
         return exit.value.code, out, err

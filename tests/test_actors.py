@@ -3,7 +3,6 @@ tests the actors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
@@ -27,25 +27,7 @@ from workbench.types import Failure, WorkbenchError
 from workbench.util.actors import STRIKES, _map
 from workbench.util.failures import TooManyFailures
 
-Cli = Callable[..., tuple[int, str, str]]
 DIED = Failure("grade", "died", "2 processes died while grading this item: out of memory")
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--address", "a:1"), "add --actors N"),
-        (("--actors", "0"), "greater than or equal to 1"),
-        (("--actors", "2", "--threads", "2"), "each of the --actors has one thread"),
-        (("--actors", "2", "--engine", "vllm"), "generate by transformers only"),
-    ],
-)
-def test_options_that_cannot_work_are_refused(
-    tmp_path: Path, cli: Cli, more: tuple[str, ...], message: str
-) -> None:
-    code, out, err = cli("probe", "--out", tmp_path / "out", *more, "--json")
-    assert (code, out, err.count("\n")) == (2, "", 1) and message in err
-    assert not (tmp_path / "out").exists()
 
 
 def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:
@@ -57,9 +39,7 @@ def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:
         (policy, policy_hash(other)),
         (str(tmp_path / "nowhere"), policy_hash(policy)),
     ):
-        with pytest.raises(
-            WorkbenchError, match=f"'{folder}' is missing or different on .*copy it to every"
-        ):
+        with raises_error(f"'{folder}' is missing or different on .*copy it to every"):
             _answering(policy, None, {folder: expected}, how)
 
 
@@ -165,7 +145,7 @@ def test_whatever_dies_each_item_has_one_result_in_order(
 
 
 def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
-    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} Ray processes died"):
+    with raises_error(f"{2 * STRIKES + 1} Ray processes died"):
         pooled(Ray(Random(1), 1.0, set()), [list(range(8))], 2)
 
     def broken(items: list[int]) -> list[int]:

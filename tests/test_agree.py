@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import Cli
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
-from workbench.cli import main
 from workbench.scoring.agree import agreement, compare
-from workbench.types import WorkbenchError
 
 LABEL = st.sampled_from(["correct", "vague", "wrong"])
 
@@ -149,7 +149,7 @@ def test_rows_with_another_response_are_left_out(tmp_path: Path) -> None:
     second = write(tmp_path / "b.jsonl", changed)
     found = agreement(first, second)
     assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
-    with pytest.raises(WorkbenchError, match="another response under each"):
+    with raises_error("another response under each"):
         agreement(first, write(tmp_path / "b.jsonl", changed[2:]))
 
 
@@ -169,19 +169,14 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
     )
     bare = write(tmp_path / "bare.jsonl", [{"id": "b", "response": "X.", **UNJUDGED}])
     for files in ((first, bare), (bare, first)):
-        with pytest.raises(WorkbenchError, match=r"no row is judged feedback.*bare\.jsonl"):
+        with raises_error(r"no row is judged feedback.*bare\.jsonl"):
             agreement(*files)
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command(tmp_path: Path, cli: Cli) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct"), ("y", "correct")])])
-    for arguments in (["--json"], []):
-        with pytest.raises(SystemExit) as exit:
-            main(["agree", str(first), str(second), *arguments])
-        assert exit.value.code == 0
-        out = capsys.readouterr().out
-        if arguments:
-            assert json.loads(out)["claims"]["accuracy"] == 0.5
-        else:
-            assert "claims: n 2, accuracy 0.5, kappa 0" in out
+    code, out, _ = cli(f"agree {first} {second} --json")
+    assert code == 0 and json.loads(out)["claims"]["accuracy"] == 0.5
+    code, out, _ = cli(f"agree {first} {second}")
+    assert code == 0 and "claims: n 2, accuracy 0.5, kappa 0" in out

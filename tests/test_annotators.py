@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from workbench.methods.bench import bench
 from workbench.methods.rlfh.annotators import OPPOSITE, annotated, by_verifier, flipped
 from workbench.methods.rlfh.config import RLFH
@@ -28,7 +30,6 @@ from workbench.types import (
     Response,
     Verdict,
     Verify,
-    WorkbenchError,
 )
 from workbench.verifier import load_verifier
 from workbench.world import load_world
@@ -158,17 +159,7 @@ def of(verify: Verify, claim: str, title: str = "") -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize(
-    ("reply", "label", "hedged"),
-    [
-        ("yes.", "correct", "hedged_correct"),
-        ("no.", "wrong", "hedged_wrong"),
-        ("I do not know.", "vague", "vague"),
-        ("<think> no. Ada is a sailor.</think><answer> yes.</answer>", "correct", "hedged_correct"),
-        ("<think> I do not know.</think><answer> no.</answer>", "wrong", "hedged_wrong"),
-        ("<think> Ada is a sailor.</think><answer> I do not know.</answer>", "vague", "vague"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "label", "hedged"), examples("yes_and_no"))
 def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     verify = by_yes_or_no(scripted(lambda text: reply), WORLD)
     found = of(verify, f"{person} is a sailor.")
@@ -278,5 +269,5 @@ def test_flipped_inverts_a_share_of_the_facts_and_nothing_else() -> None:
     )
     assert changed(0.3) == changed(0.3)
     assert (len(changed(0.0)), len(changed(1.0))) == (0, 400)
-    with pytest.raises(WorkbenchError, match="flips is"):
+    with raises_error("flips is"):
         reward(RLFH(flips=1.5))

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import ROOT, Cli, read_json, write_json
 from tests.helpers.bag_encoder import make_encoder
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.cli.answer import _print
 from workbench.experiments.answering import Answer, Sources, answer, answer_from, closed_world
@@ -36,12 +38,10 @@ from workbench.types import (
     Passage,
     Question,
     Response,
-    WorkbenchError,
 )
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
-Cli = Callable[..., tuple[int, str, str]]
 SMALL = str(TINY_POLICY / "sft")  # its folder, whichever world it was built on
 WORLD = load_world()
 ASKED = bench("tiny").questions("test", [TWO_FACETS])[0]
@@ -109,7 +109,7 @@ def number_of(answer: Answer, text: str) -> int:
 
 @pytest.mark.slow
 def test_the_example_of_the_pages_is_answered_rightly_with_the_right_sources() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     example = answer(re.findall(r'workbench answer "(.*?)"  #', page)[0])
     assert len(example.sentences) == 6
     for sentence in example.sentences:
@@ -120,7 +120,7 @@ def test_the_example_of_the_pages_is_answered_rightly_with_the_right_sources() -
 def test_the_tiny_policy_plans_an_answer_from_the_worlds_pages(
     cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = cli("answer", ASKED.text, "--policy", SMALL, "--json")
+    code, out, err = cli(f"answer '{ASKED.text}' --policy {SMALL} --json")
     result = json.loads(out)
     assert code == 0 and set(result) >= KEYS and not err
     assert result["structure"] in STRUCTURES and FIRST in result["outline"][0]
@@ -208,31 +208,8 @@ def test_without_passages_no_answer_is_generated(cli: Cli) -> None:
     result = answer_from(closed_world(), "Zzz qqq?", asked, SMALL)
     assert (result.passages, result.sentences, result.structure) == ((), (), None)
     assert "nothing to answer from" in result.notes[0]
-    code, out, _ = cli("answer", "Zzz qqq?", "--policy", SMALL)
+    code, out, _ = cli(f"answer 'Zzz qqq?' --policy {SMALL}")
     assert code == 0 and "nothing to answer from" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "remedy"),
-    [
-        ([""], "the question is empty: write one"),
-        (
-            ["Who?", "--store", "nowhere"],
-            "no index in .*: build one with `workbench index build nowhere --from FILE`",
-        ),
-        (["Who?", "--policy", "no/such/policy"], "no policy folder 'no/such/policy'"),
-        (["Who?", "--mode", "text"], "name one with --store NAME"),
-        (["Who?", "--judge-model", "m"], "add --judge URL"),
-        (["Who?", "--judge", "http://127.0.0.1:9", "--judge-model", "m"], "gives no verdict"),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_the_remedy(
-    cli: Cli, arguments: Sequence[str], remedy: str
-) -> None:
-    policy = [] if "--policy" in arguments else ["--policy", SMALL]
-    code, out, err = cli("answer", *arguments, *policy, "--json")
-    assert (code, out) == (2, "") and len(err.strip().splitlines()) == 1
-    assert re.search(remedy, err)
 
 
 def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str]:
@@ -252,15 +229,15 @@ def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str
 def test_a_judge_at_a_url_labels_sentences_and_its_failure_is_not_a_label(
     cli: Cli, store: str
 ) -> None:
-    command = ("answer", ASKED.text, "--policy", SMALL, "--json", "--judge-model", "m", "--judge")
+    command = f"answer '{ASKED.text}' --policy {SMALL} --json --judge-model m --judge"
     with JudgeServer(reply("correct")) as server:
-        code, out, _ = cli(*command, server.url)
+        code, out, _ = cli(command, server.url)
     result = json.loads(out)
     assert code == 0 and result["judge"] == "m"
     assert server.tasks["verify"] >= len(result["sentences"])
     assert {(one["label"], one["p"]) for one in result["sentences"]} == {("correct", None)}
     with JudgeServer(reply("wrong", fails=result["sentences"][-1]["text"])) as server:
-        code, out, err = cli(*command, server.url)
+        code, out, err = cli(command, server.url)
     failed = json.loads(out)
     broken = [sentence for sentence in failed["sentences"] if sentence["error"]]
     assert code == 3 and failed["failed"] == len(broken) >= 1 and "not judged" in err
@@ -284,7 +261,7 @@ def test_a_prompt_has_the_passages_that_fit(small: Policy) -> None:
     long = Passage("long", "", " ".join(f"Sentence {n} is here." for n in range(400)))
     [cut] = shown(None, long)
     assert long.text.startswith(cut) and 0 < len(cut) < len(long.text) and cut.endswith(".")
-    with pytest.raises(WorkbenchError, match="ask a shorter one"):
+    with raises_error("ask a shorter one"):
         reader.prompt(Question("q", "Who? " * 500), found, None)
 
 
@@ -343,8 +320,8 @@ def test_the_inspector_does_not_load_an_encoder_named_by_an_index(tmp_path: Path
         encoder=str(encoder),
         root=root,
     )
-    card = json.loads((root / "dense" / CARD).read_text())
-    (root / "dense" / CARD).write_text(json.dumps({**card, "encoder": "no/such-encoder"}))
+    card = read_json(root / "dense" / CARD)
+    write_json(root / "dense" / CARD, {**card, "encoder": "no/such-encoder"})
     assert sources_of(Runs(tmp_path / "runs"), "dense").search(["w1"], 1)[0][0].title == "T"
     (root / "dense" / "more").symlink_to(encoder)
     assert indexes(Runs(tmp_path / "runs")) == [PAGES_OF_THE_WORLD]

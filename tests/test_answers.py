@@ -11,34 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.human.answers import examples
+from benchmarks.human.answers import examples as human_examples
+from tests.helpers import ROOT, examples
 from workbench.text import DOUBT, final_answer, is_abstention, matches, normalise, probability
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = ROOT / "tests" / "examples"
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("Vetra", "Vetra"),
-        (r"<think>Lomar?</think> \boxed{Vetra}", "Vetra"),
-        (r"\boxed{Lomar}, no: \boxed{Vetra}", "Vetra"),
-        (r"\boxed{\text{Vetra} {and} \frac{1}{2}}", r"\text{Vetra} {and} \frac{1}{2}"),
-        (r"\boxed{a set \{1, 2\}}", r"a set \{1, 2\}"),
-        (r"\boxed{Vetra} and then \boxed{Lom", "Vetra"),
-        (r"<think>\boxed{Lomar}</think> Vetra", "Vetra"),
-        (r"<think>x</think><answer>the box: \boxed{Vetra}</answer>", "Vetra"),
-        ("<answer>Vetra", "Vetra"),
-        ("<answer>Lomar</answer><answer>Vetra</answer> done", "Vetra"),
-        ("reasoning that the prompt opened</think>Vetra", "Vetra"),
-        ("<THINK>x</THINK>\n<Answer>Vetra</Answer>", "Vetra"),
-        (r"<think>\boxed{Vetra}", None),
-        ("<think>a</think>Vetra<think>b", None),
-        ("<think>x</think>  ", None),
-        (r"\boxed{ }", None),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "answer"), examples("final_answers"))
 def test_final_answer(text: str, answer: str | None) -> None:
     assert final_answer(text) == answer
 
@@ -77,7 +57,8 @@ def test_what_is_not_of_the_answer_changes_nothing(answer: str) -> None:
 def test_answers_in_the_styles_of_chat_models(half: int) -> None:
     """At least .65 of the right ones are accepted, and .97 of the accepted ones are right."""
     judged = [
-        (one.right, matches(one.answer, one.gold, one.kind, one.question)) for one in examples(half)
+        (one.right, matches(one.answer, one.gold, one.kind, one.question))
+        for one in human_examples(half)
     ]
     rights = [found for right, found in judged if right]
     accepted = [right for right, found in judged if found]
@@ -131,24 +112,7 @@ def test_probability_falls_with_doubt() -> None:
     assert yes_no == sorted(yes_no) and yes_no[0] < DOUBT[0] <= yes_no[1] <= DOUBT[1] < yes_no[2]
 
 
-@pytest.mark.parametrize(
-    ("text", "normal"),
-    [
-        ("The  White House!", "white house"),
-        ("ＦＵＬＬ　ｗｉｄｔｈ", "full width"),
-        ("one thousand two hundred and five", "1205"),
-        ("two thousand million", "2000000000"),
-        ("1,200 and 3.50", "1200 and 3.5"),
-        ("50%", "50 percent"),
-        ("12 Mar. 1921", "1921-03-12"),
-        ("1921-3-12", "1921-03-12"),
-        ("U.S. Army", "us army"),
-        ("Straße", "strasse"),
-        ("王永钧", "王 永 钧"),
-        ("007", "007"),
-        ("...", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "normal"), examples("normalised"))
 def test_normalise(text: str, normal: str) -> None:
     assert normalise(text) == normal and normalise(normal) == normal
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import ROOT, examples, read_json
 from workbench.text import (
     INVALID_QUESTION,
     final_answer,
@@ -19,7 +19,7 @@ from workbench.text import (
 )
 from workbench.text.abstention import ABSTENTIONS
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = ROOT / "tests" / "examples"
 
 
 def parts(name: str) -> dict[str, list[str]]:
@@ -49,9 +49,7 @@ def test_refusals_in_many_styles(half: int) -> None:
 
 
 def test_gold_answers_of_real_questions_are_no_abstentions(slices: Path) -> None:
-    rows = json.loads((slices / "selfaware" / "SelfAware.json").read_text(encoding="utf-8"))[
-        "example"
-    ]
+    rows = read_json(slices / "selfaware" / "SelfAware.json")["example"]
     answers = [answer for row in rows if row["answerable"] for answer in row["answer"]]
     assert len(answers) > 500 and [answer for answer in answers if is_abstention(answer)] == []
     # some tell a story before they ask
@@ -93,17 +91,6 @@ def test_an_invalid_question_is_one_whole() -> None:
     assert not any(map(is_invalid, ("invalid question, Paris", "", "I don't know")))
 
 
-@pytest.mark.parametrize(
-    ("text", "declined"),
-    [
-        ("Good question! I don't know. Let me know if you have any other questions!", True),
-        ("I don't know. Let me know if you meant Lyon.", True),  # asks, and answers nothing
-        ("Great question! Paris. Let me know if you have any other questions!", False),
-        ("I'm sorry.", True),
-        ("I'm Sorry", False),
-        ("The documents do not say where, but the results point to Oslo.", False),
-        ("I could not find Lomar, only Vetra.", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "declined"), examples("courtesies"))
 def test_courtesies_neither_answer_nor_decline(text: str, declined: bool) -> None:
     assert is_abstention(text) is declined

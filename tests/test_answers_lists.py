@@ -110,7 +110,7 @@ def test_a_list_of_guesses_is_hardly_ever_accepted(
     st.booleans(),
     st.sampled_from(TAGS),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_yes_and_no_together_are_neither(
     said: list[str], joiner: str, capital: bool, tag: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.helpers import examples
 from workbench.text.outline import Outline, Point, citations, read_outline, read_plan, uncited
 from workbench.text.sections import outlined
 
@@ -27,29 +28,7 @@ def test_a_planned_answer_is_read_into_its_parts():
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "Ada Lo is a baker.",
-        "Ada. " + WHOLE,  # something before the plan
-        WHOLE.replace("[Outline]", ""),
-        WHOLE.replace("comparison [", "["),  # no structure
-        "[Structure] comparison [Outline] [Answer] Ada Lo is a baker.",  # no point
-        # a point without number
-        "[Structure] comparison [Outline] Ada Lo [Answer] Ada Lo is a baker.",
-        "[Structure] comparison [Outline] 2. Ada 3. Bo [Answer] Text.",  # not from 1
-        "[Structure] comparison [Outline] 1. 2. Bo [Answer] Text.",  # an empty point
-        # a point that is only a source
-        "[Structure] comparison [Outline] 1. [2] 2. Bo [Answer] Text.",
-        # six points
-        "[Structure] comparison [Outline] "
-        + " ".join(f"{n}. a" for n in range(1, 7))
-        + " [Answer] Text.",
-        "[Structure] comparison [Outline] 1. Ada [Answer]",  # no answer
-        WHOLE + " [Answer] Again.",  # a second answer
-        "[Outline] 1. Ada [Structure] comparison [Answer] Text.",  # another order
-        f"<think>Ada</think>{WHOLE}",  # tags, before it or in it
-        WHOLE.replace("Ada Lo is", "<answer>Ada Lo is") + "</answer>",
-    ],
+    examples("no_outlines"),
 )
 def test_what_is_no_planned_answer(text):
     assert read_outline(text) is None
@@ -90,35 +69,12 @@ def test_citations_are_read_and_left_out():
     assert uncited(text) == "Ada     is a baker        . Born [x], [] and (1)."
 
 
-@pytest.mark.parametrize(
-    ("cited", "numbers"),
-    [
-        ("[1, 9]", [1, 9]),
-        ("[1,2;3 4]", [1, 2, 3, 4]),
-        ("[7-9]", [7, 8, 9]),
-        ("[7 – 8, 2]", [7, 8, 2]),
-        ("[9-7]", [9, 7]),
-        ("[1234]", [1234]),
-        ("[0001]", [1]),
-        ("[ 2 ]", [2]),
-        ("【2】［3］", [2, 3]),
-        ("[１]", [1]),
-        ("[0]", [0]),
-        ("[1-999999999]", [1, 999999999]),
-        (f"[{'9' * 5000}]", [999999999]),
-        ("[-1]", []),
-        ("[1.5]", []),
-        ("[1a]", []),
-        ("[1,]", []),
-        ("[1", []),
-        ("1]", []),
-        ("[[2]]", [2]),
-    ],
-)
+@pytest.mark.parametrize(("cited", "numbers"), examples("citations"))
 def test_every_way_to_cite_is_read_by_one_reader(cited, numbers):
     text = f"Ada {cited}."
     assert citations(text) == numbers and len(uncited(text)) == len(text)
     assert (uncited(text).split() == ["Ada", "."]) is (bool(numbers) and cited != "[[2]]")
+    assert citations(f"[{'9' * 5000}]") == [999999999]
 
 
 def test_brackets_that_never_close_are_read_in_time_proportional_to_their_number():

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from tests.helpers import examples
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.score_helpers import read, write
 from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
@@ -34,39 +35,7 @@ GOOD = "I recall.</think>\n<answer>Vetra</answer>"
 BOX = r"\boxed{Vetra}"
 
 
-@pytest.mark.parametrize(
-    ("opening", "text", "good"),
-    [
-        (THINK, GOOD, True),
-        (THINK, "\nI recall.</think><answer>Vetra</answer>", True),
-        ("", GOOD, False),  # nothing was opened: text before </think> is no form
-        (THINK, "<think>I recall.</think><answer>Vetra</answer>", False),  # opened again
-        (THINK, "<THINK>I recall.</think><answer>Vetra</answer>", False),
-        (THINK, "</think><answer>Vetra</answer>", False),  # an empty thought
-        (THINK, " \n</think><answer>Vetra</answer>", False),
-        # what the prompt says is not thought
-        ("<think>\nOkay, let me see.", "</think><answer>Vetra</answer>", False),
-        ("<think>\nOkay,", " I recall.</think><answer>Vetra</answer>", True),
-        (THINK, "I recall.</think><answer></answer>", False),
-        (THINK, "I recall.</think>Vetra", False),
-        (THINK, "I recall.<answer>Vetra</answer>", False),
-        (THINK, "I recall.</think><answer>Vetra", False),  # cut off
-        (THINK, "I recall.</think>so <answer>Vetra</answer>", False),
-        # a plan hides what it says
-        (THINK, "I recall.</think><answer>Vetra [Outline] Lomar</answer>", False),
-        (THINK, "<answer>Vetra</answer>", False),
-        (THINK, "", False),
-        (ANSWER, "</answer>", False),
-        (ANSWER, "", False),
-        (ANSWER, "Vetra</answer>", False),  # there is no thinking
-        (ANSWER, "I recall.</think><answer>Vetra</answer>", False),
-        ("<think>\nI recall.</think><answer>", "</answer>", False),
-        ("<think>\n\n</think>\n\n", "<answer>Vetra</answer>", False),
-        # a whole prompt counts by its end
-        ("Answer as <think>…</think><answer>…</answer>. <think>\n", GOOD, True),
-        ("Answer as <think>…</think><answer>…</answer>.", f"<think>{GOOD}", True),
-    ],
-)
+@pytest.mark.parametrize(("opening", "text", "good"), examples("prefilled"))
 def test_a_prefilled_tag_lets_no_response_escape_the_form(
     opening: str, text: str, good: bool
 ) -> None:
@@ -100,20 +69,7 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
     assert sentences("Lomar. [Answer] Vetra.", "[Outline]") == ((16, 22),)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "left"),
-    [
-        ("<|assistant|><think>\n", "<think>\n"),
-        ("<think>\nOkay,", "<think>\nOkay,"),
-        ("<think>\n\n</think>\n\n", ""),
-        ("<think>x</think><answer>", "<answer>"),
-        ("[Structure]", "[Structure]"),
-        ("[Structure] a [Outline]", "[Outline]"),
-        ("<think> [Answer]", "<think> [Answer]"),
-        ("<|assistant|>", ""),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("prompt", "left"), examples("prompts_open"))
 def test_what_a_prompt_leaves_open(prompt: str, left: str) -> None:
     assert opened(prompt) == left
 
@@ -156,8 +112,8 @@ def thought(text: str = GOOD) -> Feedback:
     without what was opened.
     """
     full = row(
-        [("correct", 5)],
-        think=[("correct", 5), ("wrong", 5), ("vague", 3)],
+        "correct:5",
+        think="correct:5 wrong:5 vague:3",
         tagged=True,
         checklist=["a"],
         verdicts=[

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.text import (
     answer_sections,
     answer_text,
@@ -18,45 +19,10 @@ from workbench.text import (
 )
 from workbench.types import Claim, Question, Response
 
-SECTIONS = [
-    ("abc", [("body", "abc")]),
-    ("<think>a</think>b", [("think", "a"), ("body", "b")]),
-    ("<think>a</think> <answer>b</answer> c", [("think", "a"), ("answer", "b"), ("body", " c")]),
-    ("<THINK>a</THINK>b", [("think", "a"), ("body", "b")]),
-    ("<think>a", [("think", "a")]),
-    ("<think>a</think>x<answer>b", [("think", "a"), ("body", "x"), ("answer", "b")]),
-    ("a</think>b", [("think", "a"), ("body", "b")]),
-    ("Vetra</answer> more", [("answer", "Vetra"), ("body", " more")]),
-    (
-        "<think>a<think>b</think>c</think>d",
-        [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")],
-    ),
-    (
-        "<think>a<answer>x</answer></think><answer>y</answer>",
-        [("think", "a"), ("think", "x"), ("answer", "y")],
-    ),
-    ("<answer>a<answer>b</answer>", [("answer", "a"), ("answer", "b")]),
-    (
-        "<think>a</think>b</answer>c</think>d",
-        [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")],
-    ),
-    (
-        r"so \boxed{a {b} \boxed{c}} d",
-        [("body", "so "), ("answer", r"a {b} \boxed{c}"), ("body", " d")],
-    ),
-    (r"<think>\boxed{a}</think>b", [("think", "a"), ("body", "b")]),
-    (r"an \boxed{unclosed", [("body", r"an \boxed{unclosed")]),
-    ("a } b", [("body", "a } b")]),
-    ("[Structure] parallel [Outline] 1. a [Answer] b", [("answer", " b")]),
-    ("<think>x</think>[Outline] 1. a</answer>b", [("think", "x"), ("body", "b")]),
-    ("see [Answers] and [answer]", [("body", "see [Answers] and [answer]")]),
-    (" \n", []),
-]
 
-
-@pytest.mark.parametrize(("text", "expected"), SECTIONS)
-def test_sections(text: str, expected: list[tuple[str, str]]) -> None:
-    assert [(section, text[start:end]) for section, start, end in sections(text)] == expected
+@pytest.mark.parametrize(("text", "expected"), examples("sections"))
+def test_sections(text: str, expected: list[list[str]]) -> None:
+    assert [[section, text[start:end]] for section, start, end in sections(text)] == expected
 
 
 def test_section_at() -> None:
@@ -143,22 +109,6 @@ def test_sections_agree_with_the_final_answer(answer: str, form: str) -> None:
     assert section == ("answer" if "answer>" in text else "body")
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("[Structure] parallel [Outline] 1. Lomar [Answer] Vetra", "Vetra"),
-        ("[Outline] \\boxed{Lomar} [Answer] Vetra", "Vetra"),
-        ("<think>x [Answer] Lomar</think> Vetra", "Vetra"),
-        ("Vetra. [Outline] Lomar", "Vetra."),
-        ("[Structure] a [Outline] Vetra", None),  # a plan answers nothing
-        ("Lomar [Answer]", None),
-        ("see [answer] Vetra", "see [answer] Vetra"),
-    ],
-)
-def test_an_outlined_answer_is_what_follows_its_mark(text: str, answer: str | None) -> None:
-    assert final_answer(text) == answer
-
-
 @example("<think></think>\\boxed{", "<answer>")
 @example("<answer>a</answer><think>b</think>c", "")
 @given(PIECES, st.sampled_from(["", "<think>\n", "<answer>", "[Outline]"]))
@@ -204,83 +154,7 @@ def test_the_claims_of_the_answer_are_those_of_its_text_and_those_found_nowhere(
         ] == kept
 
 
-SENTENCES = [
-    (
-        "Dr. Smith met J. R. R. Tolkien. He was 3.5 m tall.",
-        ["Dr. Smith met J. R. R. Tolkien.", "He was 3.5 m tall."],
-    ),
-    (
-        "The U.S. Army, e.g. the 5th, i.e. that one.",
-        ["The U.S. Army, e.g. the 5th, i.e. that one."],
-    ),
-    ("No. 5 was it. No. He left.", ["No. 5 was it.", "No.", "He left."]),
-    (
-        "He lives in the U.S. He works at Apple Inc. and eats.",
-        ["He lives in the U.S.", "He works at Apple Inc. and eats."],
-    ),
-    ("Apple Inc. The firm grew.", ["Apple Inc.", "The firm grew."]),
-    (
-        "Ana vs. Bo. It took until 5 p.m. They left.",
-        ["Ana vs. Bo.", "It took until 5 p.m.", "They left."],
-    ),
-    ("born Jan. 5, 1920, in St. Louis", ["born Jan. 5, 1920, in St. Louis"]),
-    (
-        "She has a Ph.D. in physics. He met Malcolm X. In 1965 he died.",
-        ["She has a Ph.D. in physics.", "He met Malcolm X.", "In 1965 he died."],
-    ),
-    (
-        '"Is it late?" he asked. He said "It is late." Then he left.',
-        ['"Is it late?" he asked.', 'He said "It is late."', "Then he left."],
-    ),
-    ("“Why?” She left. (He too.) End", ["“Why?”", "She left.", "(He too.)", "End"]),
-    (
-        "1. Ana\n2. Belu is a\n- born in Vetra.\n* He left. 3) x",
-        ["Ana", "Belu is a", "born in Vetra.", "He left.", "x"],
-    ),
-    ("Items: 1. Ana Bo 2. Belu 3. Cor", ["Items:", "Ana Bo", "Belu", "Cor"]),
-    (
-        "# Early life\nHe was\nborn in Vetra\n\nthen",
-        ["Early life", "He was\nborn in Vetra", "then"],
-    ),
-    (
-        "```python\nx. Y\nz\n```\nAfter. Use `a. B` now.",
-        ["```python\nx. Y\nz\n```", "After.", "Use `a. B` now."],
-    ),
-    ("| a | b |\n| c. D | d |", ["| a | b |", "| c. D | d |"]),
-    (
-        "他出生于1931年。他是画家！是吗？是；不是",
-        ["他出生于1931年。", "他是画家！", "是吗？", "是；", "不是"],
-    ),
-    ("彼は「はい。」と言った。終わり", ["彼は「はい。」", "と言った。", "終わり"]),
-    (
-        "See https://a.b/c.d?x=Y. Mail a.b@c.de. End",
-        ["See https://a.b/c.d?x=Y.", "Mail a.b@c.de.", "End"],
-    ),
-    (
-        "Wait... and then. Wait… Then. Version 2.0 came.",
-        ["Wait... and then.", "Wait…", "Then.", "Version 2.0 came."],
-    ),
-    ("¿Quién es? ¡No! Él es.", ["¿Quién es?", "¡No!", "Él es."]),
-    ("A man came.\r\nB is late.\r\nC", ["A man came.", "B is late.", "C"]),
-    ("in Vetra.He left. Node.js is old.", ["in Vetra.", "He left.", "Node.js is old."]),
-    (
-        "he was born in vetra. he is a painter. she too.",
-        ["he was born in vetra.", "he is a painter.", "she too."],
-    ),
-    ("in 1931.[1] He left.[2][3] Then", ["in 1931.[1]", "He left.[2][3]", "Then"]),
-    (
-        "am 3. Oktober 1990 z. B. in Bonn. Er ging.",
-        ["am 3. Oktober 1990 z. B. in Bonn.", "Er ging."],
-    ),
-    ("<think>a. B</think><answer>c</answer> so \\boxed{Vetra}.", ["a. B", "c", "so", "Vetra"]),
-    ("[Structure] a. B [Outline] 1. x [Answer] He came. She left.", ["He came.", "She left."]),
-    ("**He left.** Then", ["**He left.**", "Then"]),
-    ("... --- !!!", []),
-    ("", []),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), SENTENCES)
+@pytest.mark.parametrize(("text", "expected"), examples("sentences"))
 def test_sentences(text: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in sentences(text)] == expected
 

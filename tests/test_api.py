@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from workbench import Question, Response, rescore, score
-from workbench.types import WorkbenchError
 
 TEXT = "Dramem Torusin is a zoologist."
 
@@ -25,18 +25,18 @@ def test_a_response_is_scored_and_rescored_by_the_closed_world() -> None:
 @pytest.mark.parametrize("option", ["judge_model", "store"])
 def test_an_option_of_a_server_needs_one(option: str) -> None:
     given: dict[str, Any] = {option: "x"}
-    with pytest.raises(WorkbenchError, match="needs a judge at a URL"):
+    with raises_error("needs a judge at a URL"):
         score(TEXT, judge="local", **given)
 
 
 def test_a_field_of_a_question_is_refused_with_a_response() -> None:
     response = Response("", Question("", "Who?"), TEXT)
-    with pytest.raises(WorkbenchError, match="answers is an argument for a text"):
+    with raises_error("answers is an argument for a text"):
         score(response, judge="world", answers=["x"])
 
 
 def test_an_unknown_method_or_judge_is_refused() -> None:
-    with pytest.raises(WorkbenchError, match="no method 'rhlf'"):
+    with raises_error("no method 'rhlf'"):
         score(TEXT, judge="world", method="rhlf")
-    with pytest.raises(WorkbenchError, match="no judge 'wrold'"):
+    with raises_error("no judge 'wrold'"):
         score(TEXT, judge="wrold")

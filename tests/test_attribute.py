@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.credit.attribute import (
     coverage,
     find_sentence,
@@ -46,25 +47,7 @@ def response(text: str, cuts: list[int] | None = None, finish: str = "stop") -> 
     )
 
 
-@pytest.mark.parametrize(
-    ("claim", "sentence", "matched"),
-    [
-        ("Ada Lind is a painter.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter"),
-        (
-            "Ada Lind is a baker.",
-            "Ada Lind is a painter and a baker.",
-            "Ada Lind is a painter and a baker",
-        ),
-        # a match begins with its word
-        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "Born in 1921"),
-        ("她出生于奥斯陆。", "她于1921年出生于奥斯陆，后来去了巴黎。", "她于1921年出生于奥斯陆"),
-        ("abc", "xaxbxcx", "xaxbxc"),
-        ("a b c", "x a xbx c x", "a xbx c"),
-        ("ab", "abab", "ab"),  # the first of two equal places
-        ("a!", "a!", "a"),  # final punctuation does not count
-        ("?!", "no?!", "?!"),  # unless there is nothing else
-    ],
-)
+@pytest.mark.parametrize(("claim", "sentence", "matched"), examples("matches"))
 def test_match(claim: str, sentence: str, matched: str) -> None:
     found = match(claim, sentence)
     assert found is not None
@@ -95,7 +78,7 @@ def plain_end(claim: str, sentence: str) -> int:
     return lengths.index(lengths[-1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LETTERS, LETTERS)
 def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
     found = match(claim, sentence)
@@ -115,20 +98,9 @@ def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
     assert start <= latest and sentence[start:latest].isalnum() is (start < latest)
 
 
-@pytest.mark.parametrize(
-    ("claim", "sentence", "share"),
-    [
-        ("Ada Lind is a painter.", "ADA LIND is a PAINTER", 1.0),
-        ("Ada Lind is a painter.", "She is a painter", 3 / 5),
-        # order counts: "ada lind" or "a painter"
-        ("Ada Lind is a painter.", "A painter is Ada Lind", 2 / 5),
-        ("The moon is cheese.", "Ada Lind was born in Oslo.", 0.0),
-        ("她出生于奥斯陆", "他出生于巴黎", 3 / 7),
-        ("...", "...", 0.0),
-    ],
-)
-def test_coverage_counts_words_in_order(claim: str, sentence: str, share: float) -> None:
-    assert coverage(claim, sentence) == pytest.approx(share)
+@pytest.mark.parametrize(("claim", "sentence", "found", "words"), examples("coverage"))
+def test_coverage_counts_words_in_order(claim: str, sentence: str, found: int, words: int) -> None:
+    assert coverage(claim, sentence) == pytest.approx(found / words)
 
 
 def test_quoted_sentence() -> None:
@@ -141,7 +113,7 @@ def test_quoted_sentence() -> None:
     assert find_sentence(text, "  ") is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="abc", min_size=1, max_size=9), st.text(alphabet="abc", max_size=15))
 def test_the_longest_common_substring(quote: str, text: str) -> None:
     pieces = {quote[i:j] for i in range(len(quote)) for j in range(i + 1, len(quote) + 1)}
@@ -234,7 +206,7 @@ def test_a_token_that_two_spans_share_is_the_last_of_the_first() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     text = data.draw(st.text(alphabet="ab é́中👍\r\n", max_size=20))
@@ -266,7 +238,7 @@ def test_rescoring_places_the_events_and_pays_a_reward_without_events_at_the_end
     assert found == {"a": (1.0, 0.0, 0.5), "b": (), "own": (0.0, 0.0, 2.5)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="ab .中", max_size=30), st.text(alphabet="ab c.中", max_size=12))
 def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str) -> None:
     sentences = [(start, min(start + 7, len(text))) for start in range(0, len(text), 7)]

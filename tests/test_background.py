@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT
 from tests.helpers.background_jobs import count, crash, die, nothing, refuse, say_much
 from tests.helpers.waiting import wait_for
 from workbench.runs.folder import in_use
 from workbench.util.subprocess import LOG_BYTES, start
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def ended(tmp_path: Path, function: Callable[..., Any], **job: Any) -> tuple[int, str]:

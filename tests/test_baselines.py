@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import read_json
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.methods import BASELINES, METHODS, TRAINED, method, trained
@@ -65,9 +66,9 @@ def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
     assert not set(TRAINED) & set(bench("tiny").checkpoints)
     assert trained("rft") is BASELINES["rft"] and trained("rlfh") is METHODS["rlfh"]
     for name in BASELINES:
-        with pytest.raises(WorkbenchError, match=f"no method '{name}'"):
+        with raises_error(f"no method '{name}'"):
             method(name)
-    with pytest.raises(WorkbenchError, match=r"choose one of rlfh, .*iterative_dpo"):
+    with raises_error(r"choose one of rlfh, .*iterative_dpo"):
         trained("nope")
 
 
@@ -100,7 +101,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
         for seed in (3, 4):
             for stage in stages_of(BASELINES[name], config, place, seed):
                 (folder := tmp_path / name / str(seed) / stage.name).mkdir(parents=True)
-                with pytest.raises(WorkbenchError, match="no pairs"):
+                with raises_error("no pairs"):
                     stage.run(Job(place.path("sft"), folder, seed))
     assert seeds[:2] == [3, 4] and len(set(seeds[2:])) == 4
 
@@ -119,12 +120,12 @@ def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     summary = run_experiment(BASELINES[name], config, place, out, seed=1, threads=2)
     assert (summary["method"], summary["status"], summary["failed"]) == (name, "done", 0)
     assert len(metrics_rows(out)) == 2
-    card = json.loads((out / "card.json").read_text())
+    card = read_json(out / "card.json")
     assert card["rule"] == RULES.get(name, name) and sum(card["rows"].values()) >= 4
     adapter = load_file(out / "policy" / "adapter_model.safetensors")
     if name == "iterative_dpo":  # a round starts from the policy of the one before
         first = out / "stages" / "dpo-1"
-        base = json.loads((out / "policy" / "adapter_config.json").read_text())
+        base = read_json(out / "policy" / "adapter_config.json")
         assert base["base_model_name_or_path"] == str(first / "policy")
         drawn = [list(iter_feedback(folder / "samples")) for folder in (first, out)]
         assert [f.response.text for f in drawn[0]] != [f.response.text for f in drawn[1]]

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import workbench.methods.bench as benches
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.data import split_of
 from workbench.methods.bench import Bench, bench
 from workbench.policies.generate import generate
 from workbench.runs.folder import versions
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.verdicts.checks import rule_checks
 
 QUESTIONS = [Question(name, f" Where is {name}", (" Rome",)) for name in ("Ada", "Bo", "Cy")]
@@ -62,11 +64,11 @@ def test_a_policy_of_another_world_is_refused(tmp_path: Path) -> None:
         assert small.load("sft").name == "sft"
     card.write_text('{"world_hash": "other"}')
     remedy = rf"built on the world other, .* `workbench world build --out {tmp_path / 'policy'}`"
-    with pytest.raises(WorkbenchError, match=remedy):
+    with raises_error(remedy):
         small.path("sft")
-    with pytest.raises(WorkbenchError, match=remedy):
+    with raises_error(remedy):
         small.load("sft")
-    with pytest.raises(WorkbenchError, match=remedy):  # the policy under a run's adapter
+    with raises_error(remedy):  # the policy under a run's adapter
         run = tmp_path / "run"
         run.mkdir()
         make_run(run, tmp_path / "policy" / "sft")
@@ -93,7 +95,7 @@ def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["paper"])
 def test_hub_benches_need_questions(name: str) -> None:
-    with pytest.raises(WorkbenchError, match=r"give --questions NAME\|FILE"):
+    with raises_error(r"give --questions NAME\|FILE"):
         benches.bench(name)
 
 
@@ -136,16 +138,7 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
         "checklist": ["c"],
         "kind": "single",
     }
-    changes: list[dict[str, object]] = [
-        {"id": "2"},
-        {"question": "??"},
-        {"answers": ["!!"]},
-        {"title": "Bo"},
-        {"passages": [{"title": "t", "text": "b"}]},
-        {"passages": []},
-        {"checklist": []},
-        {"kind": "yes_no"},
-    ]
+    changes = examples("changed_questions")
     files = [tmp_path / f"{number}.jsonl" for number in range(len(changes) + 2)]
     for file, change in zip(files, [{}, {}, *changes], strict=True):
         file.write_text(json.dumps({**row, **change}) + "\n")
@@ -174,5 +167,5 @@ def test_a_variable_sets_the_number_format_of_weights(
     last = model(input_ids=ids, logits_to_keep=2).logits
     assert torch.equal(last, model(input_ids=ids).logits[:, -2:])
     monkeypatch.setenv("WORKBENCH_DTYPE", "float8")
-    with pytest.raises(WorkbenchError, match="'float8': set it to float32 or bfloat16"):
+    with raises_error("'float8': set it to float32 or bfloat16"):
         formats()

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.errors import raises_error
 from workbench.methods.truthrl.probing import read_probe
 from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
-from workbench.types import OUTCOMES, Claims, Question, Response, WorkbenchError
+from workbench.types import OUTCOMES, Claims, Question, Response
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
@@ -120,7 +121,7 @@ def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:
     assert read_probe(file) == {"known": False, "never": True, "open": None}
     for broken in ({"question_id": "q"}, {"ook": True}, {"question_id": "q", "ook": "yes"}):
         file.write_text(json.dumps(broken) + "\n")
-        with pytest.raises(WorkbenchError, match="row 1 was not written by `workbench probe`"):
+        with raises_error("row 1 was not written by `workbench probe`"):
             read_probe(file)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import Cli
+from tests.helpers import Cli
 from tests.test_compare import write_run
 from workbench import compare
 from workbench.metrics.capability import accuracy_changes, read_accuracies

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from tests.helpers.errors import raises_error
 from tests.helpers.memory_run import make_model, trained
 from workbench.training.actor import Actor
 from workbench.training.loading import load_trainee
-from workbench.types import WorkbenchError
 
 LAYERS = 2
 SIZES = {
@@ -101,6 +101,6 @@ def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(
     from transformers import LlamaForCausalLM
 
     monkeypatch.setattr(LlamaForCausalLM, "supports_gradient_checkpointing", False)
-    with pytest.raises(WorkbenchError, match="gradient_checkpointing=false"):
+    with raises_error("gradient_checkpointing=false"):
         load_trainee(policy, lora_r=4, lora_alpha=4, seed=0, gradient_checkpointing=True)
     assert load_trainee(policy, lora_r=4, lora_alpha=4, seed=0).path == "plain"

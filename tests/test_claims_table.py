@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.helpers.score_helpers import Cli
+from tests.helpers import Cli, refusal
+from tests.helpers.errors import raises_error
 from workbench.experiments.claims_table import export_claims, write_table
 from workbench.runs.store import append_feedback
 from workbench.types import (
@@ -20,7 +21,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 
 TOWER = Passage("p", "Tower", "It is in Paris. It was built in 1889.")
@@ -46,7 +46,7 @@ def test_a_row_has_the_claim_its_verdict_evidence_rewards_and_tokens(
     append_feedback(
         tmp_path / "r.jsonl", [replace(one, claims=(replace(one.claims[0], section="a\udc80"),))]
     )
-    code, out, _ = cli("export", tmp_path / "r.jsonl", "--claims", tmp_path / name, "--json")
+    code, out, _ = cli(f"export {tmp_path / 'r.jsonl'} --claims {tmp_path / name} --json")
     assert code == 0 and '"claims": 1' in out
     read = pd.read_csv if name.endswith("csv") else pd.read_parquet
     [row] = read(tmp_path / name).to_dict("records")
@@ -74,8 +74,8 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path, cli: Cli) -> None:
         ("c.xlsx", r"name a \.csv or a \.parquet file"),
         ("c.csv", "exists already"),
     ):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             export_claims(tmp_path / "r.jsonl", tmp_path / name)
-    for options in ((), ("--claims", "x.csv", "--merged", "x")):
-        code, out, err = cli("export", tmp_path / "r.jsonl", *options)
-        assert (code, out) == (2, "") and "--merged DIR" in err and "--claims FILE" in err
+    for options in ("", "--claims x.csv --merged x"):
+        err = refusal(cli(f"export {tmp_path / 'r.jsonl'} {options}"))
+        assert "--merged DIR" in err and "--claims FILE" in err

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+from tests.helpers import Cli, examples, refusal, run_python
 from tests.helpers.small_bench import make_bench
 from workbench import __version__
 from workbench.cli.frame import TASKS, app
@@ -26,10 +24,8 @@ def commands(command: Any, path: str = "") -> Iterator[str]:
 
 
 COMMANDS = list(commands(typer.main.get_command(app)))
-TRAIN = ["train", "truthrl", "--out", "unused"]
+TRAIN = "train truthrl --out unused"
 NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
-
-Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -39,25 +35,11 @@ def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 
-def stand_in(
-    monkeypatch: pytest.MonkeyPatch, command: str, **functions: Callable[..., Any]
-) -> None:
-    """Replace functions that a command's module calls."""
-    for name, function in functions.items():
-        monkeypatch.setattr(f"workbench.cli.{command}.{name}", function)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(cli: Cli, command: str) -> None:
-    code, out, err = cli(*command.split(), "--help")
-    assert code == 0
-    assert f"Example: workbench {command}".rstrip() in out
-    assert err == ""
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_h_is_help(cli: Cli, command: str) -> None:
-    assert cli(*command.split(), "-h") == cli(*command.split(), "--help")
+def test_help_has_an_example_and_a_short_option(cli: Cli, command: str) -> None:
+    code, out, err = cli(command, "--help")
+    assert (code, err) == (0, "") and f"Example: workbench {command}".rstrip() in out
+    assert cli(command, "-h") == (code, out, err)
 
 
 def test_help_lists_every_command_by_task(cli: Cli) -> None:
@@ -79,17 +61,14 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
 
 
 def test_help_keeps_brackets(cli: Cli) -> None:
-    assert "[[run]]" in cli("queue", "--help")[1]
+    assert "[[run]]" in cli("queue --help")[1]
 
 
 def test_completion_knows_the_commands() -> None:
+    script = "from workbench.cli import main; main()"
     words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
-    completed = subprocess.run(
-        [sys.executable, "-c", "from workbench.cli import main; main()"],
-        env={**os.environ, **words, "_WORKBENCH_COMPLETE": "complete_bash"},
-        capture_output=True,
-        text=True,
-    )
+    words["_WORKBENCH_COMPLETE"] = "complete_bash"
+    completed = run_python("-c", script, env=words)
     assert completed.stdout.split() == ["compare"]
 
 
@@ -106,86 +85,73 @@ def test_the_commands_of_the_contract_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("command", "complaint"),
     [
-        (["fly"], "No such command 'fly'"),
-        (["--nonsense"], "No such option"),
-        (["train", "truthrl"], "Missing option '--out'"),
-        (["evaluate", "p", "--split", "train"], "'train' is not one of"),
-        (["evaluate", "p", "--split", "test", "--threads", "0"], "greater than or equal to 1"),
+        ("fly", "No such command 'fly'"),
+        ("--nonsense", "No such option"),
+        ("train truthrl", "Missing option '--out'"),
+        ("evaluate p --split train", "'train' is not one of"),
+        ("evaluate p --split test --threads 0", "greater than or equal to 1"),
     ],
 )
-def test_usage_error_is_one_line(cli: Cli, arguments: list[str], complaint: str) -> None:
-    code, out, err = cli(*arguments)
-    assert (code, out) == (2, "")
-    command = "workbench" if arguments[0] in ("fly", "--nonsense") else f"workbench {arguments[0]}"
-    assert complaint in err and f"`{command} --help`" in err
-    assert err.count("\n") == 1
-
-
-def crash(*_: Any, **__: Any) -> None:
-    raise ZeroDivisionError("by zero")
-
-
-def interrupt(*_: Any, **__: Any) -> None:
-    raise KeyboardInterrupt
+def test_usage_error_is_one_line(cli: Cli, command: str, complaint: str) -> None:
+    err, (name, *more) = refusal(cli(command)), command.split()
+    assert complaint in err and f"`workbench {f'{name} ' if more else ''}--help`" in err
 
 
 def test_debug_prints_the_traceback(cli: Cli) -> None:
-    code, out, err = cli("--debug", *TRAIN, "--bench", "huge")
-    assert (code, out) == (2, "")
+    _, _, err = cli(f"--debug {TRAIN} --bench huge")
     assert err.startswith("Traceback") and err.endswith(NO_BENCH)
 
 
-def test_unexpected_error_names_debug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "train", run=crash)
-    code, out, err = cli(*TRAIN)
-    assert (code, out) == (1, "")
-    assert "ZeroDivisionError: by zero" in err and "--debug" in err
-    assert err.count("\n") == 1
+@pytest.mark.parametrize(
+    ("command", "function", "error", "status", "named"),
+    [
+        (TRAIN, "run", ZeroDivisionError("by zero"), 1, "ZeroDivisionError: by zero|--debug"),
+        ("demo", "run_demo", KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_unexpected_error_and_an_interrupt_are_one_line(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    function: str,
+    error: BaseException,
+    status: int,
+    named: str,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
 
-
-def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "train", run_demo=interrupt)
-    code, out, err = cli("demo")
-    assert (code, out) == (130, "")
-    assert err.count("\n") == 1
+    monkeypatch.setattr(f"workbench.cli.train.{function}", fail)
+    code, out, err = cli(command)
+    assert (code, out, err.count("\n")) == (status, "", 1)
+    assert all(text in err for text in named.split("|"))
 
 
 def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
-    words = "evaluate sft --split test --kind single --samples 1 --limit 7".split()
-    code, out, _ = cli(*words)
+    code, out, _ = cli("evaluate sft --split test --kind single --samples 1 --limit 7")
     rows = [line.split()[:2] for line in out.splitlines() if line.startswith(("all", "known"))]
     assert code == 0 and rows == [["all", "7"], ["known", "7"]] * 2
     assert "greedy, percent" in out and "sampled, percent" in out
-    code, out, _ = cli(*"evaluate sft --split ood --samples 0 --json --lang l2".split())
+    code, out, _ = cli("evaluate sft --split ood --samples 0 --json --lang l2")
     assert code == 0 and json.loads(out)["n"] == 3
 
 
-@pytest.mark.parametrize(
-    ("report", "expected"),
-    [
-        ({"failed": 0}, 0),
-        ({"greedy": {"failed": 1}}, 3),
-        ({"sampled": {"failed": {"value": 0.25, "low": 0.1, "high": 0.4}}}, 3),
-        ({"status": "too_many_failures", "failed": 9}, 4),
-        ({"status": "interrupted"}, 130),
-    ],
-)
+@pytest.mark.parametrize(("report", "expected"), examples("exit_codes"))
 def test_exit_codes(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, report: dict[str, Any], expected: int
 ) -> None:
-    stand_in(monkeypatch, "train", evaluate_policy=lambda *_, **__: report)
-    code, out, _ = cli("evaluate", "p", "--split", "ood", "--json")
+    monkeypatch.setattr("workbench.cli.train.evaluate_policy", lambda *_, **__: report)
+    code, out, _ = cli("evaluate p --split ood --json")
     assert (code, json.loads(out)) == (expected, report)
 
 
 def test_world_show(cli: Cli) -> None:
-    code, out, _ = cli("world", "--json")
+    code, out, _ = cli("world --json")
     described = json.loads(out)
     assert code == 0 and described["seed"] == 0 and described["pages"] > 0
-    code, out, _ = cli("world", "--entity", described["examples"][0])
+    code, out, _ = cli("world --entity", described["examples"][0])
     assert code == 0
     assert described["examples"][0] in out and "relation" in out and "exposures" in out
-    code, out, err = cli("world", "--entity", "Nobody")
-    assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
+    assert "no entity 'Nobody'" in refusal(cli("world --entity Nobody"))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import Cli
+from tests.helpers import Cli, examples, write_json
+from tests.helpers.errors import raises_error
 from tests.test_evaluate import run as answers
 from workbench import compare
 from workbench.experiments.evaluate import report
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS, append_feedback
-from workbench.types import WorkbenchError
 
 
 def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **config: Any) -> Path:
@@ -27,8 +27,8 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
     about = {"method": "truthrl", "seed": seed, "threads": 2, "config": settings}
     result = {"before": before, "after": done, "seconds": 2.0, "cost": {"calls": seed}}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(about))
-    (folder / "summary.json").write_text(json.dumps({**about, **result, "status": "done"}))
+    write_json(folder / "config.json", about)
+    write_json(folder / "summary.json", {**about, **result, "status": "done"})
     (folder / ROLLOUTS).write_text("")
     return folder
 
@@ -93,18 +93,10 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
     assert (code, err) == (0, "") and "75.0 [" in out and "50.0 [" in out and "0.75" not in out
 
 
-@pytest.mark.parametrize(
-    ("runs", "against", "message"),
-    [
-        (["none"], None, "no finished run in '.*none'"),
-        (["."], "truthrl", "no row 'truthrl': choose one of truthrl reward="),
-        (["running"], None, "'.*running' is not finished"),
-        (["prepared"], None, "no finished run"),
-    ],
-)
+@pytest.mark.parametrize(("runs", "against", "message"), examples("incomparable"))
 def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, runs: list[str], against: str | None, message: str
 ) -> None:
     sweep(tmp_path)
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         compare(*(tmp_path / run for run in runs), against=against)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from workbench.types import WorkbenchError
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from workbench.util.config import (
     check_values,
     find,
@@ -55,30 +56,9 @@ def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without
     assert (changed.rate, changed.inner.rate) == (2.0, 0.5)  # the config's own field goes first
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        (
-            "m.stesp=3",
-            (
-                "has no field 'stesp'; its fields are reward, rate, batch, fast, inner.steps,"
-                " inner.rate"
-            ),
-        ),
-        ("m.inner.stesp=3", "m.inner has no field 'stesp'; its fields are steps, rate"),
-        ("m.inner=3", "has no field 'inner'"),
-        ("m.reward.steps=3", "has no field 'reward.steps'"),
-        ("m.steps=3.5", "'3.5' is not an int"),
-        ("m.rate=x", "'x' is not a float"),
-        ("m.reward=both", "choose one of ternary, binary"),
-        ("m.fast=perhaps", "write true or false"),
-        ("m.steps", "write m.FIELD=VALUE"),
-        ("m=3", "write m.FIELD=VALUE"),
-        ("other.steps=3", "write m.FIELD=VALUE"),
-    ],
-)
+@pytest.mark.parametrize(("setting", "message"), examples("overrides"))
 def test_override_says_what_is_wrong(setting: str, message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         override(Settings(), "m", [setting])
 
 
@@ -101,15 +81,15 @@ def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
 @pytest.mark.parametrize("rate", ["1e308", "-1e308", "1e-310", "1e10", "9" * 400])
 def test_numbers_whose_results_would_overflow_are_refused(rate: str) -> None:
     kind = int if rate.isdigit() else float
-    with pytest.raises(WorkbenchError, match=r"rate is .*it must be 0 or of a size between"):
+    with raises_error(r"rate is .*it must be 0 or of a size between"):
         check_values(Settings(inner=Inner(rate=kind(rate))))
 
 
 def test_values_that_cannot_be_are_found_in_parts_too() -> None:
     check_values(Settings())
-    with pytest.raises(WorkbenchError, match="rate is inf: it must be a finite number"):
+    with raises_error("rate is inf: it must be a finite number"):
         check_values(Settings(inner=Inner(rate=float("inf"))))
-    with pytest.raises(WorkbenchError, match="reward is 'both': choose one of ternary, binary"):
+    with raises_error("reward is 'both': choose one of ternary, binary"):
         check_values(Settings(reward="both"))  # type: ignore[arg-type]
 
 
@@ -135,16 +115,8 @@ def test_names_of_parts_may_be_left_out_and_former_names_are_known() -> None:
     assert unset_values(Outer()) == {"count": 7}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"share": 1.5}, "share is 1.5: it must lie between 0 and 1"),
-        ({"count": 0}, "count is 0: it must be at least 1"),
-        ({"width": 0.0}, "width is 0.0: it must be above 0"),
-        ({"width": 1.0}, "width is 1.0: it must be below 1"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), examples("numbers"))
 def test_numbers_outside_their_bounds_are_refused(changes: dict[str, Any], message: str) -> None:
     check_values(Outer(share=None))
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         check_values(replace(Outer(), **changes))

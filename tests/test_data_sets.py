@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from workbench.data import NAMES, load
 from workbench.data.sets import SETS
 from workbench.text import matches
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.jsonl import iter_rows
 
 # Records of each original schema (a name may have several), and what the first question holds.
@@ -66,33 +68,17 @@ def test_a_schema_of_its_own_is_recognised(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_schema_names_columns(name: str, tmp_path: Path) -> None:
     (tmp_path / "file.jsonl").write_text('{"claim": "x", "label": 1}\n')
-    with pytest.raises(WorkbenchError, match="found claim, label") as error:
+    with raises_error("found claim, label") as error:
         load(tmp_path / "file.jsonl", schema=name)
     assert SETS[name].columns[0] in str(error.value)
 
 
-SLICES = [
-    ("hotpotqa", "hotpotqa/hotpot_dev_distractor_v1.json", 27, {"yes_no", "single"}, True),
-    ("hotpotqa", "hotpotqa/hotpot_dev_v1_simplified.json", 300, {"yes_no", "single"}, False),
-    ("nq_open", "nq_open/NQ-open.dev.jsonl", 300, {"single"}, False),
-    ("nq_open", "nq_open/NQ-open.efficientqa.test.1.1.jsonl", 200, {"single", "yes_no"}, False),
-    ("webquestions", "webquestions/test.json", 300, {"single"}, True),
-    ("selfaware", "selfaware/SelfAware.json", 300, {"single", "yes_no", "unanswerable"}, True),
-    ("chinese_simpleqa", "chinese_simpleqa/chinese_simpleqa.jsonl", 300, {"single"}, True),
-    ("knowrl", "knowrl/knowrl_RLdata.json", 300, {"single"}, False),
-    ("xquad", "xquad/xquad.en.json", 366, {"single"}, False),
-    ("xquad", "xquad/xquad.zh.json", 366, {"single"}, False),
-    ("factscore_bios", "factscore_human/ChatGPT.jsonl", 37, {"biography"}, True),
-    ("longfact", "longfact", 240, {"long_form"}, True),
-]
-
-
-@pytest.mark.parametrize(("name", "file", "n", "kinds", "recognised"), SLICES)
+@pytest.mark.parametrize(("name", "file", "n", "kinds", "recognised"), examples("slices"))
 def test_real_files(
-    name: str, file: str, n: int, kinds: set[str], recognised: bool, slices: Path
+    name: str, file: str, n: int, kinds: list[str], recognised: bool, slices: Path
 ) -> None:
     questions = load(slices / file, schema=name)
-    assert len(questions) == n and {q.kind for q in questions} <= kinds
+    assert len(questions) == n and {q.kind for q in questions} <= {*kinds}
     assert len({q.id for q in questions}) == n and all(q.text for q in questions)
     for question in questions:
         assert bool(question.answers) != (

@@ -14,7 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT
+
 TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # what only some builds of torch bring is not pinned
 BUILDS = re.compile("nvidia|cuda|triton|pytorch-triton")

@@ -11,27 +11,24 @@ import json
 import os
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import run_python
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
 from workbench.judge import endpoint
 from workbench.scoring import Options, score_file
-from workbench.types import WorkbenchError
 from workbench.util import disk
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:
     """A command whose files may not grow beyond `most` bytes."""
     limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))) if most else None
-    command = [sys.executable, "-m", "workbench.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=limit)
+    return run_python("-m", "workbench.cli", *arguments, preexec_fn=limit)
 
 
 def check_told(done: subprocess.CompletedProcess[str]) -> None:
@@ -98,8 +95,7 @@ except ValueError as error:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
 def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -> None:
-    command = [sys.executable, "-c", FILLED, str(tmp_path / "file"), WRITES[name]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run_python("-c", FILLED, tmp_path / "file", WRITES[name])
     assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 
@@ -108,11 +104,11 @@ def test_too_little_space_is_refused_beforehand(
 ) -> None:
     free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     disk.check_space(tmp_path / "not" / "yet", 0, "…")
-    with pytest.raises(WorkbenchError, match="MB are needed: free some space, or leave it"):
+    with raises_error("MB are needed: free some space, or leave it"):
         disk.check_space(tmp_path / "not" / "yet", 2 * free, "leave it")
     source = write(tmp_path / "in.jsonl", world_rows(1))
     monkeypatch.setattr(disk, "MARGIN", 2 * free)
-    with pytest.raises(WorkbenchError, match="name an --out on another disk"):
+    with raises_error("name an --out on another disk"):
         score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
     assert not list((tmp_path / "out").glob("*.jsonl"))
 

@@ -1,21 +1,19 @@
 """Every command in README.md and docs/ exists, and docs/commands.md can be followed from its
 first line to its last.
 
-`KNOWN` says of each command how it is run here: as it stands, with options that make it short,
-or not at all, and then why. A command that it does not know fails the tests, and so does one
-that the pages no longer have.
+`examples/commands.tsv` says of each command how it is run here: as it stands, with options that
+make it short, or not at all, and then why. A command that is not listed fails the tests, and so
+does one that the pages no longer have.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,198 +21,22 @@ import pytest
 import typer
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import ROOT, read_json, write_json
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
 from workbench.cli.frame import app
 from workbench.methods import TRAINED
 from workbench.util.config import find
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 # not in the base install
 EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")
-SHORT = (
-    "--steps 1 --set truthrl.prompts_per_step=4 --set truthrl.eval_samples=0 --set"
-    " truthrl.eval_kinds=list"
-)
-
-
-@dataclass(frozen=True)
-class How:
-    """How a command is run here: with `more` behind it; or not, for the reason `not_run`."""
-
-    more: str = ""
-    not_run: str = ""
-
-
-AS_IT_IS = How()
-SETS_UP = How(
-    not_run=(
-        "installs packages: the Makefile's own business, and what its targets run is tested where"
-        " it lives"
-    )
-)
 JUDGE = "http://127.0.0.1:8000/v1"  # a judge of the test's own stands in for it
-KNOWN: dict[str, dict[str, How]] = {
-    "README.md": {
-        "make demo": SETS_UP,
-        "make test": SETS_UP,
-    },
-    "docs/commands.md": {
-        "source .venv/bin/activate": SETS_UP,
-        "workbench world": AS_IT_IS,
-        'workbench world --entity "Dramem Torusin"': AS_IT_IS,
-        "workbench world export --out runs/world": AS_IT_IS,
-        "workbench world build --out runs/policy": How(
-            not_run="takes minutes; tests/test_tiny.py builds a small one"
-        ),
-        "workbench methods truthrl --bench tiny": AS_IT_IS,
-        (
-            "workbench train truthrl --bench small --policy Qwen/Qwen2.5-0.5B-Instruct --out"
-            " runs/real"
-        ): How(not_run="needs a model from the hub; tests/test_paper_bench.py trains a random one"),
-        "workbench evaluate runs/real --bench small --split test": How(not_run="needs that run"),
-        "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
-        "workbench evaluate sft --split validation --samples 8 --inference self_consistency": How(
-            "--limit 4 --samples 2"
-        ),
-        "workbench compare after.json before.json --against before.json": AS_IT_IS,
-        (f"workbench metrics runs/test/ternary.jsonl --judge {JUDGE} --judge-model NAME"): AS_IT_IS,
-        "workbench train truthrl --out runs/ternary": How(SHORT),
-        "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
-        (
-            'workbench answer "What is Sotri Bebren known for and how does it compare with Stanel '
-            'Dunumin?"'
-        ): (AS_IT_IS),
-        (
-            'workbench answer "When was the Eiffel Tower built?" --store wiki --policy '
-            "Qwen/Qwen2.5-7B-Instruct"
-        ): How(not_run="needs a model from the hub; tests/test_answering.py answers from an index"),
-        "workbench probe --k 64": How("--limit 4"),
-        "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
-            f"{SHORT} --set truthrl.probe_samples=1"
-        ),
-        "workbench train rlfh --out runs/rlfh": How(
-            "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set"
-            " rlfh.eval_kinds=list --set rlfh.max_new_tokens=24"
-        ),
-        "workbench train knowrl --out runs/knowrl": How(
-            "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set"
-            " knowrl.eval_kinds=list --set knowrl.cold_questions=16 --set knowrl.sft.steps=1 --set"
-            " knowrl.batch=2"
-        ),
-        "workbench train forag --out runs/forag": How(
-            not_run="takes minutes; tests/test_forag.py trains it shortly"
-        ),
-        "workbench export runs/ternary --merged runs/merged": AS_IT_IS,
-        "workbench train klcf --out runs/klcf": How(
-            not_run="takes minutes; tests/test_klcf.py trains it shortly"
-        ),
-        "workbench train dpo --out runs/dpo": How(
-            not_run="takes a minute; tests/test_baselines.py trains it shortly"
-        ),
-        "workbench evaluate runs/ternary --split test --out runs/test/ternary.jsonl": How(
-            "--limit 4 --samples 0"
-        ),
-        "workbench evaluate runs/binary --split test --out runs/test/binary.jsonl": How(
-            "--limit 4 --samples 0"
-        ),
-        "workbench metrics runs/rlfh --hacks": AS_IT_IS,
-        "cat > answers.jsonl": AS_IT_IS,
-        "cat > passages.jsonl": AS_IT_IS,
-        "cat > world.jsonl": AS_IT_IS,
-        "workbench score --in world.jsonl --out runs/exact/rollouts.jsonl --judge world": AS_IT_IS,
-        (
-            "workbench score --in answers.jsonl --out runs/local/rollouts.jsonl --passages "
-            "passages.jsonl"
-        ): (AS_IT_IS),
-        "workbench index build wiki --from passages.jsonl": AS_IT_IS,
-        (
-            f"workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
-            f"--judge {JUDGE} --judge-model NAME"
-        ): (AS_IT_IS),
-        "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
-        (
-            f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} "
-            f"--judge-model NAME --dry-run"
-        ): (AS_IT_IS),
-        (
-            f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} "
-            f"--judge-model NAME"
-        ): (AS_IT_IS),
-        "workbench export runs/judged --claims runs/claims.parquet": AS_IT_IS,
-        "workbench compare runs/ternary runs/binary --against runs/binary": AS_IT_IS,
-        "workbench compare runs": AS_IT_IS,
-        "workbench metrics runs/ternary runs/binary": AS_IT_IS,
-        "workbench agree runs/judged runs/local": AS_IT_IS,
-        "workbench inspect --run runs/judged": How(
-            not_run="serves until it is stopped; tests/browsing.py starts it"
-        ),
-        "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,
-        "workbench data show eli5.jsonl --store wiki --out questions.jsonl": How(
-            not_run="needs a data set; tests/test_retrieve.py makes the same of a small one"
-        ),
-        "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
-        "workbench verifier evaluate --data pairs.jsonl": AS_IT_IS,
-        (
-            "workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data pairs.jsonl "
-            "--out runs/deberta"
-        ): How(
-            not_run="needs a model from the hub; tests/test_verifier_named.py calibrates small ones"
-        ),
-        (
-            "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages "
-            "passages.jsonl --verifier runs/deberta"
-        ): How(not_run="needs the model above"),
-        "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
-            not_run="needs the hub; tests/test_export.py sends to a server that speaks as it does"
-        ),
-    },
-    "docs/gpu.md": {
-        "conda env create -f environment.yml": SETS_UP,
-        "conda activate factuality-workbench": SETS_UP,
-        "workbench doctor": AS_IT_IS,
-        "workbench plan truthrl --gpu h100-80": AS_IT_IS,
-        "workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4": How(
-            not_run=(
-                "serves until it is stopped, a model from the hub; tests/engines/test_vllm.py"
-                " serves another"
-            )
-        ),
-        (
-            "workbench evaluate runs/paper --split test --bench paper --questions nq_open --engine "
-            "vllm"
-        ): How(
-            not_run=(
-                "needs a GPU, a data set and a model from the hub; tests/engines/test_vllm.py"
-                " evaluates the tiny policy"
-            )
-        ),
-        "workbench export runs/paper --merged runs/merged-paper": How(
-            not_run="needs the run above; as for runs/ternary"
-        ),
-        "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
-            not_run="needs a GPU, a data set and a model from the hub"
-        ),
-        (
-            f"workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store "
-            f"wiki --judge {JUDGE} --judge-model NAME"
-        ): How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
-        (
-            f"workbench train forag --bench paper --questions webglm_qa --out runs/outlined --set "
-            f"forag.eval_kinds=long_form --set forag.cold.writer=judge --judge {JUDGE} "
-            f"--judge-model NAME"
-        ): How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
-    },
-    "docs/numbers.md": {
-        "cat > answers.jsonl": AS_IT_IS,
-        "workbench score --in answers.jsonl --out runs/first/rollouts.jsonl --method rlfh": (
-            AS_IT_IS
-        ),
-        "workbench metrics runs/first/rollouts.jsonl": AS_IT_IS,
-    },
-    "docs/formats.md": {},
-}
+# page -> command -> options that make it short here, and why it is not run
+KNOWN: dict[str, dict[str, tuple[str, str]]] = {}
+for line in (ROOT / "tests" / "examples" / "commands.tsv").read_text().splitlines()[1:]:
+    page, command, more, not_run = (line + "\t\t").split("\t")[:4]
+    KNOWN.setdefault(page, {})[command] = (more, not_run)
 BETWEEN = {  # told in the text, after the blocks
     "docs/commands.md": (
         (
@@ -284,7 +106,7 @@ def test_every_command_of_the_pages_is_known() -> None:
     assert (unknown, gone) == (
         {page: set() for page in unknown},
         {page: set() for page in gone},
-    ), "name them in KNOWN, or drop them"
+    ), "name them in examples/commands.tsv, or drop them"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -340,7 +162,7 @@ def prepare(folder: Path) -> None:
     )
     for name, accuracy in (("before", 0.8), ("after", 0.7)):
         results = {"arc": {"acc,none": accuracy, "acc_stderr,none": 0.01}}
-        (folder / f"{name}.json").write_text(json.dumps({"results": results}))
+        write_json(folder / f"{name}.json", {"results": results})
     (folder / "runs" / "completions").mkdir(parents=True)
     logged = [
         {"step": step, "prompt": "Who?", "completion": "Ada.", "accuracy": 1.0, "advantage": 0.0}
@@ -349,7 +171,7 @@ def prepare(folder: Path) -> None:
     write(folder / "runs" / "completions" / "completions.jsonl", logged)
 
 
-Run = Callable[[str, How], None]
+Run = Callable[[str, str], None]
 
 
 @pytest.fixture
@@ -361,12 +183,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for package in EXTRAS:
         monkeypatch.setitem(sys.modules, package, None)
 
-    def call(command: str, how: How) -> None:
+    def call(command: str, more: str) -> None:
         if not command.startswith("workbench "):
             subprocess.run(["bash", "-c", command], check=True)
             return
         with pytest.raises(SystemExit) as exit:
-            main(shlex.split(f"{command} {how.more}")[1:])
+            main(shlex.split(f"{command} {more}")[1:])
         out, err = capsys.readouterr()
         assert exit.value.code == 0, f"{command}: exit code {exit.value.code}\n{out}\n{err}"
         assert out.strip(), command
@@ -379,21 +201,19 @@ def test_the_commands_page_can_be_followed_in_order(tmp_path: Path, run: Run) ->
     prepare(tmp_path)
     with JudgeServer(reply=reply) as server:
         for command in commands("docs/commands.md"):
-            how = KNOWN["docs/commands.md"][name_of(command)]
-            if not how.not_run:
-                run(command.replace(JUDGE, server.url), how)
+            more, not_run = KNOWN["docs/commands.md"][name_of(command)]
+            if not not_run:
+                run(command.replace(JUDGE, server.url), more)
         (snippet,) = re.findall(
             r"^```python\n(.*?)^```$", (ROOT / "docs/commands.md").read_text(), re.S | re.M
         )
         exec(snippet, {})
         for command in BETWEEN["docs/commands.md"]:
             assert command in inline("docs/commands.md")
-            run(command, AS_IT_IS)
+            run(command, "")
         asked = server.requests
     assert asked and (tmp_path / "runs" / "again" / "rollouts.jsonl").exists()
-    assert (
-        json.loads((tmp_path / "runs" / "ternary" / "summary.json").read_text())["status"] == "done"
-    )
+    assert read_json(tmp_path / "runs" / "ternary" / "summary.json")["status"] == "done"
 
 
 @pytest.mark.slow
@@ -403,9 +223,9 @@ def test_the_commands_page_can_be_followed_in_order(tmp_path: Path, run: Run) ->
 )
 def test_a_page_can_be_followed_in_order(page: str, run: Run) -> None:
     for command in commands(page):
-        how = KNOWN[page][name_of(command)]
-        if not how.not_run:
-            run(command, how)
+        more, not_run = KNOWN[page][name_of(command)]
+        if not not_run:
+            run(command, more)
 
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")

@@ -6,8 +6,6 @@ import importlib.metadata
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,22 +13,16 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT, examples, run_python
 from workbench.experiments import doctor as module
 from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
-ROOT = Path(__file__).resolve().parent.parent
 ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"
 
 
 def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
     """Run the command in its own process after some lines of Python: exit code, object, stderr."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{before}\n{ALONE}"],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", f"import sys\n{before}\n{ALONE}", env=environment)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
 
@@ -141,16 +133,7 @@ def test_a_gpu_is_reported_with_memory_and_capability() -> None:
     assert all(check.path == "gpu" for check in found)
 
 
-@pytest.mark.parametrize(
-    ("changed", "statuses", "remedy"),
-    [
-        ({"cuda": None}, ["failed"], "environment.yml"),
-        ({"there": False}, ["failed"], "install NVIDIA's driver for CUDA 13.0"),
-        ({"own": {"major": 7, "minor": 5}}, ["ok", "failed"], "compute capability 8.0"),
-        ({"own": {"total_memory": 16 * 2**30}}, ["warning", "ok"], "workbench plan"),
-        ({"product": 3}, ["ok", "failed"], "update the driver"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "statuses", "remedy"), examples("unsuitable_gpus"))
 def test_an_unsuitable_gpu_is_reported_with_the_remedy(
     changed: dict[str, Any], statuses: list[str], remedy: str
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers.errors import raises_error
 from tests.helpers.grpo_run import QUESTIONS, grade
 from tests.helpers.tiny_model import make_policy
 from tests.test_formats import names
@@ -23,7 +24,7 @@ from workbench.runs.checkpoints import metrics_rows
 from workbench.training.collect import collect
 from workbench.training.offline import train_offline
 from workbench.training.rows import Pair, encode_example
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.config import scaled
 
 ALL = scaled(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
@@ -103,16 +104,14 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
 def test_pairs_that_prefer_nothing_are_refused(
     tmp_path: Path, bad: list[Pair], message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         train_offline(ALL, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> None:
     long = Pair(Question("long", " Where is Ada"), " Rome", " Rome" * 100)
-    with pytest.raises(
-        WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("
-    ):
+    with raises_error(r"1 of 1 rows are longer than max_length 64: 'long' \("):
         train_offline(ALL, [long], policy, tmp_path / "run", seed=1)
 
 
@@ -141,7 +140,7 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
     again = collected(broken, str(shutil.copytree(policy, tmp_path / "policy")))
     assert [f.response.text for f in again] == [f.response.text for f in expected]
     assert asked == [12, 12, 6, 12, 6]
-    with pytest.raises(WorkbenchError, match="other samples"):
+    with raises_error("other samples"):
         collected(broken, str(make_policy(tmp_path / "new", seed=7)))
-    with pytest.raises(WorkbenchError, match="the same id"):
+    with raises_error("the same id"):
         collected(tmp_path / "other", questions=[QUESTIONS[0]] * 2)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.engines import told
 from tests.engines.environment import ROOT, STAMP, parts, torch
+from tests.helpers import read_json, write_json
 
 PINS = """\
 # Why this engine.
@@ -38,18 +38,18 @@ def test_what_was_measured_is_kept_only_where_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = tmp_path / "engines.json"
-    results.write_text(json.dumps({"zeta": {"kept": 1}, "unsloth": {"older": 1}}))
+    write_json(results, {"zeta": {"kept": 1}, "unsloth": {"older": 1}})
     (tmp_path / STAMP).write_text("3.5\n")
     monkeypatch.setattr(told, "RESULTS", results)
     monkeypatch.setattr(told, "found_of", {})
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_TELL", raising=False)
     told.tell("unsloth", {"seconds": 1})
-    assert json.loads(results.read_text())["unsloth"] == {"older": 1}
+    assert read_json(results)["unsloth"] == {"older": 1}
     monkeypatch.setenv("WORKBENCH_TELL", "1")
     told.tell("unsloth", {"loss": {"a": 0.1}, "seconds": 1})
     told.tell("unsloth", {"loss": {"b": 0.2}, "seconds": 2})
-    found = json.loads(results.read_text())
+    found = read_json(results)
     assert list(found) == ["unsloth", "zeta"] and found["zeta"] == {"kept": 1}
     own = found["unsloth"]
     assert own["loss"] == {"a": 0.1, "b": 0.2} and own["seconds"] == 2 and "older" not in own

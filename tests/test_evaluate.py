@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.truthrl_tiny import paired_difference
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy, report
 from workbench.metrics import RATES, outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
-from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Question, Response, Verdict
 
 LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
 
@@ -110,7 +111,7 @@ def test_report_has_the_declared_shape() -> None:
         feedback(f"q{n}", label, sample) for n in range(3) for sample, label in enumerate("cf")
     ]
     result = report(greedy, sampled, policy="sft", split="test", seeds=[7], resamples=50)
-    assert list(result) == ["policy", "split", "n", "seeds", "greedy", "sampled"]
+    assert list(result) == "policy split n seeds greedy sampled".split()
     named = (result["policy"], result["split"], result["n"], result["seeds"])
     assert named == ("sft", "test", 4, [7])
     assert list(result["greedy"])[-3:] == ["failed", "by_tier", "by_kind"]
@@ -164,6 +165,6 @@ def test_greedy_answers_are_stored_for_comparison(tmp_path: Path) -> None:
     assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}
     assert rates(kept)["accuracy"] == found["greedy"]["accuracy"]["value"]
     before = out.read_bytes()
-    with pytest.raises(WorkbenchError, match="exists already: name another file"):
+    with raises_error("exists already: name another file"):
         evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
     assert out.read_bytes() == before

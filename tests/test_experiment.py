@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import examples, read_json, write_json
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
@@ -33,9 +34,7 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
-from workbench.util.config import override
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import rule_checks
 
@@ -59,18 +58,11 @@ def test_run_from_start_to_summary_and_again(
 ) -> None:
     out = tmp_path / "run"
     summary = run(bench, out)
-    assert summary == json.loads((out / "summary.json").read_text())
+    assert summary == read_json(out / "summary.json")
     assert list(summary)[:4] == ["method", "config", "seed", "threads"]
-    assert {
-        "versions",
-        "world_hash",
-        "policy_hash",
-        "before",
-        "after",
-        "seconds",
-        "cost",
-        "status",
-    } < set(summary)
+    assert {*"versions world_hash policy_hash before after seconds cost status".split()} < set(
+        summary
+    )
     assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == (
         "truthrl",
         3,
@@ -84,7 +76,7 @@ def test_run_from_start_to_summary_and_again(
         assert stored["accuracy"] == summary[when]["greedy"]["accuracy"]["value"]
     assert file_of(out) == out / "evaluation" / "after.jsonl"
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
-    assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
+    assert read_json(out / "config.json")["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
     assert not capsys.readouterr().out  # stdout belongs to the command line
 
@@ -92,30 +84,19 @@ def test_run_from_start_to_summary_and_again(
     assert run(bench, out) == summary
     assert "is finished" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
-    with pytest.raises(WorkbenchError, match=r"another run \(seed is 3, not 4\)"):
+    with raises_error(r"another run \(seed is 3, not 4\)"):
         run(bench, out, seed=4)
 
 
-def test_an_invalid_run_writes_nothing(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    broken = (
-        "steps=0 nope=1 kinds=biography kinds=single,nonsense eval_split=foo eval_split=rl"
-        " report_to=foo eval_samples=-3"
-    )
-    broken += (
-        " learning_rate=nan temperature=nan top_p=7 clip=-1 beta=-1 lora_alpha=0 micro_batch=0"
-    )
-    for setting in broken.split():
-        with pytest.raises(WorkbenchError, match=setting.partition("=")[0]):
-            run(bench, out, override(SMALL, "truthrl", [f"truthrl.{setting}"]))
-    with pytest.raises(WorkbenchError, match="the seed is -1"):
-        run(bench, out, seed=-1)
-    assert not out.exists()
+def test_a_negative_seed_is_refused(bench: Bench, tmp_path: Path) -> None:
+    with raises_error("the seed is -1"):
+        run(bench, tmp_path / "run", seed=-1)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_in_use_is_refused(bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    with lock(tmp_path / "run"), pytest.raises(WorkbenchError, match="another process is using"):
+    with lock(tmp_path / "run"), raises_error("another process is using"):
         run(bench, tmp_path / "run", threads=None)
     assert not (tmp_path / "run" / "config.json").exists()
 
@@ -150,20 +131,16 @@ def test_interrupted_evaluation_is_an_interrupted_run(
 def test_a_run_with_an_older_config_format_resumes(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(bench, out)
-    summary = json.loads((out / "summary.json").read_text())
-    stored = json.loads((out / "config.json").read_text())
+    summary = read_json(out / "summary.json")
+    stored = read_json(out / "config.json")
     flat = {**asdict(SMALL), **asdict(SMALL)["grpo"], **asdict(SMALL)["prompts"]}
     old = {name: flat[name] for name in flat if name not in ("grpo", "prompts", "eval_kinds")}
-    (out / "config.json").write_text(json.dumps({**stored, "config": old}))
+    write_json(out / "config.json", {**stored, "config": old})
     assert run(bench, out) == summary
     (out / "summary.json").unlink()
     assert run(bench, out)["status"] == "done"
-    (out / "config.json").write_text(
-        json.dumps({**stored, "config": {**old, "learning_rate": 0.5}})
-    )
-    with pytest.raises(
-        WorkbenchError, match=r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"
-    ):
+    write_json(out / "config.json", {**stored, "config": {**old, "learning_rate": 0.5}})
+    with raises_error(r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"):
         run(bench, out)
 
 
@@ -188,18 +165,7 @@ def test_a_failed_evaluation_is_repeated_and_not_stored(bench: Bench, tmp_path: 
     assert run(bench, out)["before"]["greedy"]["failed"] == 0
 
 
-@pytest.mark.parametrize(
-    ("method", "settings", "share"),
-    [
-        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # the unused GRPO has 0.2
-        ("rlfh", ["trainer=grpo", "grpo.max_failed=0.3"], 0.3),
-        ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
-        # the limit of its samples: DPO grades no response
-        ("dpo", ["drawn.max_failed=0.4"], 0.4),
-        ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
-        ("sft_gold", [], 0.2),
-    ],
-)
+@pytest.mark.parametrize(("method", "settings", "share"), examples("failure_limits"))
 def test_the_failure_limit_is_that_of_the_used_trainer(
     method: str, settings: list[str], share: float
 ) -> None:
@@ -246,9 +212,9 @@ def test_methods_and_benches_are_named_on_the_command_line(
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
     assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
     monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))
-    with pytest.raises(WorkbenchError, match="'klcf' computes rewards but has no training"):
+    with raises_error("'klcf' computes rewards but has no training"):
         train("klcf", "test", 1, tmp_path / "other")
-    with pytest.raises(WorkbenchError, match="no method 'nope'"):
+    with raises_error("no method 'nope'"):
         train("nope", "test", 1, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -269,9 +235,7 @@ def test_a_stage_starts_from_the_policy_of_the_stage_before(bench: Bench, tmp_pa
     out = tmp_path / "run"
     summary = run_experiment(replace(TRUTHRL, stages=stages), SMALL, bench, out, seed=3, threads=1)
     made = out / "stages" / "cold_start" / "policy"
-    assert json.loads((out / "policy" / "adapter_config.json").read_text())[
-        "base_model_name_or_path"
-    ] == str(made)
+    assert read_json(out / "policy" / "adapter_config.json")["base_model_name_or_path"] == str(made)
     moved = out.rename(tmp_path / "moved")
     again = evaluate_policy(str(moved), "validation", bench, samples=1, seed=3, threads=1)
     assert {**again, "policy": ""} == {**summary["after"], "policy": ""}

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.helpers import hub_server
+from tests.helpers import Cli, hub_server, read_json, refusal, write_json
 from tests.helpers.adapters import adapter_on
+from tests.helpers.errors import raises_error
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from workbench.experiments.export import export
 from workbench.policies.load import load_policy
-from workbench.types import WorkbenchError
-
-Cli = Callable[..., tuple[int, str, str]]
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -27,7 +24,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     out = adapter_on(make_policy(tmp_path / "base"), tmp_path / "run")
     about = {"method": "truthrl", "bench": "small", "seed": 3}
     config = {"prompts": {"system": "Be brief.\nBe right."}}
-    (out / "config.json").write_text(json.dumps({**about, "config": config}))
+    write_json(out / "config.json", {**about, "config": config})
     capsys.readouterr()  # progress bars
     return out
 
@@ -89,7 +86,7 @@ def test_the_merged_policy_equals_the_adapter_and_has_the_bases_type(
     assert logits(exact).isclose(logits(run), atol=1e-5).all()
     assert not logits(exact).isclose(logits(base), atol=1e-3).all()
     assert export(str(run), usual)["dtype"] == stored
-    assert json.loads((usual / "config.json").read_text())["dtype"] == stored
+    assert read_json(usual / "config.json")["dtype"] == stored
     assert logits(usual).isclose(logits(run), atol=0.05).all()
     single, half = (load_file(sorted(out.glob("*.safetensors"))[0]) for out in (exact, usual))
     assert all(half[name].equal(one.to(half[name].dtype)) for name, one in single.items())
@@ -105,7 +102,7 @@ def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_
     load_policy(tmp_path / "merged", device="cpu")
     config = tmp_path / "merged" / "config.json"
     config.write_text(config.read_text() + " ")
-    with pytest.raises(WorkbenchError, match="is missing or changed since its training"):
+    with raises_error("is missing or changed since its training"):
         load_policy(tmp_path / "merged", device="cpu")
 
 
@@ -114,12 +111,12 @@ def test_an_invalid_export_is_refused_and_writes_nothing(
 ) -> None:
     from safetensors.torch import load_file, save_file
 
-    there = {path.name for path in tmp_path.iterdir()}
+    there = sorted(tmp_path.iterdir())
 
-    def refused(words: str, policy: Path = run, out: str = "merged", **how: Any) -> None:
-        with pytest.raises(WorkbenchError, match=words):
-            export(str(policy), tmp_path / out, **how)
-        assert {path.name for path in tmp_path.iterdir()} == there
+    def refused(words: str, policy: Path = run, out: str = "merged") -> None:
+        with raises_error(words):
+            export(str(policy), tmp_path / out)
+        assert sorted(tmp_path.iterdir()) == there
 
     refused("has no adapter", tmp_path / "base")
     refused("exists already", out="run")
@@ -145,7 +142,7 @@ def test_an_invalid_export_is_refused_and_writes_nothing(
     save_file({**own, "model.norm.weight": own["model.norm.weight"] * float("inf")}, weights)
     refused("'model.norm.weight' is not finite")
     how = {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}
-    config.write_text(json.dumps({**json.loads(config.read_text()), **how}))
+    write_json(config, {**read_json(config), **how})
     refused("is quantised: name the unquantised model as --base")
 
 
@@ -157,12 +154,12 @@ def test_a_failed_export_writes_nothing(
     def stops(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    there = {path.name for path in tmp_path.iterdir()}
+    there = sorted(tmp_path.iterdir())
     with monkeypatch.context() as broken:
         broken.setattr(PreTrainedTokenizerBase, "save_pretrained", stops)
         with pytest.raises(KeyboardInterrupt):
             export(str(run), tmp_path / "merged")
-    assert {path.name for path in tmp_path.iterdir()} == there
+    assert sorted(tmp_path.iterdir()) == there
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     assert export(str(run), Path("."))["out"] == str((tmp_path / "empty").resolve())
@@ -173,8 +170,8 @@ def test_a_pushed_checkpoint_equals_the_files_and_is_private(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "merged"
-    assert cli("export", run, "--merged", tmp_path / "unsent")[0] == 0 and hub.asked == []
-    status, told, said = cli("export", run, "--merged", out, "--push", "ada/kern", "--json")
+    assert cli(f"export {run} --merged {tmp_path / 'unsent'}")[0] == 0 and hub.asked == []
+    status, told, said = cli(f"export {run} --merged {out} --push ada/kern --json")
     found = json.loads(told)
     assert status == 0 and found["url"] == f"{hub.url}/ada/kern" and found["private"] is True
     sent = hub.repositories["ada/kern"]
@@ -183,7 +180,7 @@ def test_a_pushed_checkpoint_equals_the_files_and_is_private(
     assert not [name for name, content in local.items() if str(tmp_path).encode() in content]
     assert WRITER not in told + said
     again = tmp_path / "again"
-    status, told, _ = cli("export", run, "--merged", again, "--push", "ada/open", "--public")
+    status, told, _ = cli(f"export {run} --merged {again} --push ada/open --public")
     assert status == 0 and "ada/open, public" in told and f"vllm serve {again}\n" in told
     assert not hub.repositories["ada/open"].private
 
@@ -196,10 +193,10 @@ def test_an_unwritable_repository_is_refused_and_invalid_weights_create_none(
     from safetensors.torch import load_file, save_file
 
     def refused(words: str, name: str = "ada/kern", *options: str) -> None:
-        command = ("export", run, "--merged", tmp_path / "merged", "--push", name, *options)
-        status, told, said = cli(*command)
-        assert (status, told) == (2, "") and words in said and said.count("\n") == 1, said
-        assert not (tmp_path / "merged").exists() and WRITER not in said and READER not in said
+        merged = tmp_path / "merged"
+        said = refusal(cli(f"export {run} --merged {merged} --push {name}", *options))
+        assert words in said and not merged.exists()
+        assert WRITER not in said and READER not in said
 
     for name in ("kern", "ada/kern/1"):
         refused(f"'{name}' is not a repository's name", name)
@@ -232,7 +229,7 @@ def test_an_export_refused_by_the_hub_stays_and_names_the_next_command(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:
     hub.takes, out = False, tmp_path / "merged"
-    status, told, said = cli("export", run, "--merged", out, "--push", "ada/kern", "--json")
+    status, told, said = cli(f"export {run} --merged {out} --push ada/kern --json")
     assert (status, told) == (3, "") and "Storage limit reached" in said
     assert f"`hf upload ada/kern {out} .` uploads it later" in said
     assert hub.repositories["ada/kern"].files == {".gitattributes": b""}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
 
+from tests.helpers import ROOT
 from workbench.claims.clauses import clauses
 
-LINES = (Path(__file__).parent / "examples" / "claims.tsv").read_text(encoding="utf-8").splitlines()
+LINES = (ROOT / "tests" / "examples" / "claims.tsv").read_text(encoding="utf-8").splitlines()
 EXAMPLES = [line.split("\t") for line in LINES if not line.startswith("#")]
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.claims import judged, single_pass
 from workbench.judge import elements
 from workbench.text import sentences
@@ -97,27 +98,7 @@ def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_sta
     assert judged(judge)([]) == [] and len(batches) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "quotes", "sentences"),
-    [  # a quotation with an error, of several sentences, and one that is not found
-        (
-            "Dana sings. Toma Ardel was born in the City of Vetra.",
-            {"Toma Ardel was born in the city of Vetra": ["Toma Ardel was born in Vetra."]},
-            [1],
-        ),
-        (
-            "Toma was a painter. Dana was a baker. Who else?",
-            {
-                "Toma was a painter. Dana was a baker. Who else?": [
-                    "Dana was a baker.",
-                    "Toma was a painter.",
-                ]
-            },
-            [1, 0],
-        ),
-        ("Toma was a painter.", {"Quite another matter.": ["Something else happened."]}, [None]),
-    ],
-)
+@pytest.mark.parametrize(("text", "quotes", "sentences"), examples("quotations"))
 def test_a_claim_belongs_to_the_sentence_of_its_quotation(
     text: str, quotes: dict[str, list[str]], sentences: list[int | None]
 ) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import ROOT, examples
 from workbench.claims import rules
 from workbench.claims.clauses import clauses
 from workbench.claims.pronouns import resolve
@@ -16,7 +15,7 @@ from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 
 TOPIC = "Toma Ardel"
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = ROOT / "tests" / "examples"
 
 
 def table(name: str) -> list[list[str]]:
@@ -80,44 +79,10 @@ def test_a_pronoun_is_replaced_where_the_words_show_what_it_stands_for() -> None
         assert claims[-1].text == expected and claims[0].text != "Yes.", text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Rainy Days! (Lomarian: Mest! Osk: Duv!) is a novel.", [(2, "Rainy Days! is a novel.")]),
-        (
-            'He sang on "Run... Now!", and he left Osk.',
-            [(0, 'Toma Ardel sang on "Run... Now!".'), (1, "Toma Ardel left Osk.")],
-        ),
-        ('Ana said: "I won. It was late."', [(0, 'Ana said: "I won. It was late".')]),
-        # sentences within brackets and a sign that is not closed hide nothing
-        (
-            "Toma Ardel won (in Osk. He left in 1950).",
-            [(0, "Toma Ardel won (in Osk."), (1, "Toma Ardel left in 1950).")],
-        ),
-        (
-            'He sang "Rain. He won. He left. He ran. He fell.',
-            [
-                (0, 'Toma Ardel sang "Rain.'),
-                (1, "Toma Ardel won."),
-                (2, "Toma Ardel left."),
-                (3, "Toma Ardel ran."),
-                (4, "Toma Ardel fell."),
-            ],
-        ),
-        (
-            'It is 5" wide. It is 7" long.',
-            [(0, 'Toma Ardel is 5" wide.'), (1, 'Toma Ardel is 7" long.')],
-        ),
-        ('"He won. He left."', [(0, '"He won.'), (1, 'Toma Ardel left".')]),
-        (
-            'He won "the cup.\n\nHe left" Osk.',
-            [(0, 'Toma Ardel won "the cup.'), (1, 'Toma Ardel left" Osk.')],
-        ),
-    ],
-)
-def test_a_sign_within_a_title_ends_no_sentence(text: str, expected: list[tuple[int, str]]) -> None:
+@pytest.mark.parametrize(("text", "expected"), examples("signs"))
+def test_a_sign_within_a_title_ends_no_sentence(text: str, expected: list[list[int | str]]) -> None:
     found = extract(text)
-    assert [(claim.sentence, claim.text) for claim in found.claims] == expected
+    assert [[claim.sentence, claim.text] for claim in found.claims] == expected
     assert found.sentences == sentences(text)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.claims import makes_claims, rules, world
 from workbench.claims.statements import vouches
 from workbench.types import Question, Response
@@ -202,36 +203,7 @@ def test_one_word_about_the_world_is_enough_for_a_statement(words: list[str], wo
     assert not vouches(" ".join([*words, word]))
 
 
-@pytest.mark.parametrize(
-    ("states", "sentences"),
-    [
-        (
-            True,
-            [
-                "Toma was born in Vetra.",
-                "I think he was born in Vetra.",
-                "I'm not sure, but it is Vetra.",
-                "他出生于北京。",
-                "The question was settled in 1912.",
-                "It was the best known of his works.",
-            ],
-        ),
-        (
-            False,
-            [
-                "Was he born in Vetra?",
-                "“Was he born there?”",
-                "他是谁？",
-                "I don’t know.",
-                "This question rests on a false premise.",
-                "In my opinion, he is the greatest.",
-                "It is a wonderful book.",
-                "Sure! Here is a biography.",
-                "---",
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("states", "sentences"), examples("statements"))
 def test_questions_refusals_opinions_and_courtesies_make_no_claims(
     states: bool, sentences: list[str]
 ) -> None:

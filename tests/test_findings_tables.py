@@ -10,45 +10,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import readme
+from tests.helpers import ROOT, examples, write_json
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-SWEEP = {
-    "date": "2026-01-02",
-    "policy_hash": "abc",
-    "findings": [
-        {
-            "id": "R4",
-            "source": "figure 9",
-            "statement": "They trade off.",
-            "result": "holds",
-            "contrasts": [
-                {
-                    "metric": "supported_claims",
-                    "of": "ppo",
-                    "minus": "a2_b.5",
-                    "least": 0.1,
-                    "asked": "test",
-                    "tier": "",
-                    "times": 1.0,
-                    "value": 0.5,
-                    "low": 0.2,
-                    "high": 0.8,
-                }
-            ],
-        }
-    ],
-    "means": {
-        "start": {"test": {"": {"factscore_on_subject": 0.4}, "known": {"supported_claims": 2.5}}},
-        "a2_b.5": {"test": {"": {"factscore_on_subject": 0.5}, "unknown": {"responded": 0.25}}},
-    },
-    "runs": [
-        {
-            "arm": "a2_b.5",
-            "seed": 1,
-            "set": ["rlfh.alpha=2", "rlfh.beta=0.5", "rlfh.eval_samples=0"],
-        }
-    ],
-}
+BENCHMARKS = ROOT / "benchmarks"
+[SWEEP] = examples("sweep")
 
 
 def page(*names: str) -> str:
@@ -62,7 +27,7 @@ def test_a_table_without_results_says_so_and_stays(tmp_path: Path) -> None:
 
 
 def test_the_sweeps_tables(tmp_path: Path) -> None:
-    (tmp_path / "rlfh_sweep.json").write_text(json.dumps(SWEEP))
+    write_json(tmp_path / "rlfh_sweep.json", SWEEP)
     lines = readme.rendered(page("rlfh_sweep_findings", "rlfh_sweep_arms"), tmp_path).splitlines()
     assert (
         "| R4 | **holds** | They trade off. (figure 9) | supported_claims on test: ppo − a2_b.5, at"

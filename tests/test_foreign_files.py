@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import read_json, write_json
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
 from workbench.policies.load import load_policy
-from workbench.types import WorkbenchError
 from workbench.util.hub import check_adapter
 
 # What loads by a name or a folder, as transformers, sentence-transformers, PEFT and datasets call
@@ -136,7 +137,7 @@ def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: st
     if what == "tokenizer":
         changes = {"auto_map": {"AutoTokenizer": ["sly.Sly", "sly.Sly"]}, "tokenizer_class": "Sly"}
     file = folder / ("tokenizer_config.json" if what == "tokenizer" else "config.json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    write_json(file, read_json(file) | changes)
     return folder
 
 
@@ -234,15 +235,13 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
     weights.unlink()
     for holds in (load_file(policy / "model.safetensors"), Bomb(tmp_path / "mark")):
         torch.save(holds, pickled)
-        with pytest.raises(
-            WorkbenchError, match=r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"
-        ):
+        with raises_error(r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"):
             load_policy(adapter, base=tmp_path / "no such base")
     # as the base of another one, which transformers loads
-    with pytest.raises(WorkbenchError, match="is a pickle"):
+    with raises_error("is a pickle"):
         load_policy(shutil.copytree(adapter, tmp_path / "model"), base=policy)
     pickled.unlink()
-    with pytest.raises(WorkbenchError, match=r"no adapter_model\.safetensors"):
+    with raises_error(r"no adapter_model\.safetensors"):
         load_policy(adapter)
     assert not (tmp_path / "mark").exists()
 
@@ -260,14 +259,12 @@ def test_an_adapter_that_is_more_than_weights_is_refused(
     tmp_path: Path, change: dict | None
 ) -> None:
     (tmp_path / "adapter_model.safetensors").touch()
-    (tmp_path / "adapter_config.json").write_text(
-        json.dumps({"peft_type": "LORA", "megatron_config": None})
-    )
+    write_json(tmp_path / "adapter_config.json", {"peft_type": "LORA", "megatron_config": None})
     check_adapter(tmp_path)
     (tmp_path / "adapter_config.json").write_text(
         json.dumps({"peft_type": "LORA"} | change) if change else "["
     )
-    with pytest.raises(WorkbenchError, match="not describe a plain LoRA adapter"):
+    with raises_error("not describe a plain LoRA adapter"):
         check_adapter(tmp_path)
 
 
@@ -292,5 +289,5 @@ def test_an_encoder_reads_no_pickle(tmp_path: Path) -> None:
     weights = next(pickled.rglob("model.safetensors"))
     torch.save(load_file(weights), weights.with_name("pytorch_model.bin"))
     weights.unlink()
-    with pytest.raises(WorkbenchError, match="is a pickle"):
+    with raises_error("is a pickle"):
         load_encoder(str(pickled))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import ROOT, read_json
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
@@ -31,7 +31,7 @@ from workbench.verdicts.llm_judge import LLMJudge
 from workbench.world.export import _tables
 from workbench.world.world import load_world
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "formats.md").read_text()
+PAGE = (ROOT / "docs" / "formats.md").read_text()
 
 
 def table(mark: str) -> list[list[str]]:
@@ -106,14 +106,11 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
             "world",
         )
     )
-    assert (
-        names("settings") == json.loads((tmp_path / "out" / "f.settings.json").read_text()).keys()
-    )
+    assert names("settings") == read_json(tmp_path / "out" / "f.settings.json").keys()
     there = {path.name for path in (tmp_path / "out").iterdir()}
     assert all(name.replace("f.", "NAME.") in PAGE for name in there), there
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     with JudgeServer() as server:
@@ -126,7 +123,7 @@ def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
         ("summary", "summary.json"),
         ("metrics", "metrics.jsonl"),
     ):
-        stored = json.loads((tmp_path / "run" / file).read_text())
+        stored = read_json(tmp_path / "run" / file)
         assert names(name) == {re.sub("^reward/.*", "reward/PART", field) for field in stored}, name
     there = {path.name + "/" * path.is_dir() for path in (tmp_path / "run").iterdir()}
     section = PAGE.partition("## A run's folder")[2].partition("<!--")[0]
@@ -146,7 +143,7 @@ def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
         None, "validation", make_bench(tmp_path / "policy"), k=2, out=tmp_path / "probe", limit=2
     )
     assert names("probe") == read(tmp_path / "probe" / "probe.jsonl")[0].keys()
-    assert names("probed") == json.loads((tmp_path / "probe" / "summary.json").read_text()).keys()
+    assert names("probed") == read_json(tmp_path / "probe" / "summary.json").keys()
     section = PAGE.partition("## A probe's folder")[2].partition("<!--")[0]
     told = {ticked(line)[0] for line in re.findall(r"^\| (`.*?) \|", section, re.M)}
     assert {path.name for path in (tmp_path / "probe").iterdir()} - told == {".lock"}

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import tests.helpers.grpo_run as run
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
@@ -28,12 +29,10 @@ from workbench.training.loading import (
     _load_plain,
     _load_unsloth,
     check_four_bits,
-    load_trainee,
     save_merged,
 )
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.settings import LoRA
-from workbench.types import WorkbenchError
 from workbench.util.config import scaled
 
 TRUTHRL = TRAINED["truthrl"]
@@ -46,8 +45,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_loading_it_without_a_gpu_is_refused(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(WorkbenchError, match="load_in_4bit is true, which needs a GPU"):
-        load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, load_in_4bit=True)
+    with raises_error("load_in_4bit is true, which needs a GPU"):
+        run.trainee_of(policy, load_in_4bit=True)
 
 
 def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_asked(
@@ -55,25 +54,20 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
 ) -> None:
     config = TRUTHRL.configure("tiny", ["truthrl.grpo.load_in_4bit=true"])
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(
-        WorkbenchError, match=r"grpo\.lora\.load_in_4bit is true, which needs a GPU"
-    ):
+    with raises_error(r"grpo\.lora\.load_in_4bit is true, which needs a GPU"):
         run_experiment(TRUTHRL, config, make_bench(tmp_path / "policy"), tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
     check_four_bits(config, {"grpo"})
-    with pytest.raises(WorkbenchError, match="in 4 bits: leave it false, or use vllm=none"):
+    with raises_error("in 4 bits: leave it false, or use vllm=none"):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
-    with pytest.raises(WorkbenchError, match="needs bitsandbytes: `pip install"):
+    with raises_error("needs bitsandbytes: `pip install"):
         check_four_bits(config)
 
 
 def test_vllm_beside_it_is_refused() -> None:
-    with pytest.raises(
-        WorkbenchError,
-        match="work for weights in 4 bits: leave it false, or use vllm=none",
-    ):
+    with raises_error("work for weights in 4 bits: leave it false, or use vllm=none"):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     check_colocate(scaled(GRPO(), load_in_4bit=True))
 
@@ -130,7 +124,7 @@ def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_
     """TRL goes by what a quantised model says of itself; a step of 1e-6 to a weight of .1 is
     nothing in bfloat16.
     """
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
+    trainee = run.trainee_of(policy, unsloth=False)
     trainee.model.get_base_model().is_loaded_in_4bit = True
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
         trainer = run.make_trainer(SMALL, trainee, record, tmp_path)
@@ -140,11 +134,11 @@ def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_
 
 def test_a_cold_start_is_merged_into_the_base_as_it_is_stored(policy: str, tmp_path: Path) -> None:
     """Whose weights in memory are others: what 4 bits have made of them."""
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
+    trainee = run.trainee_of(policy, unsloth=False)
     for name, weight in trainee.model.named_parameters():
         if "lora_B" in name:
             weight.data += 0.1
-    exact = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False).model
+    exact = run.trainee_of(policy, unsloth=False).model
     exact.load_state_dict(trainee.model.state_dict())
     wanted = exact.merge_and_unload().to(torch.bfloat16).state_dict()
     for weight in trainee.model.parameters():

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.helpers.errors import raises_error
 from workbench.methods.klcf.general import (
     CORRUPTIONS,
     corrupt,
@@ -23,7 +24,7 @@ from workbench.methods.klcf.general import (
     quality_rows,
 )
 from workbench.training.scorer import Judged, as_whole
-from workbench.types import Claims, Failure, Feedback, Passage, Question, Response, WorkbenchError
+from workbench.types import Claims, Failure, Feedback, Passage, Question, Response
 
 ASKED, OTHER = Question("q1", "Who is Ada Moss?"), Question("q2", "Who is Leo Brand?")
 LIFE = "Ada Moss was born in Vetra. She is a baker. She lives in Lomar."
@@ -163,15 +164,15 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
 
 def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
     name, _ = classifier(tmp_path / "two", outputs=2)
-    with pytest.raises(WorkbenchError, match="has 2 outputs"):
+    with raises_error("has 2 outputs"):
         preference_model(name)
-    with pytest.raises(WorkbenchError, match="LlamaForCausalLM"):
+    with raises_error("LlamaForCausalLM"):
         preference_model("data/tiny-policy/base")
-    with pytest.raises(WorkbenchError, match="one output"):
+    with raises_error("one output"):
         preference_model(str(tmp_path / "nowhere"))
     name, model = classifier(tmp_path / "damaged")
     with torch.no_grad():
         model.score.weight[0, 0] = math.nan
     model.save_pretrained(name)
-    with pytest.raises(WorkbenchError, match="not finite"):
+    with raises_error("not finite"):
         preference_model(name)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.policies.generate import Policy, generate, prompt_ids
 from workbench.policies.load import check_policy_name, load_policy
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 
 QUESTIONS = [
     Question("long", " Where is Ada born yes no yes no"),
@@ -66,7 +67,7 @@ def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) 
 def test_sampling_that_cannot_work_is_refused(
     policy: Policy, how: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         generate(policy, QUESTIONS, **how)
 
 
@@ -119,7 +120,7 @@ def test_sampling_settings_of_a_checkpoint_are_ignored(
 
 @pytest.mark.parametrize("name", ["./missing", "missing", "a/b/c", "a b/c", "a/"])
 def test_missing_policy_is_refused(name: str) -> None:
-    with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):
+    with raises_error(f"no policy folder '{name}'"):
         load_policy(name)
 
 
@@ -141,7 +142,7 @@ def test_a_folder_without_a_model_is_refused(
 ) -> None:
     if config is not None:
         (tmp_path / "config.json").write_text(config)
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         load_policy(tmp_path)
 
 
@@ -152,7 +153,7 @@ def test_a_path_is_never_looked_up_on_the_hub(
     check_policy_name("models/nope")  # with no such folder this may well be a model of the hub
     (tmp_path / "models").mkdir()
     for name in ("models/nope", "runs/nope"):
-        with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):
+        with raises_error(f"no policy folder '{name}'"):
             check_policy_name(name)
 
 

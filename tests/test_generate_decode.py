@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.errors import raises_error
+from tests.helpers.grpo_run import perturb
 from workbench.methods.bench import bench
 from workbench.policies import hf
 from workbench.policies.decode import (
@@ -25,7 +27,6 @@ from workbench.policies.decode import (
     token_sampler,
 )
 from workbench.policies.generate import Sampling, prompt_ids
-from workbench.types import WorkbenchError
 
 VOCABULARY = 12
 SMALL = {
@@ -174,9 +175,7 @@ def test_a_lora_adapter_is_decoded_and_other_adapters_use_generate() -> None:
         random_model("qwen2", **ROTARY), LoraConfig(r=2, target_modules=["q_proj", "down_proj"])
     ).eval()
     before = greedy(lora, [3])
-    for name, weight in lora.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_()
+    perturb(lora, 1.0)
     after = greedy(lora, [3])
     assert plain_model(lora) is lora.get_base_model() and after != before
     assert after == greedy(lora.merge_and_unload(), [3])
@@ -235,7 +234,7 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
 
     logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, float("-inf"), 1.0]])
     assert token_sampler(Sampling(1, greedy=True))(logits, [0.9, 0.9]) == [1, 0]
-    with pytest.raises(WorkbenchError, match="are NaN"):
+    with raises_error("are NaN"):
         token_sampler(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import pytest
 
 from benchmarks import growth
 from benchmarks.growth import AXES, BASE, Written, judged, people, slope
+from tests.helpers import ROOT, read_json
 from workbench.experiments.plan import judge_requests
 
-STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "growth.json"
+STORED = ROOT / "benchmarks" / "results" / "growth.json"
 
 
 def words(text: str) -> int:
@@ -52,7 +51,7 @@ def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[s
 
 
 def test_results_are_stored_for_every_axis() -> None:
-    stored = json.loads(STORED.read_text())
+    stored = read_json(STORED)
     assert {axis: tuple(one["values"]) for axis, one in stored["axes"].items()} == AXES
     for axis, one in stored["axes"].items():
         for name in growth.COUNTS:

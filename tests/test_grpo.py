@@ -17,14 +17,15 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers import contents
+from tests.helpers.errors import raises_error
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.training.grpo import train_grpo
 from workbench.training.grpo_config import GRPO, batches, check
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.sampling import grouped
 from workbench.training.stage import order
-from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
+from workbench.types import Failure, Feedback, Response, Reward
 from workbench.util.config import scaled
 from workbench.util.failures import TooManyFailures
 
@@ -38,12 +39,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_without_a_gpu_the_plain_path_is_taken(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.training.loading import load_trainee
-
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert load_trainee(policy, lora_r=4, lora_alpha=8, seed=1).path == "plain"
+    assert run.trainee_of(policy).path == "plain"
     with pytest.raises(RuntimeError, match="needs a CUDA device"):
-        load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=True)
+        run.trainee_of(policy, unsloth=True)
 
 
 def test_unsloth_compiles_where_nobody_else_can_write(
@@ -77,8 +76,8 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             setattr(self, name, value)
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
-    with pytest.raises(WorkbenchError, match=rf"changed its arguments \({name} is {shown_value}\)"):
-        train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+    with raises_error(rf"changed its arguments \({name} is {shown_value}\)"):
+        run.grpo(SMALL, policy, tmp_path)
 
 
 def test_unsloth_is_not_asked_for_more_positions_than_the_policy_has(policy: str) -> None:
@@ -119,9 +118,7 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
         fsync(file)
 
     monkeypatch.setattr("os.fsync", noting)
-    train_grpo(
-        scaled(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1
-    )
+    run.grpo(scaled(SMALL, steps=1), policy, tmp_path)
     checkpoint = tmp_path / "checkpoints" / "checkpoint-1"
     # a rename keeps the inode
     before = synced[: synced.index((checkpoint / "complete.json").stat().st_ino)]
@@ -136,15 +133,9 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
 def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
     policy: str, tmp_path: Path
 ) -> None:
-    from workbench.training.loading import load_trainee
-
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    config = scaled(SMALL, prompts_per_step=8)
-    with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        trainer = run.make_trainer(config, trainee, record, tmp_path)
-        trainer.model.train()
-        batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
-    values = [feedback.rewards["m"].value for feedback in record.step_feedbacks]
+    trainer = run.trainer_of(scaled(SMALL, prompts_per_step=8), policy, tmp_path, run.grade)
+    batch = run.batch_of(trainer)
+    values = [feedback.rewards["m"].value for feedback in trainer.recorder.step_feedbacks]
     assert None in values
     expected = []
     for start in range(0, len(values), 4):
@@ -170,33 +161,16 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
     with pytest.raises(
         TooManyFailures, match=r"16 of 16 responses of step 1 .*judge: garbled reply"
     ) as raised:
-        train_grpo(SMALL, run.QUESTIONS, failing, policy, tmp_path, method="m", seed=1)
+        run.grpo(SMALL, policy, tmp_path, failing)
     assert raised.value.code == 4
     assert len(rows(tmp_path / "rollouts.jsonl")) == 16
     # what was loaded is left out of garbage collection as long as a run lasts
     assert frozen[0] and not gc.get_freeze_count()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"top_p": 7.0}, "top_p is 7.0: it must lie between 0 and 1"),
-        ({"report_to": "foo"}, "report_to is 'foo': choose one of none, trackio"),
-        ({"kl": "k1"}, "kl is k1: TRL's GRPO only has the estimator k3"),
-        ({"micro_batch": 0}, "do not split into generation_batch 256 and micro_batch 0"),
-        ({"generation_batch": 6, "micro_batch": 2}, "do not split"),
-        (
-            {"advantages": "process", "importance_sampling": "sequence"},
-            "would cancel over a whole response",
-        ),
-        ({"clip_high": 0.1}, r"clip_high is 0\.1: it must be at least clip"),
-        ({"clip_high": 2.5, "importance_sampling": "trajectory"}, "bounded by 3"),
-        ({"iterations": 2, "generation_batch": 8}, "leave out generation_batch"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
-        check(scaled(GRPO(), **changes))
+def test_a_value_that_is_not_among_the_choices_is_refused() -> None:
+    with raises_error("report_to is 'foo': choose one of none, trackio"):
+        check(scaled(GRPO(), report_to="foo"))
 
 
 def test_batches_are_at_most_a_step() -> None:
@@ -225,16 +199,14 @@ def test_a_question_asked_twice_in_a_step_makes_two_groups() -> None:
 def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None  # the same run goes on
-    with pytest.raises(
-        WorkbenchError, match=r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"
-    ):
+    with raises_error(r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"):
         open_run(tmp_path, {"seed": 2, "config": {"steps": 3}})
 
 
 def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"),
+        raises_error(r"cannot write to .*choose another --out"),
         lock(tmp_path / "file" / "run"),
     ):
         pass
@@ -253,14 +225,14 @@ def test_resuming_under_other_versions_is_told(
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.runs.folder.FREE_MB", 10**12)
-    with pytest.raises(WorkbenchError, match="MB free"):
+    with raises_error("MB free"):
         open_run(tmp_path, {})
     assert not (tmp_path / "config.json").exists()
 
 
 def test_folder_with_results_but_no_config_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text("")
-    with pytest.raises(WorkbenchError, match=r"metrics.jsonl but no config.json"):
+    with raises_error(r"metrics.jsonl but no config.json"):
         open_run(tmp_path, {})
 
 
@@ -317,19 +289,19 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
     tmp_path: Path, counts: list[int]
 ) -> None:
     record_steps(tmp_path, [2, 4], counts)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = contents(tmp_path)
     step = next(step for step, count in enumerate(counts, start=1) if count != 3)
     message = f"must have 3 rows with distinct ids for step {step}: restore"
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         rewind(tmp_path, 3)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert contents(tmp_path) == before
 
 
 def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
     record_steps(tmp_path, [1], [3])
     lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
     (tmp_path / "rollouts.jsonl").write_text("\n".join([lines[0], lines[0], lines[2]]) + "\n")
-    with pytest.raises(WorkbenchError, match="3 rows with distinct ids for step 1"):
+    with raises_error("3 rows with distinct ids for step 1"):
         rewind(tmp_path, 3)
 
 
@@ -339,11 +311,11 @@ def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_pa
             (tmp_path / "rollouts.jsonl").write_text("")
         return run.grade(responses)
 
-    with pytest.raises(WorkbenchError, match="must have 16 rows with distinct ids for step 1"):
-        train_grpo(SMALL, run.QUESTIONS, losing, policy, tmp_path, method="m", seed=1)
+    with raises_error("must have 16 rows with distinct ids for step 1"):
+        run.grpo(SMALL, policy, tmp_path, losing)
     assert not (tmp_path / "policy").exists()
-    with pytest.raises(WorkbenchError, match="must have 16 rows with distinct ids for step 1"):
-        train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+    with raises_error("must have 16 rows with distinct ids for step 1"):
+        run.grpo(SMALL, policy, tmp_path)
 
 
 def test_unsloth_imported_after_trl_is_refused(
@@ -351,10 +323,9 @@ def test_unsloth_imported_after_trl_is_refused(
 ) -> None:
     """Unsloth replaces `trl.GRPOTrainer`; a class made before that has the loss of plain TRL."""
     from workbench.training.grpo_step import RolloutTrainer
-    from workbench.training.loading import load_trainee
 
-    trainee = replace(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1), path="unsloth")
+    trainee = replace(run.trainee_of(policy), path="unsloth")
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as recorder:
         monkeypatch.setattr("trl.GRPOTrainer", type("Patched", (), {}))
-        with pytest.raises(WorkbenchError, match="train in a new process"):
+        with raises_error("train in a new process"):
             RolloutTrainer(SMALL, trainee, recorder, run.QUESTIONS, tmp_path, 1)

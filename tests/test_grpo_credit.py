@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,11 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers import run_python
 from tests.helpers.credit import all_scored, by_token, largest_difference
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.training.grpo import train_grpo
-from workbench.training.grpo_config import GRPO
-from workbench.training.loading import load_trainee
-from workbench.training.recorder import RolloutRecorder
 from workbench.training.unsloth_hooks import left_aligned, right_aligned
 from workbench.types import Feedback, Response, Reward
 from workbench.util.config import scaled
@@ -30,25 +25,11 @@ from workbench.util.config import scaled
 CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
 
 
-def trainer_of(config: GRPO, policy: str, out: Path, grade: Any = by_token) -> Any:
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    record = RolloutRecorder(
-        out, "m", grade, steps=config.steps, done=0, max_failed=0.95
-    ).__enter__()
-    return run.make_trainer(config, trainee, record, out)
-
-
-def a_batch(trainer: Any) -> dict[str, Any]:
-    trainer.model.train()
-    return trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
-
-
 def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     policy: str, tmp_path: Path
 ) -> None:
     config = scaled(CONFIG, micro_batch=2, generation_batch=8)
-    trainer = trainer_of(config, policy, tmp_path)
-    trainer.model.train()
+    trainer = run.trainer_of(config, policy, tmp_path, by_token)
     generation_batch = next(iter(trainer.get_train_dataloader()))
     seen: list[int] = []
     for _ in range(4):
@@ -83,10 +64,10 @@ def test_dr_grpo_does_not_divide_by_the_std_of_the_group(
     settings: dict[str, Any], scaled_by_std: bool, policy: str, tmp_path: Path
 ) -> None:
     """arXiv 2503.20783, section 3.2: the advantage is the reward minus the mean of its group."""
-    trainer = trainer_of(
+    trainer = run.trainer_of(
         scaled(CONFIG, **{"advantages": "group", **settings}), policy, tmp_path, all_scored
     )
-    batch = a_batch(trainer)
+    batch = run.batch_of(trainer)
     rewards = [f.rewards["m"].value for f in trainer.recorder.step_feedbacks]
     for start in range(0, len(rewards), 4):
         group = rewards[start : start + 4]
@@ -111,8 +92,8 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
         return graded[-1]
 
     config = scaled(CONFIG, advantages="group", redraws=redraws)
-    trainer = trainer_of(config, policy, tmp_path, grade)
-    batch = a_batch(trainer)
+    trainer = run.trainer_of(config, policy, tmp_path, grade)
+    batch = run.batch_of(trainer)
     # one grading for each try, until there is signal, and one of what is trained on
     assert len(graded) == {0: 1, 1: 2, 3: 4}[redraws]
     ids = [[feedback.response.token_ids for feedback in rows] for rows in graded]
@@ -128,19 +109,17 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
-    trainer = trainer_of(
-        scaled(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path
+    trainer = run.trainer_of(
+        scaled(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path, by_token
     )
-    batch = a_batch(trainer)
+    batch = run.batch_of(trainer)
     unscored = [f.rewards["m"].value is None for f in trainer.recorder.step_feedbacks]
     assert any(unscored) and not all(unscored)
     assert [not any(mask) for mask in batch["completion_mask"].tolist()] == unscored
     assert batch["num_items_in_batch"] == batch["completion_mask"].sum()
     kept = torch.tensor([not flag for flag in unscored])
     alone = {name: value[kept] if value.dim() else value for name, value in batch.items()}
-    for name, weight in trainer.model.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_(std=0.2)  # away from the reference, so that there is a KL
+    run.perturb(trainer.model)
     trainer.current_gradient_accumulation_steps = 1
     loss = trainer._compute_loss(trainer.model, batch)
     assert loss.item() == pytest.approx(
@@ -162,10 +141,10 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
     config = scaled(
         CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8
     )
-    trainer = trainer_of(config, policy, tmp_path, cut)
+    trainer = run.trainer_of(config, policy, tmp_path, cut)
     with_eos = trainer.processing_class.eos_token_id
     trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
-    batch = a_batch(trainer)
+    batch = run.batch_of(trainer)
     finished = [response.finish == "stop" for response in trainer.responses]
     assert any(finished) and not all(finished)
     assert [any(mask) for mask in batch["completion_mask"].tolist()] == finished
@@ -188,7 +167,7 @@ def test_one_number_a_response_by_token_is_plain_grpo(
     monkeypatch.setitem(ESTIMATORS, "whiten", ESTIMATORS["group"])
     plain = scaled(CONFIG, steps=5, advantages="group", loss_type="dapo", beta=0.01)
     for name, config in (("plain", plain), ("tokens", scaled(plain, advantages="whiten"))):
-        train_grpo(config, run.QUESTIONS, all_scored, policy, tmp_path / name, method="m", seed=1)
+        run.grpo(config, policy, tmp_path / name, all_scored)
     one, other = (metrics_rows(tmp_path / name) for name in ("plain", "tokens"))
     assert any(row["grad_norm"] > 0.01 for row in one)
     for first, second in zip(one, other, strict=True):
@@ -200,15 +179,7 @@ def test_one_number_a_response_by_token_is_plain_grpo(
 def test_small_micro_batches_sum_to_the_large_one(policy: str, tmp_path: Path) -> None:
     config = scaled(CONFIG, loss_type="dapo", steps=1, prompts_per_step=16)
     for micro in (8, 64):
-        train_grpo(
-            scaled(config, micro_batch=micro),
-            run.QUESTIONS,
-            by_token,
-            policy,
-            tmp_path / str(micro),
-            method="m",
-            seed=1,
-        )
+        run.grpo(scaled(config, micro_batch=micro), policy, tmp_path / str(micro), by_token)
     assert largest_difference(tmp_path / "8", tmp_path / "64") < 1e-5
     (small,), (large,) = (metrics_rows(tmp_path / name) for name in ("8", "64"))
     for key in ("loss", "grad_norm"):  # Adam's first step hides a wrong scale
@@ -222,8 +193,7 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
 ) -> None:
     config = scaled(CONFIG, beta=0.01, advantages="process")
     for name, count in (("once", 1), ("twice", 2)):
-        again, out = scaled(config, iterations=count), tmp_path / name
-        train_grpo(again, run.QUESTIONS, by_token, policy, out, method="m", seed=1)
+        run.grpo(scaled(config, iterations=count), policy, tmp_path / name, by_token)
     changes = {
         n: [r["ratio_change"] for r in metrics_rows(tmp_path / n)] for n in ("once", "twice")
     }
@@ -242,9 +212,7 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
 
 
 def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> None:
-    train_grpo(
-        scaled(CONFIG, beta=0.01), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
-    )
+    run.grpo(scaled(CONFIG, beta=0.01), policy, tmp_path, by_token)
     rows = list(iter_feedback(tmp_path))
     groups = [rows[at : at + 4] for at in range(0, 32, 4)]
     expected = [
@@ -297,23 +265,15 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
     """Three groups of four on two processes of six responses each: the weights of one process
     with all twelve.
     """
-    root = Path(__file__).resolve().parent.parent
+    port = 29500 + os.getpid() % 2000
     for count in (1, 2):
-        command = [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            str(count),
-            "--master-port",
-            str(29500 + os.getpid() % 2000),
-        ]
-        done = subprocess.run(
-            [*command, "-m", "tests.helpers.grpo_ranks", policy, str(tmp_path / str(count))],
-            cwd=root,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
+        words = f"-m torch.distributed.run --nproc-per-node {count} --master-port {port}"
+        words += " -m tests.helpers.grpo_ranks"
+        done = run_python(
+            *words.split(),
+            policy,
+            tmp_path / str(count),
+            env={"OMP_NUM_THREADS": "1"},
             timeout=180,
         )
         assert done.returncode == 0, done.stderr[-2000:]

@@ -5,7 +5,6 @@ its settings is honoured.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,23 +12,17 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.chi_square import chi_square, next_probabilities
 from workbench.policies.generate import Sampling
-from workbench.training.loading import load_trainee
-from workbench.training.recorder import RolloutRecorder
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3)
 
 
 @pytest.fixture(scope="module")
-def trainer(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def trainer(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A trainer whose adapter is no identity."""
-    out = tmp_path_factory.mktemp("run")
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    for name, weight in trainee.model.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_(std=0.3)
-    with RolloutRecorder(out, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        yield run.make_trainer(CONFIG, trainee, record, out)
+    trainer = run.trainer_of(CONFIG, policy, tmp_path_factory.mktemp("run"), run.grade)
+    run.perturb(trainer.model)
+    return trainer
 
 
 def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -> None:

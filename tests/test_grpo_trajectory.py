@@ -16,17 +16,15 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SMALL, make_bench
 from workbench.credit.tensors import whole_responses
 from workbench.experiments.experiment import run_experiment
 from workbench.methods import METHODS
-from workbench.training.grpo import grpo_stage, train_grpo
+from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check_split
-from workbench.training.loading import load_trainee
-from workbench.training.recorder import RolloutRecorder
 from workbench.training.stage import Stage
 from workbench.training.unsloth_hooks import choose_unsloth
-from workbench.types import WorkbenchError
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
@@ -43,18 +41,11 @@ def trainer_and_batch(
     """
     import torch
 
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    record = RolloutRecorder(
-        out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95
-    ).__enter__()
-    trainer = run.make_trainer(config, trainee, record, out)
-    trainer.model.train()
-    batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
+    trainer = run.trainer_of(config, policy, out, all_scored)
+    batch = run.batch_of(trainer)
     batch["completion_mask"][::2, -2:] = 0
     torch.manual_seed(0)
-    for name, weight in trainer.model.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_(std=0.05)  # away from the reference, so that there is a KL
+    run.perturb(trainer.model, 0.05)
     if old_shift:
         logprobs_BT, _ = forward(trainer, batch)
         signs_B1 = torch.tensor([1.0, -1.0, 0.1, -0.1] * 4)[:, None]
@@ -162,7 +153,7 @@ def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch
     assert [stage.plain for stage in stages] == [True, False, True]
     monkeypatch.setitem(sys.modules, "unsloth", ModuleType("unsloth"))
     assert not grpo_stage(token, lambda job: (run.QUESTIONS, grade_nothing), "m").plain
-    with pytest.raises(WorkbenchError, match="Unsloth was imported in this process"):
+    with raises_error("Unsloth was imported in this process"):
         grpo_stage(CONFIG, lambda job: (run.QUESTIONS, grade_nothing), "m")
 
 
@@ -199,8 +190,8 @@ def test_another_loss_than_ours_is_an_error_at_the_first_step(
         return model(input_ids=inputs["completion_ids"]).logits.mean()
 
     monkeypatch.setattr("trl.GRPOTrainer.compute_loss", patched)
-    with pytest.raises(WorkbenchError, match="was patched in this process"):
-        train_grpo(CONFIG, run.QUESTIONS, all_scored, policy, tmp_path, method="m", seed=1)
+    with raises_error("was patched in this process"):
+        run.grpo(CONFIG, policy, tmp_path, all_scored)
     assert not (tmp_path / "metrics.jsonl").exists()
 
 
@@ -212,8 +203,8 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
         CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None
     )
     assert choose_unsloth(token, None) is False
-    with pytest.raises(WorkbenchError, match="no sampling by several processes: leave unsloth out"):
+    with raises_error("no sampling by several processes: leave unsloth out"):
         choose_unsloth(token, True)
     check_split(token, 4)
-    with pytest.raises(WorkbenchError, match="12 responses do not split among 8 processes"):
+    with raises_error("12 responses do not split among 8 processes"):
         check_split(token, 8)

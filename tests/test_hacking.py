@@ -4,10 +4,8 @@ table says the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +22,7 @@ from benchmarks.hacking import (
     tagged,
 )
 from benchmarks.hacking_text import JUDGES, UNSEEN, measure_text
+from tests.helpers import ROOT, read_json
 from workbench.methods import METHODS, method_configs, reward_fns
 from workbench.methods.knowrl.config import KnowRL
 from workbench.metrics import rows_of
@@ -32,7 +31,7 @@ from workbench.types import RewardFn
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"
+RESULTS = ROOT / "benchmarks" / "results" / "hacking.json"
 Paying = dict[str, set[tuple[str, str]]]
 
 KNOWN, UNKNOWN, BIOGRAPHY, HALF, BLANK = SITUATIONS
@@ -90,7 +89,7 @@ def test_only_these_attacks_pay(rows: list[dict[str, Any]]) -> None:
 
 
 def test_the_stored_table_says_the_same(rows: list[dict[str, Any]]) -> None:
-    stored = json.loads(RESULTS.read_text())["rows"]
+    stored = read_json(RESULTS)["rows"]
     assert [(row["situation"], row["attack"]) for row in stored] == [
         (row["situation"], row["attack"]) for row in rows
     ]
@@ -182,5 +181,5 @@ def test_on_text_no_other_family_pays_than_the_stored_table_says(judge: str) -> 
     paying = {row["family"] for row in rows if row["paid"]}
     assert paying == (UNSEEN_BY_LOCAL if judge == "local" else set())
     assert rows[0]["family"] == "the honest answer" and rows[0]["mean"] > 5
-    stored = json.loads(TEXT.read_text())["judges"][judge]
+    stored = read_json(TEXT)["judges"][judge]
     assert {row["family"] for row in stored if row["paid"]} == paying

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
-from tests.helpers.score_helpers import Cli
-from tests.test_metrics import file
+from tests.helpers import Cli
+from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots.hacks import hack_shares
 from workbench.pipeline import grade
 from workbench.runs.store import append_feedback
-from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Question, Response, Verdict
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
@@ -134,5 +135,5 @@ def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli:
     stepless = store(tmp_path / "run", judged(case.biography, None, [first]))
     code, _, err = cli("metrics", str(stepless), *drawn)
     assert code == 2 and "rows without a step" in err
-    with pytest.raises(WorkbenchError, match="row 1 is not a feedback row"):
-        hacks(file(tmp_path / "rows.jsonl", [{"a": 1}]))
+    with raises_error("row 1 is not a feedback row"):
+        hacks(write(tmp_path / "rows.jsonl", [{"a": 1}]))

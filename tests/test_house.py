@@ -7,8 +7,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Set
 from functools import cache
 from graphlib import TopologicalSorter
@@ -16,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT, run_python
+
 HEAVY = tuple(
     "torch transformers trl peft accelerate datasets sentence_transformers gradio plotly lancedb"
     " aiohttp httpx numpy pandas".split()
@@ -53,9 +52,7 @@ def files(*patterns: str) -> Iterator[Path]:
 )
 def test_import_is_light(module: str, unwanted: tuple[str, ...]) -> None:
     probe = f"import sys, {module}; print([n for n in sys.modules if n.startswith({unwanted})])"
-    result = subprocess.run(
-        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    result = run_python("-c", probe, check=True)
     assert result.stdout == "[]\n"
 
 
@@ -158,7 +155,5 @@ def test_the_pipeline_loads_few_files() -> None:
     probe = (
         "import sys, workbench.pipeline; print(sum(n.startswith('workbench') for n in sys.modules))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    result = run_python("-c", probe, check=True)
     assert int(result.stdout) <= 15

@@ -5,7 +5,6 @@ slices where there are any.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -18,15 +17,11 @@ import pytest
 from benchmarks import readme
 from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
+from tests.helpers import ROOT, read_json
+from tests.helpers.score_helpers import write
 from workbench.verifier.verifier import Entailment, Settings
 
-ROOT = Path(__file__).resolve().parent.parent
 ONES = np.ones(4)
-
-
-def write(path: Path, rows: list[Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_balanced_accuracy_is_the_mean_recall() -> None:
@@ -79,7 +74,7 @@ def test_claims_are_matched_one_to_one_best_first() -> None:
 def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
     fact = {"text": "Ada was born in London.", "label": "S"}
     done = {"text": "Ada was born in London.", "human-atomic-facts": [fact]}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "input": "Tell me.",
             "topic": "Ada",
@@ -88,6 +83,7 @@ def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
         },
         {"input": "Tell me.", "topic": "Bo", "output": "I do not know.", "annotations": None},
     ]
+    (tmp_path / "factscore_human").mkdir()
     write(tmp_path / "factscore_human" / "M.jsonl", rows)
     ada, bo = claims.read(tmp_path)
     assert ada.facts == (("Ada was born in London.", "S"),) and not ada.declined
@@ -168,9 +164,7 @@ def test_no_claim_of_the_slices_is_in_both_halves(slices: Path) -> None:
 
 
 def test_stored_results_are_of_the_shipped_verifier_and_make_a_table() -> None:
-    results = json.loads(
-        (ROOT / "benchmarks" / "results" / "human_labels.json").read_text(encoding="utf-8")
-    )
+    results = read_json(ROOT / "benchmarks" / "results" / "human_labels.json")
     adapter = (ROOT / "data" / "verifier" / "adapter.safetensors").read_bytes()
     assert results["verifier"]["sha256"] == hashlib.sha256(adapter).hexdigest()
     assert results["limit"] is None
@@ -193,9 +187,9 @@ def test_slices_are_in_the_form_the_readers_expect(slices: Path) -> None:
 
 def test_the_pages_say_how_far_claims_by_rules_are_to_be_trusted() -> None:
     """The rates of the draws in docs/numbers.md are those of the stored results."""
-    draws = json.loads((ROOT / "benchmarks/results/human_labels.json").read_text())["faithful"][
-        "kept aside"
-    ]["draws"]
+    draws = read_json(ROOT / "benchmarks/results/human_labels.json")["faithful"]["kept aside"][
+        "draws"
+    ]
     page = (ROOT / "docs/numbers.md").read_text()
     [row] = re.findall(r"^\| nine samples .*\|$", page, re.M)
     assert [cell.strip() for cell in row.split("|")[3:5]] == [

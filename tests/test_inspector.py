@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.cli import main
+from tests.helpers import examples, refusal, write_json
+from tests.helpers.errors import raises_error
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
 from workbench.inspector.evaluations import before_after
@@ -24,7 +25,7 @@ from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import bench
 from workbench.runs.store import Store, append_feedback, iter_feedback
-from workbench.types import Failure, Feedback, Passage, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Passage, Verdict
 from workbench.util.failures import unparsed
 from workbench.util.jsonl import append_json
 
@@ -69,8 +70,9 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
                 "seconds": 1.0,
             },
         )
-    (folder / "config.json").write_text(
-        json.dumps({"method": "rlfh", "bench": "small", "config": {"alpha": 1.0, "unknown": 3}})
+    write_json(
+        folder / "config.json",
+        {"method": "rlfh", "bench": "small", "config": {"alpha": 1.0, "unknown": 3}},
     )
     cell = {"value": 0.5, "low": 0.4, "high": 0.6}
     report = {
@@ -78,7 +80,7 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
         "split": "test",
         "greedy": dict.fromkeys(("accuracy", "abstention", "hallucination", "truthfulness"), cell),
     }
-    (folder / "summary.json").write_text(json.dumps({"before": report, "after": report}))
+    write_json(folder / "summary.json", {"before": report, "after": report})
     return folder
 
 
@@ -157,7 +159,7 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
     record(root / "a" / "first", [])
     record(tmp_path / "outside", [])
     (root / "link").symlink_to(tmp_path / "outside")
-    with pytest.raises(WorkbenchError, match="name a run of the list"):
+    with raises_error("name a run of the list"):
         Runs(root).folder(name)
     assert Runs(root).names() == ["a/first"]
 
@@ -165,14 +167,7 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        "passages.jsonl",
-        "questions.jsonl",
-        "rollouts.jsonl",
-        "metrics.jsonl",
-        "config.json",
-        "policy",
-    ],
+    "passages.jsonl questions.jsonl rollouts.jsonl metrics.jsonl config.json policy".split(),
 )
 def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     """Linked files of a foreign run are not shown; the page and other runs work as before."""
@@ -204,7 +199,7 @@ def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     )
     assert runs.question("good", "tarven").text
     if name == "passages.jsonl":
-        with pytest.raises(WorkbenchError, match="is a link to a file outside its folder"):
+        with raises_error("is a link to a file outside its folder"):
             runs.question("sly", "tarven")
 
 
@@ -215,7 +210,7 @@ def test_a_linked_policy_is_not_loaded(tmp_path):
     (run / "policy" / "adapter_model.safetensors").symlink_to(tmp_path / "elsewhere.safetensors")
     runs = Runs(tmp_path / "runs")
     assert runs.policy("run") is None
-    with pytest.raises(WorkbenchError, match="no policy of its own"):
+    with raises_error("no policy of its own"):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 
@@ -223,9 +218,9 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
     inside = runs.root / "a" / "first"
     assert settings(inside, runs.root, 0).run == "a/first"
     assert settings(inside, None, 0) == Settings(inside.parent.resolve(), "first", 0)
-    with pytest.raises(WorkbenchError, match="--runs"):
+    with raises_error("--runs"):
         settings(inside, tmp_path, 0)
-    with pytest.raises(WorkbenchError, match="no run"):
+    with raises_error("no run"):
         settings(tmp_path / "none", tmp_path, 0)
 
 
@@ -240,9 +235,9 @@ def test_pasted_answers():
         "Who?", "Ada wrote it. She lived in London.", "", "", "No judge: only find the claims"
     )
     assert plain.feedback.claims and plain.feedback.rewards["rlfh"].value is None
-    with pytest.raises(WorkbenchError, match="no answer"):
+    with raises_error("no answer"):
         open_pasted("Who?", "  ", "", "", "No judge: only find the claims")
-    with pytest.raises(WorkbenchError, match="sources"):
+    with raises_error("sources"):
         open_pasted("Who?", "Ada.", "", "", LOCAL)
 
 
@@ -277,16 +272,7 @@ def test_what_if_by_hand():
 
 
 def test_what_if_refuses_in_one_line():
-    requests: list[dict] = [
-        {"settings": {"rlfh": {"alpha": "x"}}},
-        {"settings": {"rlfh": {"none": 1}}},
-        {"settings": {"none": {}}},
-        {"settings": {"rlfh": {"epsilon": -1}}},
-        {"edits": {"2": {"label": "<b>"}}},
-        {"settings": 3},
-        {"key": "none"},
-    ]
-    for changes in requests:
+    for changes in examples("what_if_errors"):
         found = asked(**changes)
         assert set(found) == {"error"} and "\n" not in found["error"], changes
     assert "error" in what_if(None) and "error" in export_page({})
@@ -346,10 +332,8 @@ def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     )
 
 
-def test_a_missing_run_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["inspect", "--run", str(tmp_path / "none")])
-    assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
+def test_a_missing_run_is_refused(tmp_path, cli):
+    assert "no run 'none'" in refusal(cli(f"inspect --run {tmp_path / 'none'}"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

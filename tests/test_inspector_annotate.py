@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from tests.test_inspector import record, rollout
 from workbench.inspector.annotate import annotator
 from workbench.inspector.annotated import annotate, labels
@@ -18,7 +20,6 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import labeller
 from workbench.runs.store import iter_feedback
 from workbench.scoring.agree import agreement
-from workbench.types import WorkbenchError
 
 
 def asked(runs: Runs, **request: Any) -> dict[str, Any]:
@@ -147,19 +148,7 @@ def test_labels_of_a_changed_answer_are_ignored(tmp_path: Path) -> None:
     assert [(v.target, v.label) for v in kept.verdicts] == [("claim:1", "correct")]
 
 
-FOOLISH = (
-    {"run": "../outside"},
-    {"given": {"place": ["tarven/1/0", 9], "label": "wrong"}},
-    {"given": {"place": ["nobody", 0], "label": "wrong"}},
-    {"given": {"place": ["tarven/1/0", 0], "label": "<b>"}},
-    {"given": "x"},
-    {"passed": 3},
-    {"at": ["tarven/1/0", 17]},
-    {"at": "tarven/1/0"},
-)
-
-
-@pytest.mark.parametrize("request_", FOOLISH)
+@pytest.mark.parametrize("request_", examples("malformed_requests"))
 def test_a_malformed_request_is_refused_and_stores_nothing(
     tmp_path: Path, request_: dict[str, Any]
 ) -> None:
@@ -192,7 +181,7 @@ def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     assert "remove or fix that line" in annotator(runs)({})["error"]
     opened = open_row(runs, "run", "tarven/1/1")  # the row is still shown
     assert opened.labels == {} and "remove or fix that line" in opened.note
-    with pytest.raises(WorkbenchError, match="fix"):
+    with raises_error("fix"):
         annotate(runs, "run", rollout(1, 1), {"0": {"label": "vague"}})
 
 

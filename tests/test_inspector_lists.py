@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import examples, write_json
 from tests.test_inspector_runs import record_untagged
 from workbench.inspector.curves import run_list
 from workbench.inspector.evaluations import before_after
@@ -37,13 +38,7 @@ def test_a_scored_file_opens_like_a_run(tmp_path: Path) -> None:
             open_row(runs, name, "r0")
 
 
-QUEUED = {
-    "queue/0a1b2c3d4e5f": {"method": "rlfh", "seed": 1, "config": {"alpha": 1, "ppo": {"lr": 2}}},
-    "queue/1a1b2c3d4e5f": {"method": "rlfh", "seed": 1, "config": {"alpha": 2, "ppo": {"lr": 2}}},
-    "queue/2a1b2c3d4e5f": {"method": "rlfh", "seed": 2, "config": {"alpha": 1, "ppo": {"lr": 3}}},
-    "queue/3a1b2c3d4e5f": {"method": "klcf", "seed": 1, "config": {"alpha": 9}},
-    "named": {"method": "rlfh", "seed": 1, "config": {"alpha": 3, "ppo": {"lr": 2}}},
-}
+QUEUED = dict(examples("queued_runs"))
 
 
 def test_runs_of_a_queue_are_named_by_what_differs() -> None:
@@ -60,12 +55,12 @@ def test_evaluations_are_compared_side_by_side(tmp_path: Path) -> None:
     names = list(QUEUED)[:2]
     for name, after in zip(names, (0.0, 0.5), strict=True):
         record_untagged(tmp_path / name)
-        (tmp_path / name / "config.json").write_text(json.dumps(QUEUED[name]))
+        write_json(tmp_path / name / "config.json", QUEUED[name])
         reports = {
             when: {"greedy": {"accuracy": {"value": value, "low": 0.125, "high": 0.5}}}
             for when, value in (("before", 0.25), ("after", after))
         }
-        (tmp_path / name / "summary.json").write_text(json.dumps(reports))
+        write_json(tmp_path / name / "summary.json", reports)
     runs = Runs(tmp_path)
     evaluation, config = json.loads(before_after(runs, names))["tables"]
     first, second = sorted(run["label"] for run in run_list(runs))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import write_json
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
 from workbench.experiments.claims_table import without_formula
@@ -31,7 +34,7 @@ from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
 from workbench.runs.store import append_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Feedback, Question, Response, Reward, Verdict, WorkbenchError
+from workbench.types import Feedback, Question, Response, Reward, Verdict
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
@@ -81,7 +84,7 @@ def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     assert klcf.value is None and klcf.error is not None
     missing = "the truth of its claims and the facts of a checklist"
     assert klcf.error.message == f"KLCF cannot score this answer: it was not checked for {missing}"
-    found = json.loads(rollouts(runs, "run", Query(0, "disagreement")))
+    found = listed(tmp_path, order="disagreement")
     assert (
         found["methods"] == ["truthrl"]
         and found["scored"]["klcf"] == [0, 3]
@@ -93,12 +96,11 @@ def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     )
     # one method alone does not disagree
     assert [row["disagreement"] for row in found["rows"]] == [None] * 3
-    again = what_if({"key": json.loads(show(opened))["key"]})["view"]["methods"]
+    key = json.loads(show(opened))["key"]
+    again = what_if({"key": key})["view"]["methods"]
     assert again["klcf"]["value"] is None and again["truthrl"]["value"] == 1.0
     # Without the terms that need verdicts, only the form is checked; a stored reward stays.
-    form = what_if({"key": json.loads(show(opened))["key"], "settings": {"klcf": {"w_check": 0}}})[
-        "view"
-    ]["methods"]["klcf"]
+    form = what_if({"key": key, "settings": {"klcf": {"w_check": 0}}})["view"]["methods"]["klcf"]
     assert form["value"] is None and "the truth of its claims" in form["error"]["message"]
     record_untagged(tmp_path / "asked", "klcf")
     assert open_row(Runs(tmp_path), "asked", "r2").feedback.rewards["klcf"].value == -1.0
@@ -110,7 +112,7 @@ def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     assert (
         own_method(runs, "run") == "" and order_choices("")[0][0] == "Logged reward, lowest first"
     )
-    found = json.loads(rollouts(runs, "run", Query(2, "highest")))
+    found = listed(tmp_path, step=2, order="highest")
     assert found["methods"] == [] and found["logged"] == ["trl:accuracy", "trl:format"]
     # by accuracy + format
     assert [row["values"]["trl:accuracy"] for row in found["rows"]] == [2, 2, 0, 0]
@@ -121,6 +123,10 @@ def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     assert data["logged"] == {"trl:accuracy": 2.0, "trl:format": 0.5}
     assert all(method["value"] is None for method in data["methods"].values())
     assert "error" not in what_if({"key": json.loads(show(opened))["key"]})
+
+
+def listed(root: Path, run: str = "run", **query: Any) -> dict[str, Any]:
+    return json.loads(rollouts(Runs(root), run, query_of(query)))
 
 
 def curves(folder: Path, name: str) -> dict[str, Any]:
@@ -148,38 +154,28 @@ def record_queried(folder: Path) -> Path:
     """Write two steps of four rows on two questions of two tiers, with rewards 0 to 7."""
     rows = []
     for number, value in enumerate((3, 1, 7, 0, 4, 6, 2, 5)):
-        question = Question(
-            f"q{number % 2}",
-            ("Who built it?", "Wo liegt ES?")[number % 2],
-            kind=("single", "list")[number % 2],
-        )
-        question = replace(question, meta={"tier": ("known", "half")[number % 2]})
-        text = f"Answer {number} <b>ÄRGER</b>" if number == 5 else f"Answer {number}"
+        asked, kind, tier = (
+            ("Who built it?", "single", "known"),
+            ("Wo liegt ES?", "list", "half"),
+        )[number % 2]
+        question = Question(f"q{number % 2}", asked, kind=kind, meta={"tier": tier})
+        text = f"Answer {number}" + " <b>ÄRGER</b>" * (number == 5)
         response = Response(f"r{number}", question, text, step=1 + number // 4, offsets=((0, 6),))
-        label = OUTCOMES[number % 3][0]
-        parts = {"form": float(number)}
-        rows.append(
-            Feedback(
-                response,
-                verdicts=(Verdict("outcome", "answer", label),),
-                rewards={"truthrl": Reward(value, parts)},
-            )
-        )
+        verdicts = (Verdict("outcome", "answer", OUTCOMES[number % 3][0]),)
+        rewards = {"truthrl": Reward(value, {"form": float(number)})}
+        rows.append(Feedback(response, verdicts=verdicts, rewards=rewards))
     append_feedback(folder, rows)
     return folder
 
 
 def ids(root: Path, **query: Any) -> list[str]:
-    return [
-        row["id"]
-        for row in json.loads(rollouts(Runs(root), "run", query_of(query))).get("rows", [])
-    ]
+    return [row["id"] for row in listed(root, **query).get("rows", [])]
 
 
 def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     # of all steps, by reward
-    assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]
+    assert ids(tmp_path) == "r3 r1 r6 r0 r4 r7 r5 r2".split()
     assert ids(tmp_path, step=2, order="highest") == ["r5", "r7", "r4", "r6"]
     # the question's text, whatever its case
     assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]
@@ -196,7 +192,7 @@ def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
         ids(tmp_path, of="part:form", high=1) == ["r1", "r0"]
         and ids(tmp_path, of="part:none") == []
     )
-    found = json.loads(rollouts(Runs(tmp_path), "run", query_of({"text": "nowhere"})))
+    found = listed(tmp_path, text="nowhere")
     assert found["note"] == "No rollout matches." and found["choices"]["tiers"] == [
         "half",
         "known",
@@ -223,7 +219,7 @@ def test_pages_cover_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ["r0", "r4", "r7"],
         ["r5", "r2"],
     ]
-    told = json.loads(rollouts(Runs(tmp_path), "run", Query(start=3)))
+    told = listed(tmp_path, start=3)
     assert (told["count"], told["page"]) == (8, 3) and told["note"].startswith(
         "8 rollouts; 4 to 6 in this order are listed"
     )
@@ -236,36 +232,26 @@ def test_next_and_previous_follow_the_list(tmp_path: Path) -> None:
     for _ in range(3):
         place, view, note = step_row(runs, 1, "run", place, came)
         seen.append((json.loads(view)["id"], json.loads(note)["note"]))
-    assert [name for name, _ in seen] == ["r7", "r1", "r3"] and seen[0][1].startswith(
-        "2 of 4 in the list"
-    )
+    assert [name for name, _ in seen] == ["r7", "r1", "r3"]
+    assert seen[0][1].startswith("2 of 4 in the list")
     assert "end of the list" in step_row(runs, 1, "run", place, came)[2]
-    # by file
-    assert (
-        step_row(runs, -1, "run", place, came)[0] == 2
-        and json.loads(step_row(runs, 1, "run", 1)[1])["id"] == "r1"
-    )
-    assert json.loads(step_row(runs, 1, "run", 1, {"run": "other"})[1])["id"] == "r1"
+    assert step_row(runs, -1, "run", place, came)[0] == 2
+    for other in (None, {"run": "other"}):  # by file
+        assert json.loads(step_row(runs, 1, "run", 1, other)[1])["id"] == "r1"
 
 
 def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     for age, name in ((30, "old"), (20, "seed")):
         record_queried(tmp_path / name)
-        (tmp_path / name / "config.json").write_text(
-            json.dumps({"method": "truthrl", "seed": age, "config": {}})
+        write_json(
+            tmp_path / name / "config.json", {"method": "truthrl", "seed": age, "config": {}}
         )
-        lines = (
-            {"step": step, "reward": reward} for step, reward in ((1, 0.5), (2, 0.75), (3, 0.25))
-        )
-        (tmp_path / name / "metrics.jsonl").write_text(
-            "".join(json.dumps(line) + "\n" for line in lines)
-        )
+        lines = [{"step": step, "reward": (0.5, 0.75, 0.25)[step - 1]} for step in (1, 2, 3)]
+        write(tmp_path / name / "metrics.jsonl", lines)
         os.utime(tmp_path / name / "rollouts.jsonl", (age, 2000 - age))
     greedy = {"truthfulness": {"value": 0.5}}
-    (tmp_path / "seed" / "summary.json").write_text(
-        json.dumps({"status": "done", "after": {"greedy": greedy}})
-    )
+    write_json(tmp_path / "seed" / "summary.json", {"status": "done", "after": {"greedy": greedy}})
     (tmp_path / "old" / "config.json").write_text("[1]")
     told = run_list(Runs(tmp_path))
     assert [run["name"] for run in told] == [
@@ -285,32 +271,25 @@ def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:
     folder, runs = record_queried(tmp_path / "run"), Runs(tmp_path)
     (folder / "config.json").write_text('{"method": "truthrl"}')
     assert run_list(runs)[0]["status"] == "unfinished"
-    look = next(function for function in server_functions(runs) if function.__name__ == "look")
+    [function] = [one for one in server_functions(runs) if one.__name__ == "look"]
+
+    def look(stamp: str | None = None) -> Any:
+        return function({"names": ["run"], "stamp": stamp})
+
     with lock(folder):
-        first = look({"names": ["run"], "stamp": None})
+        first = look()
         assert json.loads(first["runs"])[0]["status"] == "running"
-        assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
+        assert look(first["stamp"]) == {"same": True}
     # like after a kill: no status is written
-    left = look({"names": ["run"], "stamp": first["stamp"]})
-    assert json.loads(left["runs"])[0]["status"] == "unfinished"
-    first = look({"names": ["run"], "stamp": None})
-    assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
+    assert json.loads(look(first["stamp"])["runs"])[0]["status"] == "unfinished"
+    first = look()
+    assert look(first["stamp"]) == {"same": True}
     late = worked_example()
-    append_feedback(
-        folder,
-        [
-            replace(
-                late,
-                response=replace(late.response, id="late", step=3),
-                rewards={"truthrl": Reward(1.0)},
-            )
-        ],
-    )
-    grown = look({"names": ["run"], "stamp": first["stamp"]})
-    assert (
-        json.loads(grown["curves"])["runs"][0]["steps"] == [1, 2, 3]
-        and json.loads(grown["runs"])[0]["steps"] == 3
-    )
+    response = replace(late.response, id="late", step=3)
+    append_feedback(folder, [replace(late, response=response, rewards={"truthrl": Reward(1.0)})])
+    grown = look(first["stamp"])
+    assert json.loads(grown["curves"])["runs"][0]["steps"] == [1, 2, 3]
+    assert json.loads(grown["runs"])[0]["steps"] == 3
 
 
 @given(st.text(alphabet=st.sampled_from('=+-@ok"\t\r\n\u2028 ,1'), max_size=12))
@@ -326,7 +305,7 @@ def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
 def test_a_wrong_index_shows_no_row(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
     runs.rows("run").table.loc[0, "id"] = "r1"
-    with pytest.raises(WorkbenchError, match="its index names another row"):
+    with raises_error("its index names another row"):
         runs.feedback("run", 0)
 
 
@@ -366,31 +345,18 @@ def test_comparing_long_texts_keeps_all_text(pair: tuple[str, str]) -> None:
 def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> None:
     record(tmp_path / "one")
     row = worked_example()
-    question, other = (
-        replace(row.response.question, id="elsewhere"),
-        Question("tarven", "Another question of the same id?"),
-    )
-    answer = replace(
-        row.response,
-        id="e/1",
-        question=question,
-        group="g",
-        step=None,
-        text=f"{row.response.text}\ud800",
-    )
+    question = replace(row.response.question, id="elsewhere")
+    text = f"{row.response.text}\ud800"
+    answer = replace(row.response, id="e/1", question=question, group="g", step=None, text=text)
+    other = Question("tarven", "Another question of the same id?")
     stranger = replace(row.response, id="s/1", question=other, group="h", step=1)
-    append_feedback(
-        tmp_path / "two", [replace(row, response=answer), replace(row, response=stranger)]
-    )
+    append_feedback(tmp_path / "two", [replace(row, response=one) for one in (answer, stranger)])
     record_queried(tmp_path / "none")
     runs = Runs(tmp_path)
-    told = compared(runs, "one", "tarven/1/0", {})
-    assert (told["steps"], told["step"], told["first"]["id"], told["second"]["id"]) == (
-        [1, 2, 3],
-        3,
-        "tarven/1/0",
-        "tarven/3/0",
-    )
+    with_query = partial(compared, runs, "one", "tarven/1/0")
+    told = with_query({})
+    assert (told["steps"], told["step"]) == ([1, 2, 3], 3)
+    assert (told["first"]["id"], told["second"]["id"]) == ("tarven/1/0", "tarven/3/0")
     assert [same for same, _, _ in told["pieces"]] == [True] and told["by"] == "words"
     # Rewards 1.66, 2.66, 4.16, 4.66: deviations −1.625, … as by hand elsewhere, over 1.3769.
     first = told["first"]["group"][0]
@@ -398,31 +364,30 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
         -1.625 / 1.3770, abs=1e-3
     )
     for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not itself
-        query = {"step": step, "id": key}
-        assert compared(runs, "one", "tarven/1/0", query)["second"]["id"] == key
+        assert with_query({"step": step, "id": key})["second"]["id"] == key
     unknown = {"run": "../two", "step": {}, "id": 7}
-    assert compared(runs, "one", "tarven/1/0", unknown)["second"]["id"] == "tarven/3/0"
-    elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})
+    assert with_query(unknown)["second"]["id"] == "tarven/3/0"
+    elsewhere = with_query({"run": "two"})
     # by its text, not by its id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")
     assert elsewhere["pieces"][-1][2].endswith("\ufffd") and json.loads(as_json(elsewhere))
-    missing = compared(runs, "one", "tarven/1/0", {"run": "none"})
-    assert (
-        missing["second"] is None
-        and missing["note"] == "Run 'none' has no other answer to this prompt."
-    )
-    assert "no row" in same_prompt(runs)({"run": "one", "id": "nobody"})["error"]
-    assert "cannot be read" in same_prompt(runs)({"id": 1})["error"] and "error" in same_prompt(
-        runs
-    )([])
+    missing = with_query({"run": "none"})
+    assert missing["second"] is None
+    assert missing["note"] == "Run 'none' has no other answer to this prompt."
+    served = same_prompt(runs)
+    assert "no row" in served({"run": "one", "id": "nobody"})["error"]
+    assert "cannot be read" in served({"id": 1})["error"] and "error" in served([])
 
 
-def test_the_sum_of_logged_columns_is_the_reward() -> None:
-    assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
-        "trl:accuracy",
-        "trl:format",
-    ]
-    assert reward_columns(["verl:acc", "verl:score"]) == ["verl:score"]
-    assert reward_columns(["verl:score", "verl:reward"]) == ["verl:reward"]
-    assert reward_columns(["trl:length"]) == []
-    assert reward_columns(["trl:strength"]) == ["trl:strength"]
+@pytest.mark.parametrize(
+    ("columns", "summed"),
+    [
+        ("trl:accuracy trl:format trl:completion_length rlfh", "trl:accuracy trl:format"),
+        ("verl:acc verl:score", "verl:score"),
+        ("verl:score verl:reward", "verl:reward"),
+        ("trl:length", ""),
+        ("trl:strength", "trl:strength"),
+    ],
+)
+def test_the_sum_of_logged_columns_is_the_reward(columns: str, summed: str) -> None:
+    assert reward_columns(columns.split()) == summed.split()

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers import forked
+from tests.helpers import examples, forked
 from tests.helpers.credit import by_token, interrupting
 from workbench.runs.checkpoints import is_complete
-from workbench.training.grpo import train_grpo
 from workbench.training.ppo import ppo_stage
 from workbench.training.stage import Job
 from workbench.util.threads import use_threads
@@ -50,19 +49,7 @@ def whole(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return train
 
 
-@pytest.mark.parametrize(
-    ("kind", "moment", "resumed"),
-    [
-        ("grpo", "before the first checkpoint", 0),
-        ("grpo", "in a checkpoint", 2),
-        ("grpo", "removing old checkpoints", 6),
-        ("grpo", "in the final save", 6),
-        ("again", "in a checkpoint", 2),  # whose checkpoints are numbered by updates
-        ("ppo", "in a checkpoint", 2),
-        ("sft", "in a checkpoint", 2),
-        ("reward_model", "in a checkpoint", 2),
-    ],
-)
+@pytest.mark.parametrize(("kind", "moment", "resumed"), examples("killed_trainings"))
 def test_a_killed_training_ends_like_an_uninterrupted_one(
     policy: str, whole: Whole, tmp_path: Path, kind: str, moment: str, resumed: int
 ) -> None:
@@ -82,9 +69,7 @@ def test_an_interrupted_training_saves_a_checkpoint_and_resumes(
     with use_threads(1):
         if kind == "grpo":
             broken = interrupting(run.grade, call=5)  # in the third step: two batches a step
-            status = train_grpo(
-                run.CONFIG, run.QUESTIONS, broken, policy, tmp_path, method="m", seed=1
-            )
+            status = run.grpo(run.CONFIG, policy, tmp_path, broken)
         else:
             broken = interrupting(by_token, call=3)
             status = ppo_stage(run.AS_PPO, lambda job: (run.QUESTIONS, broken), "m").run(

@@ -4,7 +4,6 @@ refused.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import read_json
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.experiment import configured, identity_of, run_experiment
 from workbench.experiments.prepare import prepare_klcf
@@ -22,7 +23,6 @@ from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.store import iter_feedback
 from workbench.text import well_formed
-from workbench.types import WorkbenchError
 from workbench.util.jsonl import iter_rows
 
 KLCF = METHODS["klcf"]
@@ -60,9 +60,9 @@ def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path
     asked = {question.id for question in few(80).questions("rl", ["biography"])}
     assert set(lists) <= asked and len(rows) == 8
     assert {row["question_id"] for row in iter_rows(made / "prepare" / "truth.jsonl")} <= asked
-    held = json.loads((made / "truth" / "held_out.json").read_text())
+    held = read_json(made / "truth" / "held_out.json")
     assert {"accuracy", "f1", "auc", "ece", "untuned"} <= set(held)
-    card = json.loads((made / "truth" / "model" / "reward_model.json").read_text())
+    card = read_json(made / "truth" / "model" / "reward_model.json")
     assert card["policy"] == source_of(few(), None).base  # tuned from the base, whatever is trained
     for row in rows:
         assert row.response.question.checklist == lists[row.response.question.id]
@@ -106,8 +106,8 @@ def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and rows and weights_moved(tmp_path)
     assert not (made / "truth" / "model").exists()
-    assert json.loads((made / "truth" / "confidence.json").read_text())["slope"]
-    held = json.loads((made / "general" / "held_out.json").read_text())
+    assert read_json(made / "truth" / "confidence.json")["slope"]
+    held = read_json(made / "general" / "held_out.json")
     assert held["strangers"] == held["rows"] == held["segments"] > 0  # nobody that it was tuned on
     for row in rows:
         paid = row.rewards["klcf"]
@@ -127,7 +127,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
     assert card["status"] == "done" and card["samples"]["all"] == 12 and card["known"]["items"] > 0
     # as it is stored
     assert prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings) == card
-    with pytest.raises(WorkbenchError, match="seed is 2, not 3"):
+    with raises_error("seed is 2, not 3"):
         prepare_klcf(prepared, place, seed=3, threads=1, overrides=settings)
     config = scaled(
         config_of(["klcf.trainer=dpo", "klcf.start=sft", "klcf.rewarded=judge"]),
@@ -139,7 +139,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
         and summary["policy"] == "sft"
         and weights_moved(tmp_path / "run")
     )
-    assert json.loads((tmp_path / "run" / "card.json").read_text())["rule"] == "best_worst"
+    assert read_json(tmp_path / "run" / "card.json")["rule"] == "best_worst"
     for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
         assert (tmp_path / "run" / "stages" / "prepare" / name).read_bytes() == (
             prepared / name
@@ -154,11 +154,8 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         return [stage.name for stage in stages(KLCF, few(), settings)]
 
     assert stage_names() == ["prepare", "truth", "grpo"]
-    assert (
-        stage_names("klcf.w_truth=0")
-        == stage_names("klcf.w_check=0", "klcf.rewarded=judge")
-        == ["prepare", "grpo"]
-    )
+    for without_truth in (["klcf.w_truth=0"], ["klcf.w_check=0", "klcf.rewarded=judge"]):
+        assert stage_names(*without_truth) == ["prepare", "grpo"]
     assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
     assert stage_names("klcf.w_general=1", "klcf.w_truth=0") == ["prepare", "general", "grpo"]
@@ -198,11 +195,8 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
     base, other = tmp_path / "base", place.checkpoints["sft"]
     shutil.copytree(place.checkpoints["base"], base)
     # it is the start
-    assert not {"base_hash", "prepared_hash"} & {
-        *of(),
-        *of(policy=str(base)),
-        *of(f"klcf.base={base}"),
-    }
+    for same in (of(), of(policy=str(base)), of(f"klcf.base={base}")):
+        assert not {"base_hash", "prepared_hash"} & same.keys()
     assert of("klcf.start=sft")["base_hash"] == of(f"klcf.base={base}", policy=other)["base_hash"]
     before = of("klcf.start=sft", f"klcf.base={base}")
     shutil.copyfile(Path(other) / "model.safetensors", base / "model.safetensors")
@@ -217,36 +211,4 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
         (prepared / name).write_text("{}\n")
     before = of(setting)["prepared_hash"]
     (prepared / "truth.jsonl").write_text('{"changed": true}\n')
-    assert (
-        None not in (before, of(setting)["prepared_hash"])
-        and of(setting)["prepared_hash"] != before
-    )
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
-        (["klcf.general=some/model"], "does not use general"),
-        (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
-        (["klcf.general_model.batch=4"], "does not use general_model"),
-        (["klcf.w_check=0", "klcf.w_truth=0"], "at least one above 0"),
-        (["klcf.level=token"], "leave level and loss out"),
-        (["klcf.held_out=1"], "held_out is 1.0: it must be below 1"),
-        (["klcf.held_out=0.3", "klcf.rewarded=judge"], "leave this setting out"),
-        (["klcf.drawn.samples=4"], "does not use drawn"),
-        (["klcf.trainer=dpo", "klcf.drawn.samples=1"], "samples is 1"),
-        (["klcf.prepare.folder=nowhere", "klcf.prepare.samples=4"], "does not use prepare"),
-        (["klcf.prepare.folder=nowhere"], "has no finished preparation"),
-        (["klcf.base=no/such/base"], "no policy folder"),
-        (["klcf.start=one"], "choose one of zero, sft"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_begun(
-    settings: list[str], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
-        run_experiment(
-            KLCF, configured(KLCF, few(), overrides=settings), few(), tmp_path / "run", seed=1
-        )
-    assert not (tmp_path / "run").exists()
+    assert before and None is not of(setting)["prepared_hash"] != before

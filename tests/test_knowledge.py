@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import workbench.retrieval.build as building
+from tests.helpers import examples
 from tests.helpers.bag_encoder import make_encoder
+from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.retrieval import Index, build_index, open_index
-from workbench.types import WorkbenchError
 
-PAGES: list[dict[str, Any]] = [
-    {"id": "who", "title": "The Who", "text": "The Who are an English rock band."},
-    {
-        "id": "it",
-        "title": "It (film)",
-        "text": "It is a film of 2017. " + "The clown returns every year. " * 30,
-    },
-    {"id": "semi", "title": "Sense; or Sensibility", "text": "A novel about two sisters."},
-    {"id": "us", "title": "U.S.", "text": "The United States of America is a country."},
-    {"id": "us2", "title": "US", "text": "Us is an album by a singer."},
-    {"id": "obrien", "title": "O'Brien", "text": "O'Brien's family comes from Ireland."},
-    {"id": "bj", "title": "北京", "text": "北京是中华人民共和国的首都。北京有两千多万人口。"},
-    {"id": "tk", "title": "東京", "text": "東京は日本の首都です。"},
-    {"id": "th", "title": "กรุงเทพ", "text": "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"},
-    {"id": "ru", "title": "Москва", "text": "Москва — столица России."},
-    {"id": "cafe", "title": "Café", "text": "A café sells coffee to running customers."},
-    {"id": 7, "title": None, "text": "An untitled page about 3.14 and C++ and AC/DC."},
-]
+PAGES = examples("pages")
 HOSTILE = [
     "",
     "   ",
@@ -48,15 +32,10 @@ HOSTILE = [
 ]
 
 
-def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     folder = tmp_path_factory.mktemp("index")
-    build_index("small", write_jsonl(folder / "pages.jsonl", PAGES), words=20, root=folder)
+    build_index("small", write(folder / "pages.jsonl", PAGES), words=20, root=folder)
     return open_index("small", folder)
 
 
@@ -65,23 +44,7 @@ def first(index: Index, query: str, **options: Any) -> str:
     return found[0].id if found else ""
 
 
-@pytest.mark.parametrize(
-    ("query", "page"),
-    [
-        ("首都 中华人民共和国", "bj"),
-        ("人口", "bj"),
-        ("万人口", "bj"),
-        ("東京の首都", "tk"),
-        ("เมืองหลวง", "th"),
-        ("СТОЛИЦА", "ru"),
-        ("cafe", "cafe"),
-        ("customer runs", "cafe"),
-        ("the who", "who"),
-        ("3.14", "7"),
-        ("O’Brien family", "obrien"),
-        ("ＣＬＯＷＮ", "it"),
-    ],
-)
+@pytest.mark.parametrize(("query", "page"), examples("words"))
 def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> None:
     assert first(index, query).partition(":")[0] == page
 
@@ -95,7 +58,7 @@ def test_hostile_queries_are_only_words(index: Index, query: str) -> None:
 
 def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
     rows = [{"id": f"{i:03}", "text": f"the same word{i}"} for i in range(150)]
-    build_index("ties", write_jsonl(tmp_path / "ties.jsonl", rows), root=tmp_path)
+    build_index("ties", write(tmp_path / "ties.jsonl", rows), root=tmp_path)
     found = open_index("ties", tmp_path).search(["same"], 5)[0]
     assert [passage.id for passage in found] == [f"{i:03}:0" for i in range(5)]
     assert len({passage.score for passage in found}) == 1
@@ -127,13 +90,13 @@ def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
 
 
 def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match=r"no vectors.*--encoder"):
+    with raises_error(r"no vectors.*--encoder"):
         index.search(["clown"], 3, mode="dense")
-    with pytest.raises(WorkbenchError, match=r"no index .*workbench index build none"):
+    with raises_error(r"no index .*workbench index build none"):
         open_index("none", tmp_path)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "index.json").write_text("{")
-    with pytest.raises(WorkbenchError, match=r"index\.json is damaged"):
+    with raises_error(r"index\.json is damaged"):
         open_index("broken", tmp_path)
 
 
@@ -157,7 +120,7 @@ def test_dense_and_hybrid_search(
         for i in range(1200)
     ]
     card = build_index(
-        "dense", write_jsonl(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path
+        "dense", write(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path
     )
     index = open_index("dense", tmp_path)
     assert card["encoder"] == str(bag_encoder)
@@ -178,7 +141,7 @@ def test_dense_and_hybrid_search(
 
 @pytest.mark.slow
 def test_an_encoder_out_of_reach_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    pages = write_jsonl(tmp_path / "p.jsonl", PAGES)
-    with pytest.raises(WorkbenchError, match="encoder 'no-such/model'"):
+    pages = write(tmp_path / "p.jsonl", PAGES)
+    with raises_error("encoder 'no-such/model'"):
         build_index("none", pages, encoder="no-such/model", root=tmp_path)
     assert not (tmp_path / "none").exists()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.retrieval.in_memory import from_passages
 from workbench.retrieval.words import longest_titles, split_page, title_key, word_starts
 from workbench.types import Passage
@@ -45,19 +46,7 @@ def test_sentences_stay_whole_unless_they_are_over_the_budget(
         assert (sum(sentence in piece for piece in pieces) == 1) == (length <= words)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Next (Desperate Housewives)", "next  desperate housewives"),
-        ("O'Brien", "O’BRIEN"),
-        ("U.S. Route 1", "US Route 1"),
-        ("Barack_Obama", "Barack Obama"),
-        ("2011–12 Season", "2011-12 season"),
-        ("ＮＨＬ", "nhl"),
-        ("Straße", "STRASSE"),
-        ("《红楼梦》", "红楼梦"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), examples("titles"))
 def test_titles_match_but_for_case_width_space_and_punctuation(one: str, other: str) -> None:
     assert title_key(one) == title_key(other)
 

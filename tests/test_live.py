@@ -13,7 +13,9 @@ import pytest
 
 pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
+from tests.helpers import ROOT
 from tests.helpers.background_jobs import crash, train_slowly
+from tests.helpers.errors import raises_error
 from tests.helpers.waiting import wait_for
 from workbench import train
 from workbench.experiments.live import POINTS, Live, curves, redraw
@@ -45,7 +47,7 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     assert re.fullmatch(r"run: step \d+, running", view.status.value)
     wait_for(lambda: steps_of(view.figure) > first, seconds=120)
     assert view.button not in view.controls.children
-    with pytest.raises(WorkbenchError, match="was not started by this notebook"):
+    with raises_error("was not started by this notebook"):
         view.stop()
     writer.interrupt()
     assert view.wait() == {"status": "interrupted"} and writer.wait() == 0
@@ -97,7 +99,7 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
 
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
-    with pytest.raises(WorkbenchError, match="the training failed: RuntimeError: a bug"):
+    with raises_error("the training failed: RuntimeError: a bug"):
         view.wait()
     assert view.status.value.endswith("failed: RuntimeError: a bug")
 
@@ -146,14 +148,13 @@ print(view.wait()["status"])
 )
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_a_notebook_trains_is_interrupted_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("PLOTLY_RENDERER", "plotly_mimetype")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parent.parent))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     run = tmp_path / "run"
     cells = [
         nbformat.v4.new_code_cell(cell.format(run=str(run), settings=SETTINGS)) for cell in CELLS

@@ -5,7 +5,7 @@ what a refusal leaves.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import Cli, read_json, refusal
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
 from workbench.claims import single_pass
@@ -32,13 +34,11 @@ from workbench.types import (
     Question,
     Reply,
     Response,
-    WorkbenchError,
 )
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import judge_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge, named_judge
 
-Cli = Callable[..., tuple[int, str, str]]
 TRUTHRL, RLFH = METHODS["truthrl"], METHODS["rlfh"]
 NOWHERE = "http://127.0.0.1:9"
 
@@ -54,22 +54,6 @@ def index(folder: Path, text: str) -> str:
     )
     build_index(folder / "index", str(folder / "pages.jsonl"))
     return str(folder / "index")
-
-
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        ({"url": "local", "model": "m"}, "sends no requests: leave out --judge-model"),
-        ({"url": "local", "tokens": 5}, "sends no requests"),
-        ({"url": None, "verifier": "folder"}, "add --judge local"),
-        ({"url": NOWHERE, "model": "m", "verifier": "folder"}, "add --judge local"),
-    ],
-)
-def test_options_of_the_local_judge_and_of_an_endpoint_exclude_each_other(
-    options: dict[str, Any], remedy: str
-) -> None:
-    with pytest.raises(WorkbenchError, match=remedy):
-        named_judge(**options)
 
 
 def test_the_local_judge_is_part_of_a_runs_identity_and_has_the_benchs_pages() -> None:
@@ -144,37 +128,12 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
     assert failed.error and failed.error.stage == "retrieve"
 
 
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        ({"model": "m"}, "--judge-model needs a judge at a URL"),
-        ({"store": "wiki"}, "--store needs a judge at a URL"),
-        ({"cache": "file"}, "--judge-cache needs a judge at a URL"),
-        ({"url": NOWHERE}, "needs the name of a model on that server: add --judge-model NAME"),
-        ({"url": "world", "model": "m"}, "no judge 'world': write its address with http://"),
-        ({"tokens": 9}, "--judge-tokens needs a judge at a URL"),
-        ({"options": ["a=1"]}, "--judge-option needs a judge at a URL"),
-        ({"url": NOWHERE, "model": "m", "options": ["a"]}, "--judge-option a: write KEY=VALUE"),
-        ({"url": NOWHERE, "model": "m", "options": ["model=n"]}, "--judge-option model=n: write"),
-        (
-            {"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"},
-            "would be sent unencrypted to 'http://…@gpu-node'",
-        ),
-    ],
-)
-def test_options_that_cannot_work_together_are_refused(
-    options: dict[str, Any], remedy: str
-) -> None:
-    with pytest.raises(WorkbenchError, match=remedy.replace("…", ".")):
-        llm_judge(**{"url": None, "model": None, **options})
-
-
 def test_a_password_in_its_address_is_shown_and_stored_nowhere(
     place: Bench, tmp_path: Path
 ) -> None:
     url = "https://ada:pa55-w0rd@127.0.0.1:9"
     judged = place.with_judge(llm_judge(url, "m"))
-    with pytest.raises(WorkbenchError, match="gives no verdict") as refused:
+    with raises_error("gives no verdict") as refused:
         run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1)
     told = (
         refused.value,
@@ -186,18 +145,10 @@ def test_a_password_in_its_address_is_shown_and_stored_nowhere(
 
 
 def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
-    options = ("--judge", NOWHERE, "--judge-model", "m")
-    for command in (
-        ["train", "truthrl", "--out", tmp_path / "run"],
-        ["evaluate", "sft", "--split", "test"],
-        ["probe"],
-    ):
-        code, _, err = cli(*command, *options)
-        assert (
-            code == 2
-            and "has an exact judge of its own: leave --judge out" in err
-            and len(err.splitlines()) == 1
-        )
+    run = tmp_path / "run"
+    for command in (f"train truthrl --out {run}", "evaluate sft --split test", "probe"):
+        error = refusal(cli(f"{command} --judge {NOWHERE} --judge-model m"))
+        assert "has an exact judge of its own: leave --judge out" in error
     assert not (tmp_path / "run").exists()
 
 
@@ -224,14 +175,14 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
     assert identity(model="n")["judge"] == {**plain["judge"], "model": "n"}
     assert identity(options={"a": 1})["judge"] == {**plain["judge"], "options": {"a": 1}}
     assert identity(tokens=9) == plain
-    with pytest.raises(WorkbenchError, match="no index in"):
+    with raises_error("no index in"):
         identity(store=str(tmp_path / "nothing"))
 
 
 def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_path: Path) -> None:
     judged = place.with_judge(LLMJudge(NOWHERE, "m"))
     assert "fact" not in judged.checks.verify and "outcome" in judged.checks.verify
-    with pytest.raises(WorkbenchError, match=r"there are none: give the questions .*--store NAME"):
+    with raises_error(r"there are none: give the questions .*--store NAME"):
         run_experiment(RLFH, RLFH.configure(), judged, tmp_path / "run", seed=1)
     with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).with_judge(
         LLMJudge(NOWHERE, "m")
@@ -249,9 +200,7 @@ def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
             (NOWHERE, "no connection to"),
             (server.url, "not a JSON object|not JSON"),
         ):
-            with pytest.raises(
-                WorkbenchError, match=f"gives no verdict .*({told}).*: start its server"
-            ):
+            with raises_error(f"gives no verdict .*({told}).*: start its server"):
                 run_experiment(
                     TRUTHRL, SMALL, place.with_judge(LLMJudge(url, "m")), tmp_path / "run", seed=1
                 )
@@ -269,13 +218,13 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
         asked = server.requests
         assert (
             summary["status"] == "done"
-            and summary["judge"] == json.loads((out / "config.json").read_text())["judge"]
+            and summary["judge"] == read_json(out / "config.json")["judge"]
         )
         assert server.tasks == {"outcome": asked} and (out / REPLIES).exists()
         assert run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1) == summary
         assert server.requests == asked
         for other in (place, place.with_judge(LLMJudge(server.url, "n"))):
-            with pytest.raises(WorkbenchError, match=r"another run \(judge"):
+            with raises_error(r"another run \(judge"):
                 run_experiment(TRUTHRL, SMALL, other, out, seed=1, threads=1)
 
 

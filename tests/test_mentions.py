@@ -6,18 +6,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import ROOT
 from workbench.types import OBJECTIONS
 from workbench.verifier.mentions import Mentions, objections
 from workbench.verifier.tokens import tokenize
 
-LINES = (Path(__file__).parent / "examples" / "objections.tsv").read_text(encoding="utf-8")
+LINES = (ROOT / "tests" / "examples" / "objections.tsv").read_text(encoding="utf-8")
 EXAMPLES = [line.split("\t") for line in LINES.splitlines() if not line.startswith("#")]
 
 
@@ -45,7 +45,7 @@ def test_values_as_they_are_read() -> None:
     assert values("IV XIX XXXIX IIII VX I") == [4, 19, 39]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(max_size=120))
 def test_any_text_supports_itself(text: str) -> None:
     assert found(text, text) == []

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +14,8 @@ from typing import Any
 import pytest
 
 import workbench.methods.bench as benches
+from tests.helpers import ROOT, Cli, read_json, run_python
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
@@ -46,7 +46,6 @@ from workbench.types import (
     Reward,
     RewardFn,
     Verdict,
-    WorkbenchError,
 )
 from workbench.util.config import setting
 from workbench.util.config import settings as settings_of
@@ -114,10 +113,7 @@ def test_a_new_method_computes_rewards_and_takes_settings(brief: None) -> None:
     assert configure_method(config) == ("brief", config)
 
 
-def test_a_new_method_is_scored_listed_and_inspected(
-    brief: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from workbench.cli import main
+def test_a_new_method_is_scored_listed_and_inspected(brief: None, tmp_path: Path, cli: Cli) -> None:
     from workbench.inspector.opened import open_row
     from workbench.inspector.runs import Runs
 
@@ -125,15 +121,10 @@ def test_a_new_method_is_scored_listed_and_inspected(
     source.write_text(
         '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
     )
-    with pytest.raises(SystemExit) as ended:
-        main(f"score --in {source} --out {out} --method brief --judge world".split())
-    assert ended.value.code == 0
-    assert json.loads(out.read_text())["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
-    capsys.readouterr()
-    for command in (["methods"], ["methods", "brief"]):
-        with pytest.raises(SystemExit):
-            main(command)
-    assert "how much a character costs" in (shown := capsys.readouterr().out) and "Brief" in shown
+    assert cli(f"score --in {source} --out {out} --method brief --judge world")[0] == 0
+    assert read_json(out)["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
+    assert "Brief" in cli("methods")[1]
+    assert "how much a character costs" in cli("methods brief")[1]
     opened = open_row(Runs(tmp_path / "runs"), "mine", "1")
     assert opened.feedback.rewards["brief"].value == pytest.approx(1 / 1.4)
 
@@ -150,7 +141,7 @@ def test_defaults_are_from_the_paper_and_a_bench_replaces_them() -> None:
         0.2,
     )
     assert METHODS["truthrl"].configure("paper") == TruthRL() == METHODS["truthrl"].configure()
-    with pytest.raises(WorkbenchError, match="no method 'truthlr': choose one of rlfh, truthrl"):
+    with raises_error("no method 'truthlr': choose one of rlfh, truthrl"):
         method("truthlr")
 
 
@@ -167,18 +158,11 @@ def test_settings_of_every_method_and_bench_are_valid() -> None:
             assert all(help for _, _, help in settings_of(config))
 
 
-def test_a_setting_of_an_unused_trainer_is_refused() -> None:
+def test_a_setting_is_that_of_the_trainer_in_use() -> None:
     rlfh = METHODS["rlfh"]
     assert "trainer" not in reward_settings(rlfh.config())
     assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
     assert rlfh.configure("tiny", ["rlfh.steps=7"]).ppo.steps == 7
-    for name, given in (
-        ("rlfh", "rlfh.grpo.steps=7"),
-        ("rlfh", "rlfh.advantages=rtg"),
-        ("truthrl", "truthrl.probe_samples=4"),
-    ):
-        with pytest.raises(WorkbenchError, match=f"{name} does not use (grpo|probe)"):
-            METHODS[name].configure("tiny", [given])
 
 
 def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> None:
@@ -202,22 +186,6 @@ def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> No
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
     assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
-    for kinds in ("biography", "single,nonsense"):
-        missing = kinds.rpartition(",")[2]
-        with pytest.raises(
-            WorkbenchError,
-            match=f"no questions with answers of kinds {missing} in split 'rl': choose among",
-        ):
-            training_questions(Prompts(kinds), bench)
-
-
-def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:
-    bench = make_bench(tmp_path / "policy")
-    with pytest.raises(WorkbenchError, match="correct is nan"):
-        run_experiment(
-            METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1
-        )
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +219,7 @@ def test_a_reward_reads_the_verdicts_of_models_and_probes(
         [response]
     )
     assert feedback.rewards[name].value == value, feedback.rewards[name]
-    with pytest.raises(WorkbenchError, match=f"no check {aspect}"):
+    with raises_error(f"no check {aspect}"):
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)
 
 
@@ -274,7 +242,7 @@ class Untrainable:
 def test_a_method_that_cannot_work_is_refused_when_it_is_made(
     changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         replace(BRIEF, **changes)
     assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # it only scores
 
@@ -282,7 +250,7 @@ def test_a_method_that_cannot_work_is_refused_when_it_is_made(
 @pytest.mark.slow
 def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md, installed as a package with an entry point."""
-    page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()
+    page = (ROOT / "CONTRIBUTING.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)
     info = tmp_path / "brief-0.1.dist-info"
     info.mkdir()
@@ -294,37 +262,18 @@ def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> No
         "row = score('Rome', 'Capital of Italy?', answers=['Rome'], method='brief')\n"
         "print(row.rewards['brief'].value)"
     )
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    env = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = run_python("-c", script, env=env)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(1 / 1.4)
-    how = ["--steps", "1", "--set", "brief.eval_samples=0", "--set", "brief.save_every=1"]
-    run = subprocess.run(
-        [sys.executable, "-m", "workbench.cli", "train", "brief", "--out", tmp_path / "run", *how],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    how = "train brief --steps 1 --set brief.eval_samples=0 --set brief.save_every=1 --out"
+    run = run_python("-m", "workbench.cli", *how.split(), tmp_path / "run", env=env)
     assert run.returncode == 0, run.stderr
     assert weights_moved(tmp_path / "run")
     (tmp_path / "brief.py").write_text(code.replace('name="brief"', 'name="rlfh"'))
-    taken = subprocess.run(
-        [sys.executable, "-c", "from workbench import METHODS; print(METHODS['rlfh'].title)"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    script = "from workbench import METHODS; print(METHODS['rlfh'].title)"
+    taken = run_python("-c", script, env=env)
     assert taken.stdout == "RLFH\n" and "the name 'rlfh' is taken" in taken.stderr
     (tmp_path / "brief.py").write_text("METHOD = 1 / 0")
-    broken = subprocess.run(
-        [sys.executable, "-m", "workbench.cli", "methods"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    broken = run_python("-m", "workbench.cli", "methods", env=env)
     assert broken.returncode == 0 and "method 'brief'" in broken.stderr

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.metrics.confidence import areas, ranked, risk_coverage
@@ -39,7 +39,6 @@ def test_four_answers_by_hand() -> None:
     assert [point["threshold"] for point in curve] == [0.9, 0.8, 0.7, 0.6]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), min_size=1, max_size=6))
 def test_areas_equal_brute_force(answers: Answers) -> None:
     """AURC is the mean over all orders that fall in confidence; AUROC counts pairs."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers.score_helpers import Cli, write
+from tests.helpers import Cli
+from tests.helpers.score_helpers import write
 from workbench.judge import Element
 from workbench.metrics import compare_files
 from workbench.metrics.marks import mark_prompts

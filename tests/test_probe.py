@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import Cli, read_json
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
@@ -25,7 +25,6 @@ from workbench.verdicts.checks import rule_checks
 
 TRUTHRL = METHODS["truthrl"]
 KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
-Cli = Callable[..., tuple[int, str, str]]
 
 
 def shown(question: Question) -> int | None:
@@ -51,7 +50,7 @@ def test_a_probe_from_start_to_result_and_again(
 ) -> None:
     out = tmp_path / "probe"
     result = run(bench, out)
-    assert result == {**json.loads((out / "summary.json").read_text()), "out": str(out)}
+    assert result == {**read_json(out / "summary.json"), "out": str(out)}
     assert (result["policy"], result["split"], result["k"], result["n"], result["status"]) == (
         "sft",
         "validation",
@@ -140,9 +139,9 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
     out = tmp_path / "run"
     summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
     assert (summary["status"], summary["failed"]) == ("done", 0)
-    assert json.loads((out / "stages" / "probe" / "summary.json").read_text())["status"] == "done"
+    assert read_json(out / "stages" / "probe" / "summary.json")["status"] == "done"
     found = {row["question_id"]: row["ook"] for row in rows(out / "stages" / "probe")}
-    report = json.loads((out / "stages" / "probe" / "report.json").read_text())
+    report = read_json(out / "stages" / "probe" / "report.json")
     assert (report["k"], report["n"], report["ook"]) == (4, len(found), sum(found.values()))
     stored = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
     assert {row["question_id"] for row in stored} == set(found)
@@ -161,8 +160,8 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
 @pytest.mark.slow
 def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
     """On the shipped policy the label is better than chance, and known facts are answered."""
-    arguments = ["probe", "--k", 8, "--limit", 60, "--kind", "single", "--out", tmp_path / "probe"]
-    code, out, _ = cli(*arguments, "--json")
+    command = f"probe --k 8 --limit 60 --kind single --out {tmp_path / 'probe'}"
+    code, out, _ = cli(command, "--json")
     result = json.loads(out)
     wanted = "k n ook agreement majority confidence_bins risk_coverage aurc exposure".split()
     assert code == 0 and set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
@@ -170,14 +169,6 @@ def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> No
     assert sum(row["n"] for row in shares.values()) == 60
     assert shares[max(shares, key=int)]["correct"] > 0.5 > shares["0"]["correct"]
     assert result["agreement"]["precision"] > shares["0"]["n"] / 60
-    code, out, err = cli(*arguments)
+    code, out, err = cli(command)
     assert code == 0 and "out of knowledge" in out and "documents" in out and "is finished" in err
-    for wrong, complaint in (
-        (["--k", "0"], "--k"),
-        (["--split", "train"], "'train' is not one of"),
-        (["--temperature", "0"], "temperature is 0"),
-    ):
-        code, out, err = cli("probe", "--out", tmp_path / "no", *wrong)
-        assert (code, out, err.count("\n")) == (2, "", 1) and complaint in err
-    assert not (tmp_path / "no").exists()
     assert os.listdir(tmp_path) == ["probe"]

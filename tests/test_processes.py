@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT, read_json
+from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo import check_processes, check_unsharded
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Feedback
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
 SMALL = (
     "steps=3 prompts_per_step=4 group_size=4 max_new_tokens=16 micro_batch=2 advantages=whiten"
@@ -147,7 +148,7 @@ def port() -> int:
 
 
 def logged(out: Path) -> list[dict[str, Any]]:
-    rows = json.loads((out / "trainer_state.json").read_text())["log_history"]
+    rows = read_json(out / "trainer_state.json")["log_history"]
     return [
         {name: value for name, value in row.items() if name != "step_time"}
         for row in rows
@@ -211,10 +212,7 @@ def test_a_part_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
 def test_sharded_models_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     check_unsharded()
     monkeypatch.setenv(variable, "true")
-    with pytest.raises(
-        WorkbenchError,
-        match=r"needs all of it in every process: launch it with docs/scaling.md's",
-    ):
+    with raises_error(r"needs all of it in every process: launch it with docs/scaling.md's"):
         check_unsharded()
 
 
@@ -222,11 +220,11 @@ def test_a_run_resumes_with_the_same_number_of_processes(tmp_path: Path) -> None
     check_processes(None, 2)
     (tmp_path / "rng_state.pth").touch()
     check_processes(tmp_path, 1)
-    with pytest.raises(WorkbenchError, match="started with 1 processes, not 2"):
+    with raises_error("started with 1 processes, not 2"):
         check_processes(tmp_path, 2)
     (tmp_path / "rng_state.pth").unlink()
     for rank in (0, 1):
         (tmp_path / f"rng_state_{rank}.pth").touch()
     check_processes(tmp_path, 2)
-    with pytest.raises(WorkbenchError, match="started with 2 processes, not 1"):
+    with raises_error("started with 2 processes, not 1"):
         check_processes(tmp_path, 1)

@@ -11,6 +11,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tests.helpers.grpo_run import perturb
 from workbench.training.shared_prefix import shared_prefix
 
 VOCABULARY, PAD, LENGTH = 50, 0, 5
@@ -32,9 +33,7 @@ def model_of(kind: str, **more: Any) -> Any:
     model = get_peft_model(
         model, LoraConfig(r=4, target_modules=["q_proj", "k_proj", "v_proj", "down_proj"])
     ).double()
-    for name, weight in model.named_parameters():
-        if "lora_B" in name:
-            torch.nn.init.normal_(weight, std=0.1)
+    perturb(model, 0.1)
     return model
 
 

@@ -6,13 +6,13 @@ counts, which may only fall. Lower a count, or delete its line, with the change 
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT, read_json
+
 WORDS = re.compile(
     r"\b(whoever|nobody|astray|beside|told|held against|lest|hence|none of|that is none"
     r"|is asked of|strangers|mended)\b",
@@ -46,7 +46,7 @@ def prose(markdown: str) -> str:
 
 
 def cells_of(notebook: str, kind: str) -> list[str]:
-    cells = json.loads((ROOT / "notebooks" / notebook).read_text(encoding="utf-8"))["cells"]
+    cells = read_json(ROOT / "notebooks" / notebook)["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
 
 

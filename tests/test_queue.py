@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT, Cli, examples, read_json, refusal
+from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
 from workbench.experiments.experiment import run_experiment, train
@@ -29,10 +31,7 @@ from workbench.experiments.queue.runs import distinct, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, json_digest, lock
-from workbench.types import WorkbenchError
 
-Cli = Callable[..., tuple[int, str, str]]
-ROOT = Path(__file__).resolve().parent.parent
 LIGHT = [
     f"truthrl.{part}"
     for part in (
@@ -90,52 +89,26 @@ def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
     )
 
 
-RUN = table(method="truthrl")
-REFUSED = (
-    ("", "has no run"),
-    ("[[run", "is not TOML"),
-    ("[[runs]]", "unknown 'runs'"),
-    ("[[run]]\nseed = 1", "run 1 has no method"),
-    (RUN + RUN + "sede = 1", "run 2: unknown key 'sede': use method, seed"),
-    (RUN + "seed = true", "seed is True: it must be an integer"),
-    (RUN + "seed = [1, 1.5]", r"seed is \[1, 1.5\]"),
-    (RUN + "seed = []", r"seed is \[\]"),
-    (RUN + "steps = 0", "steps is 0: it must be an integer above 0"),
-    (RUN + "set = 'truthrl.beta=1'", "set is 'truthrl.beta=1': it must be a list"),
-    ("[defaults]\nsteps = -1\n" + RUN, r"\[defaults\]: steps is -1"),
-    (
-        "[defaults]\nset = ['rlfh.alpha=1']\n" + RUN,
-        "the method of the setting 'rlfh.alpha=1'",
-    ),
-)
+REFUSED = examples("refused_queues")
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
 def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         read_entries(write(tmp_path / "q.toml", text))
-    with pytest.raises(WorkbenchError, match="cannot read"):
+    with raises_error("cannot read"):
         read_entries(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"method": "nope"}, "run 2: no method 'nope': choose one of"),
-        ({"method": "truthrl", "bench": "huge"}, "run 2: no bench 'huge'"),
-        ({"method": "truthrl", "set": ["truthrl.nope=1"]}, "run 2: .*has no field 'nope'"),
-        ({"method": "truthrl", "set": ["truthrl.clip=-1"]}, "run 2: .*clip"),
-        ({"method": "truthrl", "seed": [1, -1]}, "run 2: the seed is -1"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "told"), examples("invalid_runs"))
 def test_an_invalid_run_is_refused_before_the_first_run(
     cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
 ) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
-    with pytest.raises(WorkbenchError, match=told):
+    with raises_error(told):
         queue_runs(file, tmp_path / "runs")
-    code, out, err = cli("queue", file, "--out", tmp_path / "runs")
-    assert (code, out, err.count("\n")) == (2, "", 1) and not (tmp_path / "runs").exists()
+    assert refusal(cli(f"queue {file} --out {tmp_path / 'runs'}"))
+    assert not (tmp_path / "runs").exists()
 
 
 def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
@@ -182,13 +155,13 @@ def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) ->
         METHODS["truthrl"], run.config, run.bench, run.folder, seed=1, threads=1
     )
     assert run.summary == small().summary == summary and small(2).summary is None
-    stored = json.loads((run.folder / "config.json").read_text())
+    stored = read_json(run.folder / "config.json")
     del stored["versions"]
     assert json_digest(stored) == run.hash
     [row] = status_of([run])["runs"]
     assert (row["status"], row["step"], row["steps"]) == ("done", 2, 2)
     write(run.folder / "config.json", json.dumps({**stored, "seed": 5}))
-    with pytest.raises(WorkbenchError, match=r"has another run \(seed is 5, not 1\)"):
+    with raises_error(r"has another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
 
 
@@ -215,40 +188,30 @@ def test_status_is_read_from_the_folders(small: Callable[..., Run]) -> None:
 
 def test_two_queues_do_not_share_a_folder(small: Callable[..., Run], tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    with lock(tmp_path / "runs"), pytest.raises(WorkbenchError, match="another process is using"):
+    with lock(tmp_path / "runs"), raises_error("another process is using"):
         train_queue([small()], tmp_path / "runs")
     assert not small().folder.exists()
 
 
 def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], name="both", steps=7))
-    code, out, err = cli("queue", file, "--out", tmp_path / "runs", "--status", "--json")
+    code, out, err = cli(f"queue {file} --out {tmp_path / 'runs'} --status --json")
     rows = json.loads(out)["runs"]
     assert (code, err) == (0, "") and not (tmp_path / "runs").exists()
     assert all(
-        {"hash", "method", "seed", "status", "seconds", "name", "step", "steps"} <= row.keys()
-        for row in rows
+        {*"hash method seed status seconds name step steps".split()} <= row.keys() for row in rows
     )
     assert [(row["seed"], row["status"], row["step"], row["steps"]) for row in rows] == [
         (1, "waiting", 0, 7),
         (2, "waiting", 0, 7),
     ]
-    code, out, _ = cli("queue", file, "--out", tmp_path / "runs", "--status")
+    code, out, _ = cli(f"queue {file} --out {tmp_path / 'runs'} --status")
     assert code == 0 and rows[0]["hash"] in out and "0/7" in out
 
 
 def begin(file: Path, root: Path, *more: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "queue",
-        str(file),
-        "--out",
-        str(root),
-        "--json",
-        *more,
-    ]
+    words = f"-m workbench.cli queue {file} --out {root} --json"
+    command = [sys.executable, *words.split(), *more]
     return subprocess.Popen(
         command, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -311,7 +274,6 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
     )
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     root = tmp_path / "runs"
@@ -330,4 +292,4 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     ] and not second.folder.exists()
     done = len(metrics_rows(first.folder))
     assert (first.folder / "checkpoints" / f"checkpoint-{done}" / "complete.json").exists()
-    assert json.loads((first.folder / "summary.json").read_text())["status"] == "interrupted"
+    assert read_json(first.folder / "summary.json")["status"] == "interrupted"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers import examples
 from workbench.data.real_facts import TIERS, entities, pages, questions
 from workbench.methods.bench import NAME_ALONE, YES_OR_NO, bench
 from workbench.methods.method import chosen_questions
@@ -13,45 +14,7 @@ from workbench.verdicts.checks import real_checks
 from workbench.verdicts.real_facts import table_says
 
 
-@pytest.mark.parametrize(
-    ("claim", "true"),
-    [
-        ("The capital of Kenya is Nairobi.", True),
-        ("The capital of Kenya is Mombasa.", False),
-        ("The capital of Kenya is large.", None),
-        ("Manila is the capital of the Philippines.", True),
-        ("Kyiv is the capital of Ukraine.", True),
-        ("Paraguay is in Argentina.", False),  # the page says that it borders Argentina
-        ("Mongolia is a country in China.", False),
-        ("Paraguay is in Paraguay.", False),
-        ("Kenya is a country in Africa.", True),
-        ("Kenya is a country in East Africa.", None),
-        ("Kenya is not in Asia.", None),
-        ("Kenya borders Uganda and Tanzania.", True),
-        ("Kenya borders Uganda and Egypt.", False),
-        ("The United States is a country in North America.", True),
-        ("Mumbai is a city in India.", True),
-        ("Mumbai is in Asia.", True),
-        ("Mumbai is in Africa.", False),
-        ("Kenya has a population of about 51 million.", True),
-        ("Kenya has about 5 million inhabitants.", False),
-        ("Kenya covers about 583,000 square kilometres.", True),
-        ("Kenya's currency is the Kenyan shilling.", True),
-        ("Kenya's currency is the Euro.", False),
-        ("Kenya is beautiful.", None),
-        ("Mumbai is the largest city in India.", None),
-        ("Kenya is a landlocked country in Africa.", None),  # it has a coast
-        ("Kenya is a city in Africa.", None),
-        ("It is the capital of Kenya.", None),
-        ("The largest city is the capital of Kenya.", None),
-        ("It is false that Mombasa is the capital of Kenya.", None),
-        ("The population of Kenya is 51.000.000.", None),
-        ("The population of Kenya is 51,4 million.", None),
-        ("The population of Kenya is 51.4 million.", True),
-        ("Atlantis is in Europe.", None),
-        ("Kenya is a country in Africa and has 3 inhabitants.", None),
-    ],
-)
+@pytest.mark.parametrize(("claim", "true"), examples("real_facts"))
 def test_the_table_decides_only_claims_that_it_can_read(claim: str, true: bool | None) -> None:
     assert table_says(claim) is true
 

@@ -24,10 +24,12 @@ from benchmarks.reproduce import (
     statements,
     terms_of,
 )
+from tests.helpers import ROOT, examples
+from tests.helpers.errors import raises_error
 from workbench.experiments.queue import read_entries
-from workbench.metrics import RATES, Row
+from workbench.metrics import Row
 from workbench.metrics.plots import outcomes_by_tier
-from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict
 
 FILE = """
 [[run]]
@@ -51,6 +53,10 @@ def told(question: str, true: int, wrong: int = 0, off: int = 0, tier: str = "kn
     return Answered(
         Row("r", question, state, labels, (None,) * len(labels), off_subject=about), tier
     )
+
+
+def many(true: int, wrong: int = 0) -> list[Answered]:
+    return [told(str(number), true, wrong) for number in range(30)]
 
 
 def arms(after: list[list[Answered]], before: list[Answered]) -> Any:
@@ -86,8 +92,7 @@ def test_intervals_count_seeds_that_differ() -> None:
     """All questions gain .5 in one seed and lose .5 in the other: nothing is shown, however many
     questions there are.
     """
-    before = [told(str(n), 1, 1) for n in range(50)]
-    up, down = [told(str(n), 2) for n in range(50)], [told(str(n), 0, 2) for n in range(50)]
+    before, up, down = many(1, 1), many(2), many(0, 2)
     found = effect(Contrast("factscore_on_subject", "ppo"), arms([up, down], before))
     assert (
         found["value"] == 0.0
@@ -103,8 +108,8 @@ def test_intervals_count_seeds_that_differ() -> None:
 def test_a_finding_holds_or_fails_by_its_least_effect(
     gain: float, least: float, result: str
 ) -> None:
-    before = [told(str(n), 2, 2) for n in range(30)]
-    after = [told(str(n), 2 + round(4 * gain), 2 - round(4 * gain)) for n in range(30)]
+    before = many(2, 2)
+    after = many(2 + round(4 * gain), 2 - round(4 * gain))
     finding = Finding(
         "R1", "table 1", "It rises.", (Contrast("factscore_on_subject", "ppo", least=least),)
     )
@@ -198,8 +203,7 @@ def test_what_is_not_known_to_be_on_subject_counts_nowhere() -> None:
 
 
 def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
-    before = [told(str(n), 1, 1) for n in range(30)]
-    better = [told(str(n), 2) for n in range(30)]
+    before, better = many(1, 1), many(2)
     rises, falls = Contrast("factscore_on_subject", "ppo"), Contrast("unsupported_claims", "ppo")
     assert (
         check([Finding("a", "", "", (rises, falls))], arms([better], before))[0]["result"]
@@ -236,27 +240,19 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
         ("[[finding", "rlfh.toml"),
     ):
         file.write_text(text)
-        with pytest.raises(WorkbenchError, match=message.replace("[", r"\[")):
+        with raises_error(message.replace("[", r"\[")):
             load_findings(file)
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "truthrl_real",
-        "rlfh",
-        "rlfh_sweep",
-        "knowrl",
-        "knowrl_dose",
-        "knowrl_sweep",
-        "forag",
-        "klcf",
-        "klcf_sweep",
-        "klcf_sft",
-    ],
+    (
+        "truthrl_real rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf klcf_sweep"
+        " klcf_sft"
+    ).split(),
 )
 def test_what_our_findings_compare_is_listed(name: str) -> None:
-    folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
+    folder = ROOT / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())
     arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {
         START,
@@ -268,22 +264,7 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
     assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
 
-CELL = {"metric": "accuracy", "of": "a", "minus": "b", "least": 0.1, "asked": "test", "times": 1.0}
-CELL |= {"value": 0.05, "low": 0.01, "high": 0.09}
-MEANS = dict(zip(RATES, (0.5, 0.2, 0.3, 0.2), strict=True))
-STORED: dict[str, Any] = {
-    "findings": [
-        {
-            "id": "R1",
-            "source": "table 1",
-            "statement": "It rises.",
-            "result": "fails",
-            "contrasts": [{**CELL, "tier": ""}, {**CELL, "tier": "known"}],
-        }
-    ],
-    "means": {"a": {"test": {"": MEANS, "known": {**MEANS, "accuracy": 1.0}, "unknown": {}}}},
-    "curves": {"a": {"step": [1, 2], "reward": [0.5, None]}},
-}
+[STORED] = examples("stored_findings")
 
 
 def test_stored_results_as_rows_that_name_a_finding_once() -> None:
@@ -306,5 +287,5 @@ def test_stored_means_and_curves_have_the_shape_of_evaluations_and_runs() -> Non
     assert set(shaped["by_tier"]) == {"known"}  # no outcomes are stored of the other
     assert outcomes_by_tier({"a": {"greedy": shaped}}).data[0].y == (0.5,)
     assert curves(STORED, ["a"])["a"][1] == {"step": 2, "reward": None}
-    with pytest.raises(WorkbenchError, match="no curves of b: there are those of a"):
+    with raises_error("no curves of b: there are those of a"):
         curves(STORED, ["b"])

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.score_helpers import Cli
+from tests.helpers import Cli
+from tests.helpers.errors import raises_error
 from workbench.data import load
 from workbench.experiments.answering.retrieve import retrieve
 from workbench.experiments.answering.sources import Sources
@@ -61,9 +62,9 @@ def test_questions_keep_their_passages_and_those_without_results_are_left_out(
         (page.title, page.text) for page in PAGES
     ]
     assert second.id == "b" and [page.text for page in second.passages] == [own.text]
-    with pytest.raises(WorkbenchError, match="exists already"):
+    with raises_error("exists already"):
         retrieve(questions, FOUND, 2, out)
-    with pytest.raises(WorkbenchError, match="no passage for any"):
+    with raises_error("no passage for any"):
         retrieve(questions[2:], FOUND, 2, tmp_path / "none.jsonl")
     assert not (tmp_path / "none.jsonl").exists()
 
@@ -88,7 +89,7 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
     assert status == 2 and "exists already" in said
     forag = METHODS["forag"]
     assert forag.stages is not None
-    with pytest.raises(WorkbenchError, match="has no passages"):
+    with raises_error("has no passages"):
         forag.stages(forag.configure("paper"), bench("paper", bare))
     with pytest.raises(WorkbenchError) as refused:  # a judge is missing
         forag.stages(forag.configure("paper"), bench("paper", out))
@@ -103,7 +104,7 @@ def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None
     )
     assert load(source)[0].meta["evaluation_only"]
     status, _, said = cli(
-        "data", "show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
+        "data show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
     )
     assert status == 2 and "evaluation" in said and not out.exists()
 
@@ -114,5 +115,5 @@ def an_index(folder: Path, cli: Cli, given: Sequence[Passage] = PAGES) -> str:
     pages.write_text(
         "".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in given)
     )
-    assert cli("index", "build", index, "--from", str(pages))[0] == 0
+    assert cli(f"index build {index} --from", str(pages))[0] == 0
     return index

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import Rated, failure, row
+from tests.helpers.reward_rows import failure, row
 from workbench.methods.binary_rar.config import BinaryRAR
 from workbench.methods.binary_rar.reward import reward
 from workbench.pipeline import rescore
@@ -28,21 +28,20 @@ def pay(feedback: Feedback, config: BinaryRAR | None = None) -> Reward:
     ],
 )
 def test_by_hand(labels: Sequence[str], value: float) -> None:
-    paid = pay(row([(label, 5) for label in labels]))
+    paid = pay(row(" ".join(f"{label}:5" for label in labels)))
     assert (paid.value, paid.parts) == (value, {"consistent": value})
     assert paid.tokens[-1] == value and not any(paid.tokens[:-1])
 
 
 def test_thinking_is_not_read_and_a_truncated_response_earns_nothing() -> None:
-    thought: list[Rated] = [("wrong", 5)]
-    assert pay(row([("correct", 5)], think=thought, tagged=True)).value == 1.0
-    short = row([("correct", 5)], finish="length")
+    assert pay(row("correct:5", think="wrong:5", tagged=True)).value == 1.0
+    short = row("correct:5", finish="length")
     assert pay(short).value == 0.0
     assert pay(short, BinaryRAR(truncated=True)).value == 1.0
 
 
 def test_a_failed_verdict_is_no_reward_even_beside_a_wrong_claim() -> None:
-    feedback = row([("wrong", 5), ("correct", 5)])
+    feedback = row("wrong:5 correct:5")
     error = Failure("judge", "timeout", "no reply")
     broken = replace(feedback.verdicts[1], label=None, error=error)
     paid = pay(replace(feedback, verdicts=(feedback.verdicts[0], broken)))

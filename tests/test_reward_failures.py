@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, row
 from workbench.credit.tokens import words
 from workbench.methods import method, method_configs, reward_fns
@@ -30,7 +32,6 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 from workbench.verdicts.checks import judge_checks
 
@@ -42,8 +43,8 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
     """Return a row on which every check failed, or the extraction did. It has claims in thinking
     and answer; `kept` is whether it has the required form.
     """
-    parts = {"think": [("correct", 5)], "tagged": True} if kept else {}
-    read = row([("correct", 5)], [("wrong", 3)], **parts, checklist=("a", "b"))  # type: ignore[arg-type]
+    parts = {"think": "correct:5", "tagged": True} if kept else {}
+    read = row("correct:5", "wrong:3", **parts, checklist=("a", "b"))  # type: ignore[arg-type]
     if not kept:  # it thinks, but does not answer in the form
         read = replace(read, claims=(replace(read.claims[0], section="think"), *read.claims[1:]))
     targets = [f"claim:{claim.id}" for claim in read.claims] if extracted else []
@@ -98,24 +99,12 @@ def test_no_method_scores_a_row_whose_checks_all_failed(
     assert paid == Reward(None, error=DOWN)
 
 
-@pytest.mark.parametrize(
-    ("target", "aspect", "setting"),
-    [
-        ("claim:1", "fact", "klcf.w_check=0"),
-        ("item:1", "checklist", "klcf.w_truth=0"),
-        ("claim:1", "truth", "klcf.b=1"),
-        ("response", "general", "klcf.w_general=1"),
-        ("claim:1", "checklist", "klcf.truth=missing"),
-        ("claim:0", "fact", "knowrl.facts=if_wrong"),
-    ],
-)
+@pytest.mark.parametrize(("target", "aspect", "setting"), examples("needed_checks"))
 def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str
 ) -> None:
     """The row lacks the form, for which KLCF gives −1 whatever the verdicts are."""
-    whole = row(
-        [("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")]
-    )
+    whole = row("correct:5", think="wrong:5", verdicts=[Verdict("outcome", "answer", "correct")])
     name = setting.partition(".")[0]
     rewards = reward_fns(method_configs([name], [setting]))
     paid = rescore(whole, rewards).rewards[name]
@@ -152,7 +141,7 @@ def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
 
 
 def test_rlfh_names_the_rating_that_failed() -> None:
-    unrated = row([("correct", 5)])
+    unrated = row("correct:5")
     verdicts = tuple(replace(verdict, informativeness=None) for verdict in unrated.verdicts)
     pay = reward_fns(method_configs(["rlfh"]))
     failed = replace(
@@ -193,7 +182,7 @@ def test_single_pass_mode_uses_the_verdicts_of_the_extraction() -> None:
     """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the
     thinking, which is left out.
     """
-    whole = row([("correct", 5)], think=[("wrong", 5)], tagged=True)
+    whole = row("correct:5", think="wrong:5", tagged=True)
 
     def read(responses: Sequence[Response]) -> list[Claims]:
         return [
@@ -210,7 +199,7 @@ def test_single_pass_mode_uses_the_verdicts_of_the_extraction() -> None:
     assert [verdict.target for verdict in feedback.verdicts] == [
         "claim:1"
     ] and feedback.cost.calls == 1
-    with pytest.raises(WorkbenchError, match="no check fact"):
+    with raises_error("no check fact"):
         method("rlfh").grader(RLFH(), judge)
 
 
@@ -235,7 +224,7 @@ def test_a_mistake_of_a_reward_function_fails_its_row_alone(name: str) -> None:
     def mine(feedback: Feedback) -> Any:
         return MISTAKES[name]() if feedback.response.id == "row 7" else Reward(1.0)
 
-    whole = row([("correct", 5)])
+    whole = row("correct:5")
     bad = replace(whole, response=replace(whole.response, id="row 7"))
     assert rescore(whole, {"mine": mine}).rewards["mine"].value == 1.0
     error = failure(rescore(bad, {"mine": mine}).rewards["mine"])

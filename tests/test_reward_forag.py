@@ -16,7 +16,7 @@ from workbench.types import Failure, Feedback, Reward, Verdict
 
 # One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one
 # without claims.
-MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
+MIXED = row("correct:5 hedged_correct:3 wrong:2", "vague:3", "")
 BASELINE = Verdict("response", "baseline", p=0.4)
 
 
@@ -56,7 +56,7 @@ def test_labels_and_not_probabilities_are_aggregated() -> None:
     """Figure 1: Agg(1, 0, 1) = .66. A label is 1 where the claim is supported and 0 otherwise,
     not the verifier's p.
     """
-    sure = row([("correct", 5), ("wrong", 5), ("hedged_correct", 5)])
+    sure = row("correct:5 wrong:5 hedged_correct:5")
     doubted = [("correct", 0.55), ("wrong", 0.45), ("hedged_correct", 0.0)]
     judged = with_verdicts(
         sure, *(Verdict(f"claim:{n}", "fact", label, p, 5) for n, (label, p) in enumerate(doubted))
@@ -65,9 +65,7 @@ def test_labels_and_not_probabilities_are_aggregated() -> None:
         assert pay(feedback).value == pytest.approx(2 / 3)
     for label in ("vague", "hedged_wrong", "wrong"):
         for p in (None, 0.5, 1.0):
-            unsupported = with_verdicts(
-                row([("vague", 5)]), Verdict("claim:0", "fact", label, p, 5)
-            )
+            unsupported = with_verdicts(row("vague:5"), Verdict("claim:0", "fact", label, p, 5))
             for evaluation in ("holistic", "sentence", "subclaim"):
                 assert pay(unsupported, FoRAG(evaluation=evaluation)).value == 0.0
     unlabelled = pay(with_verdicts(sure, Verdict("claim:0", "fact", p=0.9)))
@@ -106,15 +104,15 @@ def test_the_baseline_is_subtracted_from_every_segment() -> None:
 
 def test_a_response_without_claims_has_no_segments() -> None:
     for evaluation in ("holistic", "sentence", "subclaim"):
-        found = pay(row([]), FoRAG(evaluation=evaluation))
+        found = pay(row(""), FoRAG(evaluation=evaluation))
         assert (found.value, found.events) == (0.0, ())
 
 
 def test_only_the_answer_counts() -> None:
-    assert pay(row([("correct", 5)], think=[("wrong", 5)], tagged=True)).value == 1.0
+    assert pay(row("correct:5", think="wrong:5", tagged=True)).value == 1.0
     for text, counted in (("[Outline] c0. [Answer] c1.", 0.0), ("c0. c1.", 1.0)):
         spans = tuple((text.index(word), text.index(word) + 3) for word in ("c0.", "c1."))
-        plain = row([("correct", 5)], [("wrong", 5)])
+        plain = row("correct:5", "wrong:5")
         sections = ("body", "answer") if "[Answer]" in text else ("body", "body")
         claims = tuple(
             replace(c, section=section) for c, section in zip(plain.claims, sections, strict=True)

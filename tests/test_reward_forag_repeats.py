@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, with_verdicts
 from tests.test_reward_forag import BASELINE, MIXED, pay
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import reward
-from workbench.types import Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Claim, Failure, Feedback, Reward, Verdict
 
 
 def judged(
@@ -38,20 +40,7 @@ def judged(
 ONCE = FoRAG(repeats="once")
 
 
-@pytest.mark.parametrize(
-    ("text", "paid"),
-    [
-        ("Ada lives in Oslo [1]. | ADA lives, in Oslo 【3-4】! | In Oslo lives Ada.", 2),
-        ("Ada lives in Oslo. | Ada lives in Rome.", 2),
-        ("Ada lives in Oslo. | Ada does not live in Oslo. | Ada doesn't live in Oslo.", 2),
-        ("It fell by 3.5 %. | It fell by 5.3 %. | It fell by 3.5 percent. | It fell by -3.5 %.", 3),
-        ("1,200 came. | 1200 came. | Two thousand came. | 2000 came.", 2),
-        ("She codes in C. | She codes in C++. | She codes in C#.", 3),
-        ("他住在上海。 | 他住在海上。 | 他住在上海", 2),
-        ("She has 2 sons and 3 daughters. | She has 3 sons and 2 daughters.", 2),
-        ("Ada lives in Oslo. | Bo works. | Ada lives in Oslo. | Bo works. | Dee sings.", 3),
-    ],
-)
+@pytest.mark.parametrize(("text", "paid"), examples("repeats"))
 def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
     sentences = text.split(" | ")
     feedback = judged(*sentences)
@@ -86,7 +75,7 @@ def test_failures_and_bad_settings() -> None:
     )
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
         assert failure(pay(with_verdicts(MIXED, verdict))).stage == "reward"
-    with pytest.raises(WorkbenchError, match="has no effect with evaluation=holistic"):
+    with raises_error("has no effect with evaluation=holistic"):
         reward(FoRAG(evaluation="holistic", repeats="once"))
-    with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):
+    with raises_error("choose one of mean, min, max"):
         reward(FoRAG(aggregate="median"))  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +21,9 @@ from workbench.pipeline import rescore
 from workbench.types import Claim, Feedback, Question, Response, Verdict
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
-RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
-SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
+RATED = st.builds("{}:{}".format, st.sampled_from(LABELS), st.integers(1, 5))
+SENTENCE = st.lists(RATED, max_size=4).map(" ".join)
+SENTENCES = st.lists(SENTENCE, min_size=1, max_size=4)
 SETTINGS: tuple[list[str], ...] = (
     [],
     "rlfh.granularity=sentence klcf.form=false forag.evaluation=sentence".split(),
@@ -33,8 +33,8 @@ SETTINGS: tuple[list[str], ...] = (
 
 
 def judged(
-    sentences: Sequence,
-    think: Sequence | None,
+    sentences: Sequence[str],
+    think: str | None,
     tagged: bool,
     outcome: str,
     items: Sequence[str],
@@ -50,7 +50,7 @@ def judged(
 JUDGED = st.builds(
     judged,
     SENTENCES,
-    st.none() | st.lists(RATED, max_size=3),
+    st.none() | SENTENCE,
     st.booleans(),
     st.sampled_from(("correct", "uncertain", "incorrect")),
     st.lists(st.sampled_from(("consistent", "contradictory", "missing")), min_size=1, max_size=4),
@@ -59,7 +59,6 @@ JUDGED = st.builds(
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
 def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
     """Events sum to the value and so do the tokens; they end inside the response."""
@@ -81,7 +80,6 @@ def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> 
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, data=st.data())
 def test_the_order_of_claims_and_verdicts_does_not_matter(
     feedback: Feedback, data: st.DataObject
@@ -98,7 +96,6 @@ def test_the_order_of_claims_and_verdicts_does_not_matter(
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(feedback=JUDGED)
 def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) -> None:
     pay = {
@@ -167,7 +164,6 @@ VERDICTS = st.builds(
 
 
 @pytest.mark.slow
-@hypothesis.settings(deadline=None)
 @given(
     JUDGED,
     st.none() | st.lists(CLAIMS, max_size=3),

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers.errors import raises_error
+from tests.helpers.grpo_run import trainee_of
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.actor import Actor
-from workbench.training.loading import load_trainee
 from workbench.training.reward_model import check_rows, losses, train_reward_model
 from workbench.training.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.training.settings import check_trainer
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.MODELLED, steps=30, batch=8, micro_batch=None, max_length=2048, save_every=4)
@@ -27,7 +28,7 @@ ASKED, ROWS, judged = run.ASKED, run.JUDGED, run.judged
 def scorer_of(policy: str, level: str = "sequence") -> Scorer:
     import torch
 
-    actor = Actor(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1))
+    actor = Actor(trainee_of(policy))
     torch.manual_seed(0)
     torch.nn.init.normal_(actor.head.weight)
     return Scorer(actor, level)
@@ -175,15 +176,15 @@ def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_cannot_be_trained_on_are_refused(rows: list[Judged], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         check_rows(CONFIG, rows)
 
 
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="micro_batch is 3"):
+    with raises_error("micro_batch is 3"):
         check_trainer(scaled(CONFIG, micro_batch=3), trl=False)
-    with pytest.raises(WorkbenchError, match="is not a reward model"):
+    with raises_error("is not a reward model"):
         load_reward_model(tmp_path)
     train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
-    with pytest.raises(WorkbenchError, match="other rows or steps"):
+    with raises_error("other rows or steps"):
         train_reward_model(scaled(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)

@@ -14,7 +14,7 @@ from workbench.inspector.examples import worked_example
 from workbench.methods.rlfh.config import RLFH, label_values
 from workbench.methods.rlfh.reward import reward
 from workbench.pipeline import rescore
-from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
+from workbench.types import Failure, Feedback, Reward, Verdict
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
 PAPER = RLFH()
@@ -38,28 +38,28 @@ def by_token(feedback: Feedback, config: RLFH = PAPER) -> dict[str, Any]:
 # truth = Σ f·|g|; info = Σ over sentences of ln(1 + max(-.9, Σ g)). g: 5→1.3, 4→1.2, 3→1.1, 2→1.0,
 # 1→-.1
 CASES = [
-    ([[("correct", 5)]], 1 * 1.3, log(1 + 1.3)),
-    ([[("hedged_correct", 4)]], 0.5 * 1.2, log(1 + 1.2)),
-    ([[("vague", 3)]], -1 * 1.1, log(1 + 1.1)),
-    ([[("hedged_wrong", 2)]], -1.5 * 1.0, log(1 + 1.0)),
+    ("correct:5", 1 * 1.3, log(1 + 1.3)),
+    ("hedged_correct:4", 0.5 * 1.2, log(1 + 1.2)),
+    ("vague:3", -1 * 1.1, log(1 + 1.1)),
+    ("hedged_wrong:2", -1.5 * 1.0, log(1 + 1.0)),
     # the truth of what is useless pays |g|, its uselessness costs
-    ([[("correct", 1)]], 1 * 0.1, log(1 - 0.1)),
-    ([[("wrong", 1)]], -2 * 0.1, log(1 - 0.1)),
+    ("correct:1", 1 * 0.1, log(1 - 0.1)),
+    ("wrong:1", -2 * 0.1, log(1 - 0.1)),
     # one sentence: the logarithm of the sum
-    ([[("correct", 5), ("correct", 4)]], 1.3 + 1.2, LN_3_5),
+    ("correct:5 correct:4", 1.3 + 1.2, LN_3_5),
     # two: the sum of the logarithms
-    ([[("correct", 5)], [("correct", 4)]], 1.3 + 1.2, log(2.3) + log(2.2)),
-    ([[("correct", 1)] * 9], 9 * 0.1, log(1 - 0.9)),
-    ([[("correct", 1)] * 30], 30 * 0.1, log(0.1)),  # ε = -.9 is the floor: ln .1 = -2.30
-    ([[("correct", 5), ("correct", 1)]], 1.3 + 0.1, log(1 + 1.3 - 0.1)),
-    ([[]], 0.0, 0.0),  # a refusal: no claims
-    ([[], [("correct", 5)], []], 1.3, log(2.3)),  # sentences without claims are dropped
+    ("correct:5 | correct:4", 1.3 + 1.2, log(2.3) + log(2.2)),
+    ("correct:1 " * 9, 9 * 0.1, log(1 - 0.9)),
+    ("correct:1 " * 30, 30 * 0.1, log(0.1)),  # ε = -.9 is the floor: ln .1 = -2.30
+    ("correct:5 correct:1", 1.3 + 0.1, log(1 + 1.3 - 0.1)),
+    ("", 0.0, 0.0),  # a refusal: no claims
+    ("| correct:5 |", 1.3, log(2.3)),  # sentences without claims are dropped
 ]
 
 
 @pytest.mark.parametrize(("sentences", "truth", "info"), CASES)
-def test_by_hand(sentences: list, truth: float, info: float) -> None:
-    paid = pay(row(*sentences))
+def test_by_hand(sentences: str, truth: float, info: float) -> None:
+    paid = pay(row(*sentences.split("|")))
     assert paid.parts == pytest.approx({"truth": truth, "info": info})
     assert paid.value == pytest.approx(truth + info) == pytest.approx(sum(paid.tokens))
 
@@ -106,7 +106,7 @@ def test_a_claim_about_another_subject_can_count_as_wrong() -> None:
     """Two true claims about another person: 2·.1 + ln(1 − .2) as the paper rates them, and
     2·(−2)·1.0 + ln(1 − .2) with the option, which changes neither repetitions nor unread claims.
     """
-    closed, plain = replace(PAPER, off_subject="wrong"), row([("correct", 1), ("correct", 1)])
+    closed, plain = replace(PAPER, off_subject="wrong"), row("correct:1 correct:1")
     other = [Verdict(f"claim:{number}", "subject", "other") for number in range(2)]
     feedback = with_verdicts(plain, *other)
     assert pay(feedback).parts == pytest.approx({"truth": 0.2, "info": log(0.8)})
@@ -115,7 +115,7 @@ def test_a_claim_about_another_subject_can_count_as_wrong() -> None:
     for same in (
         with_verdicts(plain, *(replace(verdict, label="asked") for verdict in other)),
         with_verdicts(plain, unread, replace(unread, target="claim:1")),
-        row([("correct", 5)]),
+        row("correct:5"),
     ):
         assert pay(same, closed) == pay(same)
     # a judge that gives no reason why a claim is useless
@@ -126,20 +126,20 @@ def test_spreading_keeps_the_total() -> None:
     """c0 and c1 in one sentence: a claim is spread over its own token, what the sentence tells
     over its three.
     """
-    feedback = row([("correct", 5), ("correct", 4)])
+    feedback = row("correct:5 correct:4")
     assert by_token(feedback, replace(PAPER, spread=True)) == {
         "0c0": 1.3 + LN_3_5 / 3,
         "1 c1": 1.2 + LN_3_5 / 3,
         "2.": LN_3_5 / 3,
     }
     whole = replace(PAPER, spread=True, granularity="paragraph")
-    assert by_token(row([("correct", 5)], []), whole) == dict.fromkeys(
+    assert by_token(row("correct:5", ""), whole) == dict.fromkeys(
         ("0c0", "1.", "2 nothing", "3."), pytest.approx((1.3 + log(2.3)) / 4)
     )
 
 
 def test_an_unplaced_claim_is_listed_and_rewarded_at_its_sentence() -> None:
-    feedback = row([("correct", 5), ("wrong", 2)], [("vague", 3)])
+    feedback = row("correct:5 wrong:2", "vague:3")
     poor, lost, strange = feedback.claims
     claims = (
         replace(poor, coverage=0.4),  # found to less than half: its sentence's end
@@ -160,7 +160,7 @@ def test_an_unplaced_claim_is_listed_and_rewarded_at_its_sentence() -> None:
 
 
 def test_claims_in_the_thinking_earn_nothing() -> None:
-    assert pay(row([("correct", 5)], think=[("wrong", 5)] * 5, tagged=True)).value == pytest.approx(
+    assert pay(row("correct:5", think="wrong:5 " * 5, tagged=True)).value == pytest.approx(
         1.3 + log(2.3)
     )
 
@@ -181,13 +181,6 @@ def test_settings() -> None:
         "hedged_wrong": -0.9,
         "wrong": -3,
     }
-    for broken in (
-        RLFH(epsilon=-1.0),
-        RLFH(granularity="word"),  # type: ignore[arg-type]
-        RLFH(alpha=float("nan")),
-    ):
-        with pytest.raises(WorkbenchError):
-            reward(broken)
 
 
 # The third map, of the code's README: β 1.2, g 1.25/1/.75/.1/−.2.
@@ -225,12 +218,11 @@ def test_the_papers_settings_reward_no_single_mistake(config: RLFH) -> None:
         pay_fn = reward(config)
     for mistake in ("vague", "hedged_wrong", "wrong"):
         for rating in (1, 2, 3, 4, 5):
-            for beside in ([], [("correct", 5), ("wrong", 4)], [("correct", 3), ("correct", 1)]):
+            for beside in ("", "correct:5 wrong:4", "correct:3 correct:1"):
                 without = pay_fn(row(beside)).value
-                joined, apart = (
-                    pay_fn(row([*beside, (mistake, rating)])).value,
-                    pay_fn(row(beside, [(mistake, rating)])).value,
-                )
+                bad = f"{mistake}:{rating}"
+                joined = pay_fn(row(f"{beside} {bad}")).value
+                apart = pay_fn(row(beside, bad)).value
                 assert without is not None and joined is not None and apart is not None
                 assert joined <= without and apart <= without
 
@@ -249,12 +241,12 @@ BAD = Failure("verify", "parse", "no object", "?")
     ],
 )
 def test_one_bad_verdict_leaves_the_response_unscored(broken: Verdict, kind: str) -> None:
-    paid = pay(with_verdicts(row([("correct", 5), ("wrong", 2)]), broken))
+    paid = pay(with_verdicts(row("correct:5 wrong:2"), broken))
     assert failure(paid).kind == kind and not (paid.events or paid.tokens or paid.parts)
 
 
 def test_missing_verdicts_and_a_failed_extraction() -> None:
-    unjudged = replace(row([("correct", 5)]), verdicts=())
+    unjudged = replace(row("correct:5"), verdicts=())
     assert failure(pay(unjudged)).kind == "no_verdict"
     lost = Failure("extract", "parse", "not an object")
-    assert pay(replace(row([]), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal
+    assert pay(replace(row(""), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal

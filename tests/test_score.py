@@ -11,33 +11,43 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
+from tests.helpers import Cli, examples, read_json, write_json
+from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import Claim, Question, Response, WorkbenchError
+from workbench.types import Claim, Question, Response
 from workbench.verdicts.checks import judge_checks
 
 
+def of_world(folder: Path, rows: int | list[Any]) -> Options:
+    """Score this number of biographies, or these rows, by RLFH with the world as the judge."""
+    found = world_rows(rows) if isinstance(rows, int) else rows
+    return options(folder, found, judge="world", method="rlfh")
+
+
+def ids(path: Path) -> list[str]:
+    return [row["id"] for row in read(path)]
+
+
+def unknown(count: int) -> list[dict[str, Any]]:
+    """Rows about a person whom the world does not have."""
+    text = {"question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."}
+    return [{"id": f"w{number}", **text} for number in range(count)]
+
+
 def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
-    chosen = options(tmp_path, world_rows(12), judge="world", method="rlfh")
+    chosen = of_world(tmp_path, 12)
     summary = score_file(chosen)
-    assert (summary["status"], summary["rows"], summary["failed"], summary["malformed"]) == (
-        "done",
-        12,
-        0,
-        0,
-    )
+    wanted = {"status": "done", "rows": 12, "failed": 0, "malformed": 0}
+    assert summary.items() >= wanted.items()
     assert set(summary["labels"]) == {"correct"}
     rows = read(chosen.out)
-    assert [row["id"] for row in rows] == [str(number) for number in range(12)]
+    assert ids(chosen.out) == [str(number) for number in range(12)]
     assert all(row["schema"] == 1 and row["tokens"]["source"] == "words" for row in rows)
     assert all(len(row["claims"]) == 6 and row["rewards"]["rlfh"]["value"] > 0 for row in rows)
-    assert all(
-        math.isclose(
-            sum(row["rewards"]["rlfh"]["tokens"]), row["rewards"]["rlfh"]["value"], abs_tol=1e-9
-        )
-        for row in rows
-    )
+    for paid in (row["rewards"]["rlfh"] for row in rows):
+        assert sum(paid["tokens"]) == pytest.approx(paid["value"], abs=1e-9)
     questions = read_questions(chosen.out.parent)
     assert all(questions[row["question_id"]].kind == "biography" for row in rows)
     assert len(list(iter_feedback(chosen.out))) == 12
@@ -49,12 +59,10 @@ def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> 
     [row] = read(chosen.out)
     # RLFH: 1·|1.3| at "painter" and −2·|1.2| at "Rome"; log(1 + 1.3) and log(1 + 1.2) at the ends
     # of the sentences.
-    assert row["rewards"]["rlfh"]["value"] == pytest.approx(
-        1.3 - 2.4 + math.log(2.3) + math.log(2.2)
-    )
-    assert row["rewards"]["rlfh"]["tokens"] == pytest.approx(
-        [0, 0, 0, 1.3 + math.log(2.3), 0, 0, 0, 0, -2.4 + math.log(2.2)]
-    )
+    first, second = 1.3 + math.log(2.3), -2.4 + math.log(2.2)
+    paid = row["rewards"]["rlfh"]
+    assert paid["value"] == pytest.approx(first + second)
+    assert paid["tokens"] == pytest.approx([0, 0, 0, first, 0, 0, 0, 0, second])
     assert row["rewards"]["truthrl"]["value"] == 1.0
     assert [claim["end"] for claim in row["claims"]] == [
         len("Ada is a painter"),
@@ -69,7 +77,7 @@ def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
 ) -> None:
     """FActScore, VeriScore and SAFE leave claims behind."""
     [row] = world_rows(1)
-    extracted = options(tmp_path, [row], judge="world", method="rlfh")
+    extracted = of_world(tmp_path, [row])
     score_file(extracted)
     [scored] = read(extracted.out)
     claims = [{"text": claim["text"]} for claim in scored["claims"]]
@@ -78,7 +86,7 @@ def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
     for number, given in enumerate((claims, spans, texts)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        chosen = options(folder, [{**row, "claims": given}], judge="world", method="rlfh")
+        chosen = of_world(folder, [{**row, "claims": given}])
         assert score_file(chosen)["failed"] == 0
         [again] = read(chosen.out)
         assert again["verdicts"] == scored["verdicts"]
@@ -87,7 +95,7 @@ def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
         assert paid == expected or given is not spans  # a place by matching may be another one
     mixed = [*claims[:-1], {**claims[-1], "label": "wrong"}]
     chosen = options(tmp_path, [{**row, "claims": mixed}], judge="world")
-    with pytest.raises(WorkbenchError, match=rf"id '{row['id']}'.*\"label\""):
+    with raises_error(rf"id '{row['id']}'.*\"label\""):
         score_file(replace(chosen, out=tmp_path / "mixed.jsonl"))
 
 
@@ -101,14 +109,10 @@ def test_a_single_pass_refuses_claims_of_the_row(tmp_path: Path) -> None:
 
 
 def test_a_feedback_file_is_replayed_with_other_settings(tmp_path: Path) -> None:
-    first = options(tmp_path, world_rows(3), judge="world", method="rlfh")
+    first = of_world(tmp_path, 3)
     score_file(first)
-    second = Options(
-        first.out,
-        tmp_path / "again" / "g.jsonl",
-        method="rlfh",
-        overrides=["rlfh.alpha=2", "rlfh.beta=0"],
-    )
+    settings = ["rlfh.alpha=2", "rlfh.beta=0"]
+    second = Options(first.out, tmp_path / "again" / "g.jsonl", "rlfh", overrides=settings)
     score_file(second)
     for before, after in zip(read(first.out), read(second.out), strict=True):
         assert after["rewards"]["rlfh"]["value"] == pytest.approx(
@@ -116,9 +120,11 @@ def test_a_feedback_file_is_replayed_with_other_settings(tmp_path: Path) -> None
         )
         assert {**after, "rewards": {}} == {**before, "rewards": {}}
     assert read_questions(second.out.parent) == read_questions(first.out.parent)
-    assert [f.response.question.title for f in iter_feedback(second.out)] == [
-        f.response.question.title for f in iter_feedback(first.out)
-    ]
+    first_titles, titles = (
+        [feedback.response.question.title for feedback in iter_feedback(one.out)]
+        for one in (first, second)
+    )
+    assert first_titles == titles
 
 
 def test_rewards_of_other_methods_stay(tmp_path: Path) -> None:
@@ -151,18 +157,18 @@ def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_f
 
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
     rows = world_rows(6)
-    chosen = options(tmp_path, rows[:4], judge="world", method="rlfh")
+    chosen = of_world(tmp_path, rows[:4])
     score_file(chosen)
     before = chosen.out.read_bytes()
     options(tmp_path, rows)  # the input has grown
     summary = score_file(chosen)
     assert (summary["earlier"], summary["rows"]) == (4, 6)
     assert chosen.out.read_bytes().startswith(before)
-    assert [row["id"] for row in read(chosen.out)] == [str(number) for number in range(6)]
+    assert ids(chosen.out) == [str(number) for number in range(6)]
 
 
 def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_path: Path) -> None:
-    chosen = options(tmp_path, world_rows(5), judge="world", method="rlfh")
+    chosen = of_world(tmp_path, 5)
     score_file(chosen)
     whole = chosen.out.read_bytes()
     chosen.out.write_bytes(whole[:-300])
@@ -172,72 +178,39 @@ def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_p
 
 
 def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -> None:
-    wrong = [
-        {
-            "id": f"w{n}",
-            "question": "Who was Napoleon?",
-            "response": "Napoleon was born in Ajaccio.",
-        }
-        for n in range(7)
-    ]
+    wrong = unknown(7)
     source = write(tmp_path / "in.jsonl", [*world_rows(2), *wrong])
-    command = [
-        "score",
-        "--in",
-        source,
-        "--out",
-        tmp_path / "out.jsonl",
-        "--judge",
-        "world",
-        "--method",
-        "rlfh",
-    ]
-    code, _, _ = cli(*command, "--max-failed", 1)
-    assert code == 3
-    named = json.loads(cli(*command, "--max-failed", 1, "--json")[1])["failed_rows"]
-    assert [row["id"] for row in named] == [f"w{n}" for n in range(7)]
+    out = tmp_path / "out.jsonl"
+    command = f"score --in {source} --out {out} --judge world --method rlfh --max-failed 1"
+    assert cli(command)[0] == 3
+    named = json.loads(cli(command, "--json")[1])["failed_rows"]
+    assert [row["id"] for row in named] == [row["id"] for row in wrong]
     assert {(row["stage"], row["kind"]) for row in named} == {("verify", "unparsed")}
 
 
 def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
     rows = world_rows(3)
-    chosen = options(
-        tmp_path,
-        [*rows[:2], {**rows[2], "response": "Napoleon was an emperor."}],
-        judge="world",
-        max_failed=1.0,
-    )
-    chosen = replace(chosen, method="truthrl")
+    rows[2]["response"] = "Napoleon was an emperor."
+    chosen = options(tmp_path, rows, judge="world", max_failed=1.0, method="truthrl")
     summary = score_file(chosen)
     assert (summary["failed"], summary["unscored"]) == (0, 3)  # no gold answers
-    assert [row["id"] for row in read(chosen.out)] == ["0", "1", "2"]
+    assert ids(chosen.out) == ["0", "1", "2"]
     given = [{**row, "answers": ["x"]} for row in read(chosen.source)]
     write(chosen.source, given)
     summary = score_file(chosen)
     assert (summary["earlier"], summary["failed"], summary["rows"]) == (0, 0, 3)
-    assert sorted(row["id"] for row in read(chosen.out)) == ["0", "1", "2"]
+    assert sorted(ids(chosen.out)) == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"method": "forag"}, 'method is "rlfh", not "forag"'),
-        ({"method": "all"}, 'method is "rlfh", not "all"'),
-        ({"overrides": ["rlfh.alpha=2"]}, "rlfh.alpha is 1.0, not 2.0"),
-        ({"tokenizer": "words"}, 'tokenizer is null, not "words"'),
-        ({"columns": {"title": "page"}}, 'columns.title is null, not "page"'),
-    ],
-)
+@pytest.mark.parametrize(("changed", "named"), examples("other_settings"))
 def test_other_settings_are_refused_with_the_remedy(
     tmp_path: Path, changed: dict[str, Any], named: str
 ) -> None:
-    chosen = options(tmp_path, world_rows(2), judge="world", method="rlfh")
+    chosen = of_world(tmp_path, 2)
     score_file(chosen)
     before = chosen.out.read_bytes()
     # and nothing else
-    with pytest.raises(
-        WorkbenchError, match=re.escape(f"with other settings ({named}): ")
-    ) as refused:
+    with raises_error(re.escape(f"with other settings ({named}): ")) as refused:
         score_file(replace(chosen, **changed))
     assert "--overwrite" in str(refused.value)
     assert chosen.out.read_bytes() == before
@@ -249,24 +222,24 @@ def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path
     chosen = options(tmp_path, [LABELLED], method="truthrl")
     score_file(chosen)
     path = chosen.out.with_name("f.settings.json")
-    settings = json.loads(path.read_text())
+    settings = read_json(path)
     assert (
         settings["config"]["truthrl"]["reward"] == "ternary"
         and "learning_rate" not in settings["config"]["truthrl"]
     )
     settings["config"]["truthrl"]["learning_rate"] = 1.0
-    path.write_text(json.dumps(settings))
+    write_json(path, settings)
     assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
-    with pytest.raises(WorkbenchError, match=r'\(truthrl\.reward is "ternary", not "binary"\)'):
+    with raises_error(r'\(truthrl\.reward is "ternary", not "binary"\)'):
         score_file(replace(chosen, overrides=["truthrl.reward=binary"]))
 
 
 def test_another_response_under_the_same_id_is_refused(tmp_path: Path) -> None:
     rows = world_rows(2)
-    chosen = options(tmp_path, rows, judge="world", method="rlfh")
+    chosen = of_world(tmp_path, rows)
     score_file(chosen)
     write(chosen.source, [rows[0], {**rows[1], "response": "It is another."}])
-    with pytest.raises(WorkbenchError, match="another response for the id '1'"):
+    with raises_error("another response for the id '1'"):
         score_file(chosen)
 
 
@@ -274,36 +247,9 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
     chosen = options(tmp_path, [LABELLED])
     chosen.out.parent.mkdir()
     chosen.out.write_text('{"mine": 1}\n')
-    with pytest.raises(WorkbenchError, match="was not written by"):
+    with raises_error("was not written by"):
         score_file(chosen)
     assert chosen.out.read_text() == '{"mine": 1}\n'
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"judge": "gpt"}, "no judge 'gpt'"),
-        ({"judge": "http://127.0.0.1:1/v1"}, "--judge-model NAME"),
-        ({"model": "m"}, "--judge URL"),
-        ({"method": "rlfhf"}, "no method 'rlfhf'"),
-        ({"overrides": ["rlfh.alfa=1"]}, "no field 'alfa'"),
-        ({"method": "none", "overrides": ["rlfh.alpha=1"]}, "--method"),
-        ({"passages": Path("a"), "store": "b"}, "choose one"),
-        ({"passages": Path("nowhere")}, "no file 'nowhere'"),
-        ({"tokenizer": "./nowhere"}, "tokenizer './nowhere'"),
-        ({"tokenizer": "tests"}, "tokenizer 'tests'"),
-        ({"source": Path("nowhere")}, "--in FILE"),
-        ({"out": Path("f.json")}, ".jsonl"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_written(
-    tmp_path: Path, changed: dict[str, Any], message: str
-) -> None:
-    chosen = options(tmp_path, [LABELLED])
-    with pytest.raises(WorkbenchError, match=re.escape(message)) as refused:
-        score_file(replace(chosen, **changed))
-    assert "\n" not in str(refused.value)
-    assert not chosen.out.exists()
 
 
 @pytest.mark.parametrize("name", ["questions.jsonl", "passages.jsonl"])
@@ -311,54 +257,39 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
     mine = write(tmp_path / name, [LABELLED])
     out, other = tmp_path / "f.jsonl", write(tmp_path / "in.jsonl", [LABELLED])
     for chosen in (Options(mine, out), Options(other, out, passages=mine)):
-        with pytest.raises(WorkbenchError, match="another folder"):
+        with raises_error("another folder"):
             score_file(chosen)
-    with pytest.raises(WorkbenchError, match="another folder"):
+    with raises_error("another folder"):
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
         # nothing names it, and it is in the way
-        with pytest.raises(WorkbenchError, match="not a file of stored feedback"):
+        with raises_error("not a file of stored feedback"):
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 
 
 def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
     chosen = options(tmp_path, world_rows(2), judge="http://127.0.0.1:1/v1", model="m")
-    with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
-        score_file(chosen)
-    with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
-        estimate_file(chosen)
+    for work in (score_file, estimate_file):
+        with raises_error("--passages FILE or --store NAME"):
+            work(chosen)
 
 
 def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(
     tmp_path: Path, cli: Cli
 ) -> None:
-    wrong = [
-        {"id": n, "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."}
-        for n in range(300)
-    ]
+    wrong = unknown(300)
     source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
-    command = [
-        "score",
-        "--in",
-        source,
-        "--out",
-        out,
-        "--judge",
-        "world",
-        "--method",
-        "rlfh",
-        "--json",
-    ]
-    code, printed, _ = cli(*command)
+    command = f"score --in {source} --out {out} --judge world --method rlfh --json"
+    code, printed, _ = cli(command)
     stopped = json.loads(printed)
     assert (code, stopped["status"]) == (4, "too_many_failures")
     assert stopped["rows"] == stopped["failed"] == 128  # it did not go on
     assert all(verdict["label"] is None for row in read(out) for verdict in row["verdicts"])
-    code, printed, _ = cli(*command, "--max-failed", 1)
+    code, printed, _ = cli(command, "--max-failed", 1)
     assert (code, json.loads(printed)["rows"]) == (3, 300)
-    assert sorted(int(row["id"]) for row in read(out)) == list(range(300))
+    assert sorted(ids(out)) == sorted(row["id"] for row in wrong)
 
 
 @pytest.mark.slow
@@ -376,38 +307,31 @@ def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
 
 
 def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
-    tokens = {
-        "source": "sampled",
+    tokens: dict[str, Any] = {
         "ids": [5, 6],
         "offsets": [[0, 17], [17, 39]],
         "logprobs": [-1.0, -2.0],
     }
+    tokens["source"] = "sampled"
     chosen = options(tmp_path, [{**LABELLED, "tokens": tokens}], method="rlfh")
     score_file(chosen)
     stored = read(chosen.out)[0]["tokens"]
-    assert {name: stored[name] for name in tokens} == tokens
+    assert stored.items() >= tokens.items()
     words = replace(chosen, tokenizer="words", out=tmp_path / "w" / "f.jsonl")
     score_file(words)
     assert read(words.out)[0]["tokens"]["source"] == "words"
 
 
 def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
-    rows = [
-        {**LABELLED, "id": "1", "question_id": "q"},
-        {**LABELLED, "id": "2", "question_id": "q", "question": "Who was Ada?"},
-        {**LABELLED, "id": "3"},
-        {**LABELLED, "id": "4"},
-    ]
+    named = {**LABELLED, "question_id": "q"}
+    other = {**named, "id": "2", "question": "Who was Ada?"}
+    rows = [{**named, "id": "1"}, other, {**LABELLED, "id": "3"}, {**LABELLED, "id": "4"}]
     chosen = options(tmp_path, rows, method="rlfh")
     score_file(chosen)
     stored = [feedback.response.question for feedback in iter_feedback(chosen.out)]
     assert stored[0].id == "q" and stored[1].id.startswith("q-") and stored[2].id == stored[3].id
-    assert [question.text for question in stored] == [
-        "Who is Ada?",
-        "Who was Ada?",
-        "Who is Ada?",
-        "Who is Ada?",
-    ]
+    is_ada = LABELLED["question"]
+    assert [question.text for question in stored] == [is_ada, "Who was Ada?", is_ada, is_ada]
     again = replace(chosen, out=chosen.out.with_name("other.jsonl"), method="forag")
     score_file(again)  # beside the first, in the same record of questions
     assert [f.response.question for f in iter_feedback(again.out)] == stored

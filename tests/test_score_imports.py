@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.helpers.score_helpers import examples, read, write
-from workbench.cli import main
+from tests.helpers import Cli, examples
+from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import read, write
 from workbench.data.chat import text_of
 from workbench.runs.store import iter_feedback
 from workbench.scoring import Options, score_file
 from workbench.scoring.imports import import_completions
-from workbench.types import WorkbenchError
 
 TRL: list[dict[str, Any]] = [
     {"step": 3, "prompt": prompt, "completion": text, "accuracy": accuracy, "format": 0.5}
@@ -28,15 +28,7 @@ TRL: list[dict[str, Any]] = [
     )
 ]
 TRL = [{**row, "advantage": 0.7} for row in TRL]
-VERL: list[dict[str, Any]] = [
-    {"input": prompt, "output": text, "gts": gold, "score": score, "step": step, "acc": score > 0}
-    for prompt, text, gold, score, step in (
-        ("Where was Ada born?", "Paris.", "Paris", 1.0, 7),
-        ("Where was Ada born?", "Rome.", "Paris", -1.0, 7),
-        ("Who is Bo?", "Nobody.", None, 0.0, 7),
-        ("Name two.", "A and B.", ["A", "B"], 0.0, 8),
-    )
-]
+VERL = examples("verl_rollouts")
 
 
 def test_trl_parquet(tmp_path: Path) -> None:
@@ -76,18 +68,7 @@ def test_a_prompt_of_many_marks_is_read_in_linear_time(mark: str) -> None:
     assert time.perf_counter() - start < 5
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ('{"value": 5}', '{"value": 5}'),  # an answer in JSON
-        ('[{"content": "Paris", "year": 3}]', '[{"content": "Paris", "year": 3}]'),
-        ('{"role": "assistant", "content": "Paris"}', "Paris"),
-        # as Parquet fills gaps
-        ([{"role": None, "from": "gpt", "content": None, "value": "Paris"}], "Paris"),
-        ([{"role": {}, "content": "Paris"}], "Paris"),
-        ([{"role": ["assistant"], "content": "Paris"}], None),
-    ],
-)
+@pytest.mark.parametrize(("value", "text"), examples("conversations"))
 def test_only_messages_are_a_conversation(value: Any, text: str | None) -> None:
     assert text_of(value, "assistant") == text
 
@@ -171,24 +152,20 @@ def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
         assert row["rewards"]["truthrl"]["value"] == row["rewards"]["verl:score"]["value"]
 
 
-def test_bad_rows_are_reported_and_the_rest_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
-    with pytest.raises(SystemExit) as exit:
-        main(["import", "trl", str(source), "--out", str(tmp_path / "out.jsonl"), "--json"])
-    out, err = capsys.readouterr()
-    assert exit.value.code == 3
+    code, out, err = cli(f"import trl {source} --out {tmp_path / 'out.jsonl'} --json")
+    assert code == 3
     assert (json.loads(out)["rows"], json.loads(out)["malformed"]) == (2, 2)
     assert f"{source}:2: not a JSON object" in err and f"{source}:3: no " in err
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match='no "input" or "output"'):
+    with raises_error('no "input" or "output"'):
         import_completions("verl", write(tmp_path / "c.jsonl", TRL), tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
-    with pytest.raises(WorkbenchError, match="cannot read"):
+    with raises_error("cannot read"):
         import_completions("verl", tmp_path / "nowhere.jsonl", tmp_path / "out.jsonl")
     import_completions("verl", write(tmp_path / "c.jsonl", VERL), tmp_path / "out.jsonl")
-    with pytest.raises(WorkbenchError, match="exists, or does not end in"):
+    with raises_error("exists, or does not end in"):
         import_completions("verl", tmp_path / "c.jsonl", tmp_path / "out.jsonl")

@@ -13,9 +13,10 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, reply, responses, write
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import WorkbenchError
 
 
 def options(folder: Path, server: JudgeServer, rows: list[dict[str, Any]], **more: Any) -> Options:
@@ -48,31 +49,7 @@ def test_all_methods_on_one_claim_record(tmp_path: Path) -> None:
     assert len(summary["rewards"]) == 6
 
 
-MIXED: list[dict[str, Any]] = [
-    {
-        "id": "refuses",
-        "question": "Why?",
-        "response": "I do not know.",
-        "answers": ["x"],
-        "passages": ["x"],
-        "checklist": ["y"],
-    },
-    {"id": "empty", "question": "Why?", "response": "", "answers": ["x"], "passages": ["x"]},
-    {"id": "r0", "question": "twice the same id", "response": "This is refused."},
-    {**responses(1)[0], "id": "another id"},
-    {
-        "id": "other",
-        "question": "Ké?",
-        "response": "<answer>Straße 你好 is 5.</answer>",
-        "passages": ["日本"],
-        "answers": ["5"],
-    },
-    {
-        "id": "replay",
-        "response": "Ada.",
-        "claims": [{"text": "Ada", "label": "correct", "informativeness": 5}],
-    },
-]
+MIXED = examples("mixed_rows")
 
 
 @pytest.mark.parametrize("method", ["all", "none", "klcf"])
@@ -93,23 +70,22 @@ def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(
         )
 
 
-def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
-    rows = [
+def without_passages(count: int) -> list[dict[str, Any]]:
+    return [
         {key: value for key, value in row.items() if key != "passages"}
-        for row in responses(4, thinking=False)
+        for row in responses(count, thinking=False)
     ]
+
+
+def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
+    rows = without_passages(4)
     texts = [
         {"id": f"p{n}", "title": "T", "text": f"Fact {n} of part 0 is known. Nothing more."}
         for n in range(4)
     ]
     with JudgeServer(reply=reply) as server:
-        chosen = options(
-            tmp_path,
-            server,
-            rows,
-            method="rlfh",
-            passages=write(tmp_path / "passages.jsonl", texts),
-        )
+        pages = write(tmp_path / "passages.jsonl", texts)
+        chosen = options(tmp_path, server, rows, method="rlfh", passages=pages)
         score_file(chosen)
     stored = {row["id"]: row for row in read(tmp_path / "out" / "passages.jsonl")}
     cited = [
@@ -139,16 +115,8 @@ def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
         summary = score_file(options(tmp_path, server, rows, method="rlfh", concurrency=8))
         assert (summary["rows"], summary["failed"]) == (300, 0)
         assert server.requests == len(server.asked) == 3
-        score_file(
-            options(
-                tmp_path,
-                server,
-                responses(200, claims=1),
-                method="rlfh",
-                concurrency=8,
-                overwrite=True,
-            )
-        )
+        how: dict[str, Any] = {"method": "rlfh", "concurrency": 8, "overwrite": True}
+        score_file(options(tmp_path, server, responses(200, claims=1), **how))
         assert server.requests == len(server.asked)
         assert 5 <= server.peak <= 8
 
@@ -163,13 +131,8 @@ def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(
         # closed: no journal is left either
         assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]
         wanted = tmp_path / "kept.sqlite"
-        again = score_file(
-            replace(
-                options(tmp_path, server, responses(2)),
-                out=tmp_path / "g" / "f.jsonl",
-                cache=wanted,
-            )
-        )
+        chosen = options(tmp_path, server, responses(2), cache=wanted)
+        again = score_file(replace(chosen, out=tmp_path / "g" / "f.jsonl"))
         assert (
             again["cache"] == str(wanted)
             and wanted.exists()
@@ -178,10 +141,7 @@ def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(
 
 
 def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
-    rows = [
-        {key: value for key, value in row.items() if key != "passages"}
-        for row in responses(3, thinking=False)
-    ]
+    rows = without_passages(3)
     same = [{"id": "p", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
     with JudgeServer(reply=reply) as server:
         chosen = options(
@@ -248,7 +208,7 @@ def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
 
     with JudgeServer(reply=reply) as server:
         chosen = options(tmp_path, server, responses(1))
-        with lock(chosen.out.parent), pytest.raises(WorkbenchError, match="another process"):
+        with lock(chosen.out.parent), raises_error("another process"):
             score_file(chosen)
         assert server.requests == 0
 
@@ -258,10 +218,7 @@ def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
 
     texts = [{"title": f"Page {n}", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
     build_index(str(tmp_path / "index"), str(write(tmp_path / "pages.jsonl", texts)))
-    rows = [
-        {key: value for key, value in row.items() if key != "passages"}
-        for row in responses(3, thinking=False)
-    ]
+    rows = without_passages(3)
     rows[0] |= {"title": "Page 0"}
     rows[1] |= {"title": "No such page"}
     with JudgeServer(reply=reply) as server:

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import ROOT
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.scoring.rows import Item
 from workbench.scoring.run import CHUNK, CHUNK_CHARACTERS, as_completed, in_chunks
 from workbench.types import Feedback, Question, Response
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_a_result_is_there_as_soon_as_it_is_finished_and_no_piece_is_taken_early() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import LABELLED, Cli, options, read, world_rows, write
+from tests.helpers import Cli, refusal
+from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
 from workbench.metrics.rows import read_rows as read_metric_rows
 from workbench.scoring import Options, score_file
 
@@ -30,7 +31,7 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
     good = {"id": "z", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
     source = write(tmp_path / "in.jsonl", [LABELLED, *(bad for bad, _ in BAD), "", good])
     out = tmp_path / "out.jsonl"
-    code, printed, err = cli("score", "--in", source, "--out", out, "--method", "rlfh", "--json")
+    code, printed, err = cli(f"score --in {source} --out {out} --method rlfh --json")
     summary = json.loads(printed)
     assert (code, summary["malformed"], summary["duplicates"], summary["rows"]) == (
         3,
@@ -52,8 +53,8 @@ def test_a_first_line_that_begins_like_a_list_is_a_malformed_row(
     line: str, tmp_path: Path, cli: Cli
 ) -> None:
     source = write(tmp_path / "in.jsonl", [line, LABELLED])
-    options = ("--out", tmp_path / "out.jsonl", "--method", "rlfh", "--json")
-    code, printed, _ = cli("score", "--in", source, *options)
+    out = tmp_path / "out.jsonl"
+    code, printed, _ = cli(f"score --in {source} --out {out} --method rlfh --json")
     summary = json.loads(printed)
     assert (code, summary["malformed"], summary["rows"]) == (3, 1, 1)
     assert summary["problems"][0]["line"] == 1
@@ -64,29 +65,13 @@ def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cl
     source = write(
         tmp_path / "in.jsonl", [{"id": 1, "prompt": known["question"], "output": known["response"]}]
     )
-    code, out, err = cli(
-        "score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world"
-    )
+    command = f"score --in {source} --out {tmp_path / 'out.jsonl'} --judge world"
+    code, out, err = cli(command)
     assert (code, out) == (2, "")
     assert "the row has id, prompt, output" in err and "--map" in err
     assert not (tmp_path / "out.jsonl").exists()
-    code, _, _ = cli(
-        "score",
-        "--in",
-        source,
-        "--out",
-        tmp_path / "out.jsonl",
-        "--judge",
-        "world",
-        "--method",
-        "none",
-        "--map",
-        "question=prompt, response=output",
-    )
-    assert code == 0
-    code, _, err = cli(
-        "score", "--in", source, "--out", tmp_path / "x.jsonl", "--map", "reply=output"
-    )
+    assert cli(f"{command} --method none --map 'question=prompt, response=output'")[0] == 0
+    code, _, err = cli(f"score --in {source} --out {tmp_path / 'x.jsonl'} --map reply=output")
     assert code == 2 and "the fields are" in err
 
 
@@ -125,6 +110,5 @@ def test_a_file_that_is_not_utf8_text_is_refused(
 ) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes(content)
-    for command in (["score", "--in", source, "--out", tmp_path / "f.jsonl"], ["metrics", source]):
-        code, out, err = cli(*command, "--json")
-        assert (code, out, err.count("\n")) == (2, "", 1) and told in err
+    for command in (f"score --in {source} --out {tmp_path / 'f.jsonl'}", f"metrics {source}"):
+        assert told in refusal(cli(command, "--json"))

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.score_helpers import examples, read, write
+from tests.helpers import examples
+from tests.helpers.score_helpers import read, write
 from workbench.scoring import Options, score_file
 from workbench.scoring.rows import Malformed, Reader, parse
 from workbench.types import Claim, Passage
@@ -90,7 +91,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
     return row
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(damaged(), min_size=1, max_size=6))
 def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
     rows: list[dict[str, Any]],
@@ -117,17 +118,7 @@ def test_a_full_row_is_taken_as_it_is() -> None:
     item = parse(FULL, {}, {})
     stored = json.loads(json.dumps(item.feedback.to_row()))
     assert item.replay
-    for name in (
-        "id",
-        "group",
-        "sample",
-        "step",
-        "response",
-        "finish",
-        "sentences",
-        "claims",
-        "error",
-    ):
+    for name in "id group sample step response finish sentences claims error".split():
         assert stored[name] == FULL[name]
     assert stored["rewards"]["old"]["events"][0]["end"] == 4
     assert stored["tokens"]["ids"] == [1, 2]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.forag.config import FoRAG
@@ -37,14 +38,13 @@ from workbench.types import (
     Response,
     Reward,
     Verdict,
-    WorkbenchError,
 )
 from workbench.util.config import scaled
 from workbench.verdicts.checks import rule_checks
 
 # "c0 c1 c2. c3. nothing.": one sentence with labels 1, 1, 0, one with 0 (vague), one without
 # claims.
-MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
+MIXED = row("correct:5 hedged_correct:3 wrong:2", "vague:3", "")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     other = str(make_policy(tmp_path / "other", seed=7))
     (copied / CARD).write_text(json.dumps(card | {"policy": other}))
     (copied / MARKER).unlink()  # the digest of the card
-    with pytest.raises(WorkbenchError, match="trained from another model"):
+    with raises_error("trained from another model"):
         load_reward_model(copied)
 
 
@@ -253,6 +253,5 @@ def test_a_bad_file_is_refused_in_one_line(
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    with pytest.raises(WorkbenchError, match=message) as refused:
+    with raises_error(message):
         load_reward_model(folder)
-    assert "\n" not in str(refused.value)

@@ -4,7 +4,6 @@ that are resumed.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
+from tests.helpers import contents, read_json
+from tests.helpers.errors import raises_error
 from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
@@ -21,20 +22,23 @@ from workbench.policies.generate import generate, prompt_ids
 from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.offline import (
-    SFT,
     offline_stage,
     steps_of,
     train_offline,
     weighted_loss,
 )
 from workbench.training.rows import Card, Example, encode_example
-from workbench.training.settings import Passes, check_trainer
+from workbench.training.settings import Passes
 from workbench.training.stage import Job
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.util.config import scaled
 from workbench.world import schema
 
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
+
+
+def tuned(rows: list[Example], policy: str, out: Path, **changes: Any) -> str:
+    return train_offline(scaled(run.TUNED, **changes), rows, policy, out, seed=1)
 
 
 def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
@@ -149,19 +153,13 @@ def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
     assert metrics[0]["loss"] == pytest.approx(sum(terms) / len(terms), rel=1e-3)
     assert metrics[0]["tokens"] == len(terms) and metrics[0]["learning_rate"] == 1e-2
     assert metrics[0].keys() == names("metrics of sft")
-    assert json.loads((out / "data.json").read_text()).keys() == names("data")
+    assert read_json(out / "data.json").keys() == names("data")
 
 
 @pytest.mark.slow
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
-        train_offline(
-            scaled(run.TUNED, steps=2, micro_batch=micro),
-            run.EXAMPLES,
-            policy,
-            tmp_path / str(micro),
-            seed=1,
-        )
+        tuned(run.EXAMPLES, policy, tmp_path / str(micro), steps=2, micro_batch=micro)
     one, four = (metrics_rows(tmp_path / name) for name in ("1", "4"))
     assert [row["loss"] for row in one] == pytest.approx([row["loss"] for row in four], rel=1e-4)
     assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
@@ -177,7 +175,7 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     out.mkdir()
     stage = offline_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
     assert stage.name == "cold_start" and stage.run(Job(policy, out, 1)) == "done"
-    assert json.loads((out / "card.json").read_text()) == card.to_row()
+    assert read_json(out / "card.json") == card.to_row()
     assert not (out / "policy" / "adapter_config.json").exists()
     train_offline(config, GOOD, policy, tmp_path / "adapter", seed=1)
     merged, adapted, start = (
@@ -197,25 +195,25 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
-    train_offline(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    tuned([*long, *GOOD], policy, tmp_path / "run", steps=1)
     told = capsys.readouterr().err
     assert (
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
         and "and 2 more" in told
     )
-    data = json.loads((tmp_path / "run" / "data.json").read_text())
+    data = read_json(tmp_path / "run" / "data.json")
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
-    with pytest.raises(WorkbenchError, match=r"7 of 7 rows are longer .*raise max_length"):
-        train_offline(run.TUNED, long, policy, tmp_path / "none", seed=1)
+    with raises_error(r"7 of 7 rows are longer .*raise max_length"):
+        tuned(long, policy, tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
-    train_offline(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(WorkbenchError, match="holds a training on other rows"):
-        train_offline(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    tuned(GOOD, policy, tmp_path, steps=1)
+    before = contents(tmp_path)
+    with raises_error("holds a training on other rows"):
+        tuned(GOOD[1:], policy, tmp_path, steps=1)
+    assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize(
@@ -230,29 +228,17 @@ def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path:
 def test_rows_that_cannot_be_trained_on_are_refused(
     tmp_path: Path, bad: list[Example], message: str
 ) -> None:
-    with pytest.raises(WorkbenchError, match=message):
-        train_offline(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
+    with raises_error(message):
+        tuned(bad, "./missing", tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: set one of them"),
-        ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
-        check_trainer(scaled(SFT(), **changes))
 
 
 def test_several_processes_are_refused(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(WorkbenchError, match="one process"):
-        train_offline(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
+    with raises_error("one process"):
+        tuned(GOOD, policy, tmp_path / "run")
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.test_trained_methods import few
 from workbench.experiments.experiment import configured, identity_of, stages_of
 from workbench.methods import METHODS
@@ -118,73 +119,7 @@ def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "stage", "alike", "apart"),
-    [
-        (
-            "knowrl",
-            "cold_start",
-            ["knowrl.grpo.steps=30", "knowrl.loss_type=dapo"],
-            [
-                "knowrl.cold_samples=3",
-                "knowrl.sft.learning_rate=1e-3",
-                "knowrl.refusal=-1",
-                "knowrl.grpo.top_p=0.9",
-            ],
-        ),
-        (
-            "forag",
-            "cold_start",
-            [
-                "forag.evaluation=holistic",
-                "forag.level=token",
-                "forag.trainer=mle_filter",
-                "forag.ppo.steps=3",
-            ],
-            [
-                "forag.outline=false",
-                "forag.sft.epochs=1",
-                "forag.drawn.temperature=0.7",
-                "forag.system=Say",
-            ],
-        ),
-        (
-            "klcf",
-            "prepare",
-            [
-                "klcf.w_check=0",
-                "klcf.rewarded=judge",
-                "klcf.grpo.steps=3",
-                "klcf.w_general=1",
-                "klcf.abstain=0.5",
-            ],
-            [
-                "klcf.prepare.samples=3",
-                "klcf.prepare.questions=5",
-                "klcf.system=Say",
-                "klcf.base=sft",
-                "klcf.start=sft",
-            ],
-        ),
-        (
-            "klcf",
-            "truth",
-            [
-                "klcf.w_check=0",
-                "klcf.trainer=dpo",
-                "klcf.w_general=1",
-                "klcf.abstain=0.5",
-                "klcf.truth=missing",
-            ],
-            [
-                "klcf.prepare.samples=3",
-                "klcf.rewarded=confidence",
-                "klcf.truth_model.epochs=1",
-                "klcf.held_out=0.3",
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "stage", "alike", "apart"), examples("cache_keys"))
 def test_a_stage_rests_on_what_it_is_made_of(
     name: str, stage: str, alike: list[str], apart: list[str], tmp_path: Path
 ) -> None:

@@ -5,12 +5,10 @@ stands.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from tests.helpers import run_python
 from workbench.util.threads import SPINS
 
 ASKS = (
@@ -29,14 +27,11 @@ NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
         ({"GOMP_SPINCOUNT": "7"}, ("PASSIVE", "7")),
     ],
 )
-def test_how_threads_wait(said: dict[str, str], found: tuple[str | None, str | None]) -> None:
-    kept = {name: value for name, value in os.environ.items() if name not in NAMES}
-    done = subprocess.run(
-        [sys.executable, "-c", ASKS],
-        env={**kept, **said},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+def test_how_threads_wait(
+    said: dict[str, str], found: tuple[str | None, str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    done = run_python("-c", ASKS, env=said, check=True)
     environment = json.loads(done.stdout)
     assert tuple(environment.get(name) for name in NAMES) == found

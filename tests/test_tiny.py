@@ -3,7 +3,6 @@ like an undisturbed one.
 """
 
 import itertools
-import json
 import re
 import signal
 import subprocess
@@ -12,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import forked
+from tests.helpers import forked, read_json
+from tests.helpers.errors import raises_error
 from workbench.experiments.tiny.build import digest
 from workbench.experiments.tiny.curriculum import BETWEEN
 from workbench.experiments.tiny.drills import DRILLS
@@ -31,7 +31,6 @@ from workbench.experiments.tiny.training import (
     sft_batches,
 )
 from workbench.experiments.tiny.writer import Example
-from workbench.types import WorkbenchError
 from workbench.world import load_world
 
 # of the nine lessons, the pre-training and the instruction tuning
@@ -177,13 +176,12 @@ def whole(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_small_build_learns_its_world(whole):
-    card = json.loads((whole / "card.json").read_text())
+    card = read_json(whole / "card.json")
     tiers = card["splits"]["test"]["short"]["greedy"]["by_tier"]
     assert tiers["known"]["accuracy"]["value"] > tiers["unknown"]["accuracy"]["value"] + 0.3
     assert "What it knows" in (whole / "README.md").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.nightly
 def test_a_killed_build_ends_like_an_undisturbed_one(whole, tmp_path):
     work = tmp_path / "work"
@@ -204,9 +202,9 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
 
     (tmp_path / "work").mkdir()
     torch.save({"identity": "another build"}, tmp_path / "work" / "base.pt")
-    with pytest.raises(WorkbenchError, match="--out"):
+    with raises_error("--out"):
         build_policy(tmp_path, size="small")
-    with pytest.raises(WorkbenchError, match="size"):
+    with raises_error("size"):
         build_policy(tmp_path, size="huge")
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from tests.helpers.tiny_model import byte_tokenizer
 from workbench.credit import tokens
 from workbench.credit.tokens import characters_of_bytes, encode, offsets_from_ids, words
@@ -83,21 +84,12 @@ def test_any_sampled_ids_are_covered(ids: list[int]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (" Ada works", ((0, 4), (4, 10))),  # whole words
-        ("é", ((0, 0), (0, 1))),  # 2 bytes
-        ("中", ((0, 0), (0, 0), (0, 1))),  # 3 bytes
-        ("😀", ((0, 0), (0, 0), (0, 0), (0, 1))),  # 4 bytes
-        ("e\u0301", ((0, 1), (1, 1), (1, 2))),  # the combining mark is a character of its own
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), examples("token_offsets"))
 def test_characters_sit_on_the_token_of_their_last_byte(
-    text: str, expected: tuple[tuple[int, int], ...]
+    text: str, expected: list[list[int]]
 ) -> None:
     ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
-    assert offsets_from_ids(TOKENIZER, ids) == (text, expected)
+    assert offsets_from_ids(TOKENIZER, ids) == (text, tuple(map(tuple, expected)))
 
 
 def test_special_tokens_are_empty_where_they_stand() -> None:

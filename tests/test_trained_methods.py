@@ -5,8 +5,7 @@ what their rows hold.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples, run_python
+from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
@@ -32,7 +33,6 @@ from workbench.types import (
     Question,
     Response,
     Verify,
-    WorkbenchError,
 )
 from workbench.verdicts.checks import rule_checks
 
@@ -160,9 +160,7 @@ def test_to_plan_a_run_loads_no_model() -> None:
         " plan_run(Entry('rlfh', settings=(sys.argv[1],)), Path());"
         " print('torch' in sys.modules)"
     )
-    planned = subprocess.run(
-        [sys.executable, "-c", code, "rlfh.annotator=self"], capture_output=True, text=True
-    )
+    planned = run_python("-c", code, "rlfh.annotator=self")
     assert planned.stdout.split() == ["False"], planned.stderr
 
 
@@ -170,9 +168,9 @@ def test_what_an_annotator_needs_is_looked_for_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.verifier.verifier.SHIPPED", tmp_path / "nowhere")
-    with pytest.raises(WorkbenchError, match="nowhere: no verifier there"):
+    with raises_error("nowhere: no verifier there"):
         plan_run(Entry("rlfh", settings=("rlfh.annotator=local",)), tmp_path)
-    with pytest.raises(WorkbenchError, match=r"--judge URL --judge-model NAME"):
+    with raises_error(r"--judge URL --judge-model NAME"):
         stages_of(
             METHODS["rlfh"],
             METHODS["rlfh"].configure("tiny", ["rlfh.annotator=self"]),
@@ -250,24 +248,23 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
     assert any(claim.section == "think" for row in rows for claim in row.claims)
 
 
-def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
-    for name, settings, message in (
-        ("rlfh", ["rlfh.flips=1.5"], "flips is 1.5: it must lie between 0 and 1"),
-        ("rlfh", ["rlfh.flips=0.5", "rlfh.mode=single_pass"], "set rlfh.mode=pipeline"),
-        ("knowrl", ["knowrl.cold_samples=-1"], "cold_samples is -1"),
-        ("knowrl", ["knowrl.grpo.clip_high=0.1"], "clip_high is 0.1"),
-        ("rlfh", ["rlfh.flips=0.3"], "no check fact"),
-    ):
-        place = replace(few(4), judge=rule_checks) if message == "no check fact" else few(4)
-        with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
-            run_experiment(
-                METHODS[name],
-                configured(METHODS[name], place, overrides=settings),
-                place,
-                tmp_path / "run",
-                seed=1,
-            )
-        assert not (tmp_path / "run").exists()
+@pytest.mark.parametrize(("settings", "message"), examples("refused_settings"))
+def test_what_cannot_work_is_refused_before_anything_is_begun(
+    settings: str, message: str, tmp_path: Path
+) -> None:
+    refuse(settings.split(), few(12), message, tmp_path / "run")
+
+
+def test_flips_of_facts_need_a_check_of_facts(tmp_path: Path) -> None:
+    place = replace(few(4), judge=rule_checks)
+    refuse(["rlfh.flips=0.3"], place, "no check fact", tmp_path / "run")
+
+
+def refuse(settings: Sequence[str], place: Bench, message: str, out: Path) -> None:
+    method = TRAINED[settings[0].partition(".")[0]]
+    with raises_error(re.escape(message)):
+        run_experiment(method, configured(method, place, overrides=settings), place, out, seed=1)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(
@@ -285,7 +282,7 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
     name: str, setting: str, meant: str
 ) -> None:
     """It was given to both, so that a longer training had a longer cold start as well."""
-    with pytest.raises(WorkbenchError, match=f"{name}.{setting}: .* write {meant}$"):
+    with raises_error(f"{name}.{setting}: .* write {meant}$"):
         METHODS[name].configure("tiny", [f"{name}.{setting}"])
     usual = METHODS[name].configure("tiny")
     changed = METHODS[name].configure("tiny", [meant.partition(" ")[0]])

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.bench import bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Checks, Question, WorkbenchError
+from workbench.types import Checks, Question
 from workbench.util.threads import use_threads
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
@@ -68,10 +69,7 @@ def test_the_judge_completes_missing_columns(checks: Checks, country: Question) 
     assert reward(["What now?"] * 10, ["Rome"] * 10, answer=["Rome"] * 9 + [None]) == [1.0] * 9 + [
         None
     ]
-    with pytest.raises(
-        WorkbenchError,
-        match=r"1 of 1 completions could not be scored .*\(verify: .*no gold answers",
-    ):
+    with raises_error(r"1 of 1 completions could not be scored .*\(verify: .*no gold answers"):
         reward(["What now?"], ["Rome"])
     assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [
         None
@@ -158,7 +156,7 @@ def test_a_reward_by_the_local_verifier_alone_warns() -> None:
 
 def test_there_is_no_default_judge() -> None:
     for judge in ((), (None,), ("http://127.0.0.1:1/v1",)):
-        with pytest.raises(WorkbenchError, match=r"needs a judge.*local_checks\(\)"):
+        with raises_error(r"needs a judge.*local_checks\(\)"):
             workbench.trl_reward("rlfh", *judge)
 
 
@@ -169,7 +167,7 @@ def test_mistakes_are_reported_before_training(checks: Checks) -> None:
         ("klcf", ["klcf.w_general=1"], "no check general"),
         ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
     ):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             workbench.trl_reward(recipe, checks, settings=settings)
 
 
@@ -254,5 +252,5 @@ def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> 
 
 def test_a_failed_batch_names_the_column_that_is_missing_and_those_that_there_are() -> None:
     reward, gold = workbench.trl_reward("truthrl", "rules"), ["Paris", "Paris"]
-    with pytest.raises(WorkbenchError, match=r"no column answers or answer; there are solution"):
+    with raises_error(r"no column answers or answer; there are solution"):
         reward(["Where?"] * 2, ["Paris.", "Rome."], solution=gold, completion_ids=None)

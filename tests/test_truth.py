@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.klcf.checklists import Labelled
@@ -29,7 +30,7 @@ from workbench.policies.hf import token_logprobs
 from workbench.policies.load import load_policy
 from workbench.training.rows import encode_example
 from workbench.training.scorer import Judged, Segment
-from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
+from workbench.types import Claim, Claims, Passage, Question, Response
 
 ASKED = Question(
     "q",
@@ -151,23 +152,23 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
         (turned, "not higher for true claims"),
         (rows[:1], "all true or all false"),
     ):
-        with pytest.raises(WorkbenchError, match=message):
+        with raises_error(message):
             calibrated(policy, labelled)
     endless = Claim(1, " Ada" * 5000, "answer", 0)
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), endless))
     [checked] = truth(fitted.score, "base")([(Response("r", ASKED, "x"), claims)])
     assert [verdict.p for verdict in checked.verdicts] == [pytest.approx(values[0]), 0.0]
-    with pytest.raises(WorkbenchError, match="another model"):
+    with raises_error("another model"):
         load_confidence(tmp_path, load_policy(make_policy(tmp_path / "other", seed=5)))
     for damaged in ('{"slope": NaN, "offset": 0.5}', '{"slope": -1.5, "offset": 0.5}', "[]", ""):
         (tmp_path / "confidence.json").write_text(damaged)
-        with pytest.raises(WorkbenchError, match="missing or damaged"):
+        with raises_error("missing or damaged"):
             load_confidence(tmp_path, policy)
     with torch.no_grad():
         policy.model.lm_head.weight.fill_(float("nan"))
     [checked] = truth(fitted.score, "base")(
         [(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))]
     )
-    feedback = replace(row([("correct", 5)]), verdicts=checked.verdicts)
+    feedback = replace(row("correct:5"), verdicts=checked.verdicts)
     pay = {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}
     assert rescore(feedback, pay).rewards["klcf"].value is None  # a failure is not 0

@@ -88,7 +88,7 @@ def test_a_row_has_the_keys_that_outside_tools_rely_on() -> None:
         for part in row[name]:
             assert set(part) == set(keys.split())
     for reward in row["rewards"].values():
-        assert set(reward) == {"value", "parts", "events", "tokens", "unplaced", "error"}
+        assert set(reward) == {*"value parts events tokens unplaced error".split()}
     assert set(row["rewards"]["rlfh"]["events"][0]) >= {"part", "value", "end", "claim"}
     assert set(row["error"]) == {"stage", "kind", "message", "raw"}
     assert set(row["cost"]) == {"calls", "cached", "tokens_in", "tokens_out", "seconds"}

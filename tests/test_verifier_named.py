@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import torch
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import options as options_for
 from workbench.scoring.options import check
-from workbench.types import WorkbenchError
 from workbench.verdicts.checks import local_checks
 from workbench.verifier import Row
 from workbench.verifier.card import calibrate_named
@@ -118,22 +119,9 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("names", "columns"),
-    [
-        (("entailment", "neutral", "contradiction"), (0, 2, 1)),
-        (("CONTRADICTION", "ENTAILMENT", "NEUTRAL"), (1, 0, 2)),
-        (("Supports", "REFUTES", "NOT ENOUGH INFO"), (0, 1, 2)),
-        (("not_entailment", "entailment"), (1, None, 0)),
-        (("Unsupported", "Supported"), (1, None, 0)),
-        (("consistent", "hallucinated"), (0, None, 1)),
-        (("entails", "contradicts"), (0, None, 1)),
-    ],
-)
-def test_classes_are_told_by_their_names(
-    names: tuple[str, ...], columns: tuple[int, int | None, int]
-) -> None:
-    assert classes_of(names, "model") == columns
+@pytest.mark.parametrize(("names", "columns"), examples("classes"))
+def test_classes_are_told_by_their_names(names: list[str], columns: list[int | None]) -> None:
+    assert classes_of(names, "model") == tuple(columns)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +134,7 @@ def test_classes_are_told_by_their_names(
     ],
 )
 def test_classes_that_say_nothing_are_refused_with_the_remedy(names: tuple[str, ...]) -> None:
-    with pytest.raises(WorkbenchError, match="--classes"):
+    with raises_error("--classes"):
         classes_of(names, "model")
 
 
@@ -206,10 +194,10 @@ def test_a_long_passage_is_read_in_windows_and_a_long_claim_is_cut(saved: Any) -
 
 def test_classes_may_be_named_by_hand(saved: Any) -> None:
     folder = saved("bert", ("LABEL_0", "LABEL_1"))
-    with pytest.raises(WorkbenchError, match="--classes"):
+    with raises_error("--classes"):
         load_named(str(folder))
     assert load_named(str(folder), TWO).columns[0] == 1
-    with pytest.raises(WorkbenchError, match="2 classes, but --classes names 3"):
+    with raises_error("2 classes, but --classes names 3"):
         load_named(str(folder), THREE)
 
 
@@ -217,18 +205,18 @@ def test_pickles_and_what_is_no_model_are_refused(tmp_path: Path) -> None:
     save_model(tmp_path / "pickled", "bert", THREE)
     (tmp_path / "pickled" / "model.safetensors").unlink()
     torch.save({}, tmp_path / "pickled" / "pytorch_model.bin")
-    with pytest.raises(WorkbenchError, match="pickle"):
+    with raises_error("pickle"):
         choose_verifier(tmp_path / "pickled")
-    with pytest.raises(WorkbenchError, match="no verifier there"):
+    with raises_error("no verifier there"):
         choose_verifier(tmp_path / "nothing")
     (tmp_path / "card").mkdir()
     (tmp_path / "card" / "card.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(WorkbenchError, match="is not a verifier's card"):
+    with raises_error("is not a verifier's card"):
         choose_verifier(tmp_path / "card")
 
 
 def test_a_named_verifier_judges_claims_of_the_local_checks(saved: Any, tmp_path: Path) -> None:
     checks = local_checks(verifier=str(saved("bert", THREE)))
     assert set(checks.verify) == {"fact", "outcome"}
-    with pytest.raises(WorkbenchError, match="--verifier"):
+    with raises_error("--verifier"):
         check(options_for(tmp_path, [], judge="world", verifier="some/model"))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.types import WorkbenchError
+from tests.helpers.errors import raises_error
 from workbench.verifier.augment import (
     CONTRADICT,
     NEUTRAL,
@@ -90,7 +90,7 @@ def test_rows_are_read_plain_and_compressed_and_weighed(tmp_path: Path) -> None:
 def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
     path = write(tmp_path / "bad.jsonl", rows_of(2))
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(WorkbenchError, match=rf"bad\.jsonl:3: .*{said}"):
+    with raises_error(rf"bad\.jsonl:3: .*{said}"):
         read_rows(path)
 
 
@@ -102,7 +102,7 @@ def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
         ("empty.jsonl", "no rows"),
         ("plain.jsonl.gz", "broken"),
     ):
-        with pytest.raises(WorkbenchError, match=said):
+        with raises_error(said):
             read_rows(tmp_path / name)
 
 
@@ -192,7 +192,7 @@ def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
             expand(small).get_parameter(name) - model.get_parameter(name)
         ).norm() / change.norm()
         assert left < error if error else left > 0.1
-    with pytest.raises(WorkbenchError, match="do not fit this version of the verifier"):
+    with raises_error("do not fit this version of the verifier"):
         expand({**small, "encoder.other.weight.up": small[f"{name}.up"]})
 
 
@@ -263,5 +263,5 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     assert same == {"encoder.embeddings.word_embeddings.weight"}  # frozen
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
-    with pytest.raises(WorkbenchError, match="other data or settings"):
+    with raises_error("other data or settings"):
         fit(rows[1:], config, tmp_path / "cut.pt")

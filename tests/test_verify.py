@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from workbench.types import Claims, Question, Response, Verdict
 from workbench.verdicts import outcome
 
@@ -22,34 +23,7 @@ def response(text: str, question: Question = CITY) -> Response:
     return Response("r", question, text)
 
 
-@pytest.mark.parametrize(
-    ("label", "texts"),
-    [
-        (
-            "correct",
-            [
-                "<think>x</think> Vetra.",
-                "I don't know. Vetra",
-                # the question gives the name
-                "Toma Ardel is a painter. He was born in Vetra.",
-            ],
-        ),
-        ("uncertain", ["I don’t know.", "<think>Vetra</think> I do not know."]),
-        (
-            "incorrect",
-            [
-                "Lomar",
-                "I don't know. Lomar",
-                "Vetra or Lomar",
-                "<think>Vetra",
-                "<think>I don't know",
-                "",
-                "invalid question",
-                "Toma Ardel comes from Lomar. He was born in Vetra.",
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("label", "texts"), examples("outcomes_of_texts"))
 def test_outcome(label: str, texts: list[str]) -> None:
     found = verdicts(list(map(response, texts)))
     assert {(one.target, one.aspect, one.by, one.error) for one in found} == {
@@ -59,17 +33,7 @@ def test_outcome(label: str, texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("form", [r"\boxed{Vetra} %s", "<think>x</think><answer>Vetra</answer> %s"])
-@pytest.mark.parametrize(
-    ("after", "label"),
-    [
-        ("Wait, no: it is Lomar.", "incorrect"),
-        ("I take it back.", "incorrect"),
-        ("That was wrong.", "incorrect"),
-        ("Or maybe Lomar.", "incorrect"),
-        ("This is not a joke. No other city comes close.", "correct"),
-        ("Vetra is the capital; Lomar is not.", "correct"),
-    ],
-)
+@pytest.mark.parametrize(("after", "label"), examples("taken_back"))
 def test_text_after_the_box_or_tag_may_take_the_answer_back(
     form: str, after: str, label: str
 ) -> None:
@@ -77,21 +41,9 @@ def test_text_after_the_box_or_tag_may_take_the_answer_back(
     assert verdict.label == label
 
 
-@pytest.mark.parametrize(
-    ("kind", "answers", "text", "label"),
-    [
-        ("false_premise", ("invalid question",), "Invalid question.", "correct"),
-        ("false_premise", ("invalid question",), "I don't know.", "uncertain"),
-        ("numeric", ("1921",), "1921 or 1922", "incorrect"),
-        ("list", ("Ana", "Belu"), "Belu and Ana", "correct"),
-        ("list", ("Ana", "Belu"), "Ana", "incorrect"),
-        ("single", ("unknown",), "unknown", "uncertain"),
-        ("single", ("yes",), "Yes, both were French.", "correct"),
-        ("single", ("yes",), "Yes and no.", "incorrect"),
-    ],
-)
-def test_outcome_by_kind(kind: str, answers: tuple[str, ...], text: str, label: str) -> None:
-    [verdict] = verdicts([response(text, Question("q", "?", answers, kind=kind))])
+@pytest.mark.parametrize(("kind", "answers", "text", "label"), examples("outcomes"))
+def test_outcome_by_kind(kind: str, answers: list[str], text: str, label: str) -> None:
+    [verdict] = verdicts([response(text, Question("q", "?", tuple(answers), kind=kind))])
     assert verdict.label == label
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from workbench.judge import elements
 from workbench.retrieval import from_passages
 from workbench.types import (
@@ -249,17 +250,11 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
             "label": "correct" if told["response"] == told["answer"] else "incorrect"
         }
     )
-    cases = [  # text, label, by
-        ("<think>Rome</think><answer>Paris</answer>", "correct", "scripted"),
-        ("I don't know.", "uncertain", "rule"),
-        ("<think>Paris", "incorrect", "rule"),
-        ("Rome", "incorrect", "scripted"),
-        ("", "incorrect", "rule"),
-    ]
+    cases = examples("judged_outcomes")
     rows = [(response(text, CITY), Claims()) for text, *_ in cases]
     *checked, ungold = one(judged_outcome(judge), *rows, (response("Paris", QUESTION), Claims()))
     verdicts = [row.verdicts[0] for row in checked]
-    assert [(v.label, v.by) for v in verdicts] == [tuple(case[1:]) for case in cases]
+    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
     error = ungold.verdicts[0].error
     assert error is not None and error.kind == "no_gold"
     assert [len(batch) for batch in judge.batches] == [2]
@@ -268,17 +263,11 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
 
 def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
     judge = Scripted(lambda task, told: {"label": "correct"})
-    cases = [  # text, label, by
-        ("Paris", "correct", "rule"),
-        ("Rome", "incorrect", "rule"),
-        ("I don't know.", "uncertain", "rule"),
-        ("Paris, which was Lutetia, or rather its suburb", "correct", "scripted"),
-        ("She was born in Paris, France.", "correct", "rule"),
-    ]
+    cases = examples("doubted_outcomes")
     rows = [(response(text, CITY), Claims()) for text, *_ in cases]
     checked = one(judged_outcome(judge, in_doubt=True), *rows)
     verdicts = [row.verdicts[0] for row in checked]
-    assert [(v.label, v.by) for v in verdicts] == [tuple(case[1:]) for case in cases]
+    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
     assert [row.cost.calls for row in checked] == [int(by == "scripted") for *_, by in cases]
 
 
@@ -354,18 +343,7 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     assert "Bologna" not in prompt.text
 
 
-@pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        ("B", False),  # nothing thought aloud
-        ("<think>Hmm, let me think.</think>B", False),
-        ("<think>Ada was born in Paris.</think>I don't know.", True),  # an abstention, too
-        ("<think>Ada was born in Paris.</think>B", True),
-        ("<think>Okay, Ada was born in Paris.</think>B", True),
-        ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
-        ("<think>Ada was born in Paris", True),
-    ],
-)
+@pytest.mark.parametrize(("text", "asked"), examples("reasoning"))
 def test_the_reasoning_that_a_judge_is_asked_about(text: str, asked: bool) -> None:
     judge = Scripted(lambda task, told: {"label": "good"})
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))

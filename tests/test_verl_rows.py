@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
+from tests.helpers.errors import raises_error
 from workbench.scoring.verl_rows import (
     estimate,
     grader_of,
@@ -26,7 +28,6 @@ from workbench.types import (
     Question,
     Response,
     Reward,
-    WorkbenchError,
 )
 from workbench.util.failures import TooManyFailures
 from workbench.world import load_world
@@ -66,30 +67,15 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
     assert question_of(row) == read
 
 
-@pytest.mark.parametrize(
-    ("row", "text", "answers"),
-    [
-        # GSM8K's "answer" is a whole solution, and its question stands without the instruction that
-        # the prompt adds.
-        (
-            {
-                "reward_model": {"ground_truth": "72"},
-                "extra_info": {"answer": "48 + 24 = 72 #### 72", "question": "How many?"},
-            },
-            "How many?",
-            ("72",),
-        ),
-        ({"reward_model": None, "extra_info": None}, "Where?", ()),
-    ],
-)
+@pytest.mark.parametrize(("row", "text", "answers"), examples("verl_questions"))
 def test_questions_of_verls_own_data_sets(
-    row: dict[str, Any], text: str, answers: tuple[str, ...]
+    row: dict[str, Any], text: str, answers: list[str]
 ) -> None:
     turns = [("user", "Hi"), ("assistant", "Hello."), ("user", "Where?")]
     read = question_of(
         {**row, "raw_prompt": [{"role": role, "content": content} for role, content in turns]}
     )
-    assert (read.text, read.answers) == (text, answers)
+    assert (read.text, read.answers) == (text, tuple(answers))
 
 
 def test_a_reward_is_told_with_its_tokens() -> None:
@@ -209,7 +195,7 @@ def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> N
 def test_a_penalty_on_every_token_is_no_event() -> None:
     rewards, masks = batch(([0.0, 1.0], 2), ([0.0, 0.0], 2))
     for name in ("process", "rtg"):
-        with pytest.raises(WorkbenchError, match="use_kl_loss"):
+        with raises_error("use_kl_loss"):
             estimate(name, rewards, masks, ["a", "a"], {"use_kl_in_reward": True})
     assert estimate("whiten", rewards, masks, ["a", "a"], {"use_kl_in_reward": True}).shape == (
         2,
@@ -239,24 +225,7 @@ def test_settings_of_a_config_make_a_grader() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "recipe is missing"),
-        (
-            {"recipe": "truthrl", "judge": "world", "method": "x"},
-            "no 'method': it takes recipe, judge, settings",
-        ),
-        (
-            {"recipe": "truthrl", "judge": "gpt"},
-            "no judge 'gpt': write one of world, rules, local, or",
-        ),
-        (
-            {"recipe": "truthrl", "judge": {"url": "http://h/v1", "modle": "m"}},
-            "judge has no 'modle'",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), examples("verl_configs"))
 def test_a_config_that_cannot_work_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         grader_of(given)

@@ -8,7 +8,6 @@ import importlib.util
 import itertools
 import os
 import socket
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,9 @@ from typing import Any
 
 import pytest
 
+import tests.helpers.grpo_run as run
+from tests.helpers import Cli, refusal
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.probe import probe_policy
@@ -25,12 +27,10 @@ from workbench.policies.load import load_checkpoint, load_policy
 from workbench.policies.weights import over
 from workbench.training import colocate
 from workbench.training.grpo_config import GRPO, check, check_split
-from workbench.training.loading import Trainee, load_trainee, save_policy
+from workbench.training.loading import Trainee, save_policy
 from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import WorkbenchError
 from workbench.util.config import scaled
-
-Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -52,10 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def trainee(folder: Path) -> Trainee:
     """A model in training whose adapter is no identity."""
-    made = load_trainee(str(folder), lora_r=4, lora_alpha=8, seed=1)
-    for name, weight in made.model.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_(std=0.3)
+    made = run.trainee_of(str(folder))
+    run.perturb(made.model)
     return made
 
 
@@ -70,32 +68,27 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
         lambda: check(scaled(GRPO(), vllm="colocate")),
         lambda: serve.serve(str(folder)),
     ):
-        with pytest.raises(
-            WorkbenchError, match=r"vLLM is not installed: `pip install vllm==.*; or "
-        ):
+        with raises_error(r"vLLM is not installed: `pip install vllm==.*; or "):
             call()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(WorkbenchError, match="no engine 'llamacpp': choose one of hf, vllm"):
+    with raises_error("no engine 'llamacpp': choose one of hf, vllm"):
         load_policy(folder, engine="llamacpp")  # type: ignore[arg-type]
-    code, out, err = cli("evaluate", "sft", "--split", "validation", "--engine", "vllm")
-    assert (code, out) == (2, "") and "or leave --engine at hf" in err and err.count("\n") == 1
-    code, _, err = cli("judge", "serve", folder)
+    error = refusal(cli("evaluate sft --split validation --engine vllm"))
+    assert "or leave --engine at hf" in error
+    code, _, err = cli(f"judge serve {folder}")
     assert code == 2 and "use another OpenAI-compatible server" in err
 
 
 def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> None:
-    plain = vllm.seeds(Sampling(4, seed=3), 6)
-    assert (
-        len(set(plain)) == 6
-        and plain == vllm.seeds(Sampling(4, seed=3), 6)
-        and plain[:4] == vllm.seeds(Sampling(4, seed=3), 4)
-    )
-    assert set(plain).isdisjoint(vllm.seeds(Sampling(4, seed=4), 6)) and all(
-        0 <= seed < 2**63 for seed in plain
-    )
-    together = vllm.seeds(Sampling(4, samples=2, seeds=(7, 8, 9)), 6)
-    assert vllm.seeds(Sampling(4, samples=2, seeds=(8,)), 2) == together[2:4]
-    assert vllm.seeds(Sampling(4, samples=3, seeds=(8,)), 3)[:2] == together[2:4]
+    def seeds(count: int, **how: Any) -> list[int]:
+        return vllm.seeds(Sampling(4, **how), count)
+
+    plain = seeds(6, seed=3)
+    assert len(set(plain)) == 6 and plain == seeds(6, seed=3) and plain[:4] == seeds(4, seed=3)
+    assert set(plain).isdisjoint(seeds(6, seed=4)) and all(0 <= seed < 2**63 for seed in plain)
+    together = seeds(6, samples=2, seeds=(7, 8, 9))
+    assert seeds(2, samples=2, seeds=(8,)) == together[2:4]
+    assert seeds(3, samples=3, seeds=(8,))[:2] == together[2:4]
 
 
 def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +111,9 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     vllm.register(second)
     assert ended == [1]
     engine = vllm.Engine(first, 64)
-    with pytest.raises(WorkbenchError, match="another one was loaded after this policy: load"):
+    with raises_error("another one was loaded after this policy: load"):
         vllm.complete(engine, [[1]], [2], Sampling(4))
-    with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and vLLM can read 63"):
+    with raises_error("a prompt has 64 tokens, and vLLM can read 63"):
         vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))
 
 
@@ -193,7 +186,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
             damaged,
             metadata={"format": "pt"},
         )
-        with pytest.raises(WorkbenchError, match="are missing"):
+        with raises_error("are missing"):
             model, _ = load_checkpoint(
                 str(damaged.parent if victim == "q_proj" else folder), device="meta"
             )
@@ -238,30 +231,14 @@ def test_trl_is_given_every_setting_of_vllm(
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
 
 
-@pytest.mark.parametrize(
-    ("setting", "reason"),
-    [
-        ({"vllm_memory": 0.0}, "a share of the GPU's memory"),
-        ({"vllm_memory": 1.0}, "a share of the GPU's memory"),
-        ({"top_p": 0.9}, "use top_p=1, or vllm=none"),
-        ({"vllm": "server"}, "choose one of none, colocate"),
-    ],
-)
-def test_colocated_settings_that_cannot_work_are_refused(
-    setting: dict[str, Any], reason: str
-) -> None:
-    with pytest.raises(WorkbenchError, match=reason):
-        check(scaled(scaled(GRPO(), vllm="colocate"), **setting))
-
-
 def test_colocated_training_is_plain_and_of_one_process() -> None:
     config = scaled(GRPO(), vllm="colocate")
     assert choose_unsloth(config, None) is False
-    with pytest.raises(WorkbenchError, match="leave unsloth out"):
+    with raises_error("leave unsloth out"):
         choose_unsloth(config, True)
     check_split(config, 1)
     check_split(GRPO(), 2)
-    with pytest.raises(WorkbenchError, match="works in one process, not in 2"):
+    with raises_error("works in one process, not in 2"):
         check_split(config, 2)
 
 
@@ -270,20 +247,14 @@ def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None
     on_cpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=4096, on_gpu=False)
     for told in (on_gpu, on_cpu):
         pairs = dict(itertools.pairwise(told))
-        assert (
-            pairs["--host"] == "127.0.0.1"
-            and pairs["--port"] == "8001"
-            and pairs["--served-model-name"] == "x"
-        )
-        assert pairs["--generation-config"] == "vllm" and pairs["--load-format"] == "safetensors"
+        wanted = "--host 127.0.0.1 --port 8001 --served-model-name x --generation-config vllm"
+        wanted += " --load-format safetensors"
+        assert pairs.items() >= dict(zip(*[iter(wanted.split())] * 2, strict=True)).items()
         assert "--trust-remote-code" not in told
-    assert "--gpu-memory-utilization 0.4" in " ".join(
-        on_gpu
-    ) and "--max-model-len auto" in " ".join(on_gpu)
-    assert "--dtype float32 --enforce-eager" in " ".join(
-        on_cpu
-    ) and "--max-model-len 4096" in " ".join(on_cpu)
-    assert "--gpu-memory-utilization" not in on_cpu
+    gpu, cpu = " ".join(on_gpu), " ".join(on_cpu)
+    assert "--gpu-memory-utilization 0.4" in gpu and "--max-model-len auto" in gpu
+    assert "--dtype float32 --enforce-eager" in cpu and "--max-model-len 4096" in cpu
+    assert "--gpu-memory-utilization" not in cpu
 
 
 def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
@@ -293,13 +264,9 @@ def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(
-            WorkbenchError, match=f"port {port} is not available .* choose another --port"
-        ):
+        with raises_error(f"port {port} is not available .* choose another --port"):
             serve.free_port(port)
     assert serve.free_port(port) == port and serve.free_port(0) > 0
     save_policy(trainee, tmp_path)
-    with pytest.raises(
-        WorkbenchError, match=r"is an adapter: merge it, `workbench export .* --merged DIR`"
-    ):
+    with raises_error(r"is an adapter: merge it, `workbench export .* --merged DIR`"):
         serve.serve(str(tmp_path))

@@ -4,7 +4,6 @@ anything is measured with it.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
+from tests.helpers import read_json, write_json
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
 from workbench.policies import weights
 from workbench.policies.load import load_policy
-from workbench.training.grpo import train_grpo
 from workbench.types import WorkbenchError
 
 Change = Callable[[Path], object]
@@ -32,7 +32,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("trained")
-    assert train_grpo(SMALL, run.QUESTIONS, run.grade, str(base), out, method="m", seed=1) == "done"
+    assert run.grpo(SMALL, str(base), out) == "done"
     return out
 
 
@@ -70,7 +70,7 @@ def template(text: str) -> Change:
 def panicking(folder: Path) -> None:
     path = folder / "tokenizer.json"
     splits = {"type": "FixedLength", "length": 0}
-    path.write_text(json.dumps({**json.loads(path.read_text()), "pre_tokenizer": splits}))
+    write_json(path, {**read_json(path), "pre_tokenizer": splits})
 
 
 BROKEN: dict[str, tuple[Change, str]] = {
@@ -119,15 +119,15 @@ def test_a_broken_checkpoint_is_refused_in_one_line(
     folder = Path(shutil.copytree(base, tmp_path / "policy"))
     load_policy(folder, device="cpu")
     change(folder)
-    with pytest.raises(WorkbenchError, match=message) as refused:
+    with raises_error(message) as refused:
         load_policy(folder, device="cpu")
-    assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
+    assert str(folder) in str(refused.value)
 
 
 def config(**changes: Any) -> Change:
     def apply(folder: Path) -> None:
         path = folder / "adapter_config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+        write_json(path, {**read_json(path), **changes})
 
     return apply
 
@@ -163,9 +163,9 @@ def test_a_broken_adapter_is_refused_in_one_line(
     (folder / "complete.json").unlink()  # as an adapter comes that no run of ours left
     load_policy(folder, device="cpu")
     change(folder)
-    with pytest.raises(WorkbenchError, match=message) as refused:
+    with raises_error(message) as refused:
         load_policy(folder, device="cpu")
-    assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
+    assert str(folder) in str(refused.value)
 
 
 @pytest.mark.parametrize("file", [WEIGHTS, "adapter_config.json", "tokenizer.json"])
@@ -177,7 +177,7 @@ def test_a_trained_policy_that_was_changed_is_refused(
     damaged = bytearray((out / "policy" / file).read_bytes())
     damaged[-20] ^= 1  # a number that is another one, and still a number
     (out / "policy" / file).write_bytes(damaged)
-    with pytest.raises(WorkbenchError, match=f"{file}' is missing or changed since its training"):
+    with raises_error(f"{file}' is missing or changed since its training"):
         load_policy(out, device="cpu")
     (out / "policy" / file).unlink()
     with pytest.raises(WorkbenchError):

@@ -4,14 +4,13 @@ agrees with the oracle.
 
 import json
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from workbench.types import WorkbenchError
+from tests.helpers import run_python
+from tests.helpers.errors import raises_error
 from workbench.world import load_world, schema
 from workbench.world.export import export_world
 from workbench.world.oracle import Oracle
@@ -31,19 +30,9 @@ def rows(folder, name):
 def test_rows_have_the_promised_keys(export):
     out, counts = export
     promised = {
-        "facts": {"id", "subject", "relation", "object", "tier", "importance", "exposures"},
+        "facts": {*"id subject relation object tier importance exposures".split()},
         "pages": {"id", "title", "text"},
-        "questions": {
-            "id",
-            "text",
-            "lang",
-            "kind",
-            "tier",
-            "split",
-            "answers",
-            "fact_ids",
-            "covered",
-        },
+        "questions": {*"id text lang kind tier split answers fact_ids covered".split()},
         "documents": {"text", "fact_ids"},
         "entities": {"id", "name", "kind"},
     }
@@ -106,12 +95,7 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
     assert (
         "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
     )
-    done = subprocess.run(
-        [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-I", script, export[0], tmp_path / "claims.json", check=True)
     decided = json.loads(done.stdout)
     verdicts = Oracle(load_world(0)).judge(asked)
     ours = [None if v.label is None else v.label in ("correct", "hedged_correct") for v in verdicts]
@@ -126,7 +110,7 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
 def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
     """A run's folder has a questions.jsonl of its own, which an export would replace."""
     (tmp_path / name).write_text("mine\n")
-    with pytest.raises(WorkbenchError, match=rf"has {name}, not from an export.* --out"):
+    with raises_error(rf"has {name}, not from an export.* --out"):
         export_world(tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine\n"]
 
@@ -140,9 +124,9 @@ def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses
     killed.mkdir()
     (killed / "world.json").write_text((out / "world.json").read_text())
     (killed / "entities.jsonl").write_text('{"id": "half')
-    code, printed, _ = cli("world", "export", "--out", killed)
+    code, printed, _ = cli(f"world export --out {killed}")
     assert code == 0 and f"written to {killed}: rows by file\n" in printed
     assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
     (killed / "rollouts.jsonl").touch()
-    with pytest.raises(WorkbenchError, match=r"has rollouts\.jsonl"):
+    with raises_error(r"has rollouts\.jsonl"):
         export_world(killed)

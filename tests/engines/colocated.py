@@ -18,7 +18,6 @@ from typing import Any
 import tests.helpers.grpo_run as run
 from workbench.policies.hf import token_logprobs
 from workbench.training import colocate
-from workbench.training.grpo import train_grpo
 from workbench.util.config import scaled
 
 CONFIG = scaled(
@@ -62,9 +61,7 @@ def main(policy: str, out: Path, steps: int) -> None:
 
     colocate.sample = compared
     out.mkdir(parents=True, exist_ok=True)
-    status = train_grpo(
-        scaled(CONFIG, steps=steps), run.QUESTIONS, run.grade, policy, out, method="m", seed=1
-    )
+    status = run.grpo(scaled(CONFIG, steps=steps), policy, out)
     (out / "differences.json").write_text(json.dumps({"status": status, **found}))
 
 

@@ -23,7 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.helpers import ROOT
+
 STAMP = ".made"  # holds the minutes that it took
 
 

@@ -21,12 +21,12 @@ import pytest
 
 from benchmarks.scripted_judge import JudgeServer
 from tests.engines.environment import ROOT, needs
+from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
 from workbench.experiments.probe import probe_policy
 from workbench.scoring import Options, plan, score_file
 from workbench.scoring.run import CHUNK
-from workbench.types import WorkbenchError
 from workbench.util.actors import OWN, Actors, ray_session
 
 pytestmark = needs("ray")
@@ -343,5 +343,5 @@ def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster
     (tmp_path / "ray" / "probe.jsonl").write_bytes(b"".join(rows[:16]))
     probe_policy("sft", out=tmp_path / "ray", actors=Actors(1), **how)
     same(tmp_path / "local", tmp_path / "ray", *FILES)
-    with pytest.raises(WorkbenchError, match="threads is 1, not 2"):
+    with raises_error("threads is 1, not 2"):
         probe_policy("sft", out=tmp_path / "ray", threads=2, **how)

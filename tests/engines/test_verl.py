@@ -17,9 +17,10 @@ import pytest
 
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.scoring.verl_rows import row_of
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 from workbench.world import load_world
 
 pytestmark = needs("verl")
@@ -237,7 +238,7 @@ def test_a_config_that_would_pay_otherwise_is_refused(
 ) -> None:
     from verl.trainer.ppo.reward import load_reward_manager
 
-    with pytest.raises(WorkbenchError, match=message):
+    with raises_error(message):
         load_reward_manager(compose(override), None)
 
 

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ import pytest
 from tests.engines import colocated
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
+from tests.helpers import read_json, run_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from workbench.judge import endpoint, render
 from workbench.methods.bench import SCALES, bench
@@ -32,7 +34,7 @@ from workbench.policies.generate import Policy, Sampling, generate
 from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.types import Question, WorkbenchError
+from workbench.types import Question
 
 pytestmark = needs("vllm")
 
@@ -40,7 +42,6 @@ pytestmark = needs("vllm")
 # longer than they do here.
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
-Cli = Callable[..., tuple[int, str, str]]
 SFT = SCALES["tiny"].policy
 ROUNDING = 1e-4
 HALF = 0.02  # TRL has vLLM compute in 16 bits: those of the checkpoint, bfloat16 for one in 32
@@ -170,9 +171,9 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(tmp_path
 
 def test_what_vllm_cannot_lay_over_is_refused(tmp_path: Path) -> None:
     dora = adapted(tmp_path / "dora", 1)
-    config = json.loads((dora / "policy" / "adapter_config.json").read_text())
-    (dora / "policy" / "adapter_config.json").write_text(json.dumps({**config, "bias": "all"}))
-    with pytest.raises(WorkbenchError, match="workbench export RUN --merged DIR"):
+    config = read_json(dora / "policy" / "adapter_config.json")
+    write_json(dora / "policy" / "adapter_config.json", {**config, "bias": "all"})
+    with raises_error("workbench export RUN --merged DIR"):
         load_policy(dora, engine="vllm")
 
 
@@ -186,25 +187,18 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
 
     def train(out: Path, steps: int) -> dict[str, Any]:
         began = time.perf_counter()
-        command = [
-            sys.executable,
+        done = run_python(
             "-m",
             "tests.engines.colocated",
-            str(policy),
-            str(out),
-            str(steps),
-        ]
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
+            policy,
+            out,
+            steps,
             env=colocated.environment(stub),
-            capture_output=True,
-            text=True,
             timeout=600,
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return {
-            **json.loads((out / "differences.json").read_text()),
+            **read_json(out / "differences.json"),
             "seconds": time.perf_counter() - began,
         }
 
@@ -237,19 +231,8 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str], float]]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "judge",
-        "serve",
-        SFT,
-        "--name",
-        "tiny",
-        "--port",
-        "0",
-        "--json",
-    ]
+    words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --json"
+    command = [sys.executable, *words.split()]
     cache = {"XDG_CACHE_HOME": str(tmp_path), "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_CI_ENV": "1"}
     began = time.perf_counter()
     process = subprocess.Popen(

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.gpu.cuda_run import ADVANTAGES
+from tests.helpers import ROOT
 
 pytestmark = pytest.mark.gpu
-ROOT = Path(__file__).resolve().parent.parent.parent
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 PATHS = ["plain", "unsloth"]
 CASE = "grpo/0.05"  # see `cuda_run`

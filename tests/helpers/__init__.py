@@ -1,1 +1,52 @@
 """What several test modules share."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def examples(name: str) -> list[Any]:
+    """The values in a file of `tests/examples`, one a line; lines with "#" are comments."""
+    path = ROOT / "tests" / "examples" / f"{name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if not line.startswith("#")]
+
+
+def write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refusal(result: tuple[int, str, str]) -> str:
+    """Return the one line on stderr of a command that was refused: exit code 2, no output."""
+    code, out, err = result
+    assert (code, out, err.count("\n")) == (2, "", 1), result
+    return err
+
+
+def run_python(
+    *arguments: object, env: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own; `env` is added to the environment."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        **{"cwd": ROOT, **more},
+    )

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from notebooks.pictures import CHROMIUM
+from tests.helpers import ROOT
 from tests.test_inspector import record
 from tests.test_inspector_runs import record_logged
 from workbench.retrieval import build_index
@@ -30,7 +31,6 @@ BROWSER = [  # marks of a browser test module
         CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
     ),
 ]
-ROOT = Path(__file__).resolve().parents[2]
 RUN = "a/first"
 PROXY = "lab.example.org"  # an allowed host name
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import tests.helpers.grpo_run as run
-import workbench.training.grpo as grpo
 import workbench.training.grpo_step as grpo_step
 from tests.helpers.credit import by_token
 from workbench.util.config import scaled
@@ -46,7 +45,7 @@ def main(policy: str, out: str) -> None:
         max_new_tokens=8,
         loss_type="dapo",
     )
-    print(grpo.train_grpo(config, run.QUESTIONS, by_token, policy, Path(out), method="m", seed=1))
+    print(run.grpo(config, policy, Path(out), by_token))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from typing import Any
 
 from workbench.training.grpo import train_grpo
 from workbench.training.grpo_config import GRPO
-from workbench.training.loading import Trainee
+from workbench.training.loading import Trainee, load_trainee
 from workbench.training.ppo import PPO, train_ppo
 from workbench.training.recorder import RolloutRecorder
-from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
+from workbench.types import Failure, Feedback, Grade, Question, Response, Reward, Verdict
 from workbench.util.config import scaled
 
 QUESTIONS = [
@@ -33,6 +33,18 @@ AS_PPO = scaled(
 )
 
 
+def trainee_of(policy: str, **more: Any) -> Trainee:
+    """Load the policy with a small adapter."""
+    return load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, **more)
+
+
+def perturb(model: Any, std: float = 0.3) -> None:
+    """Move the adapter away from the reference, so that there is a KL."""
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            weight.data.normal_(std=std)
+
+
 def make_trainer(
     config: GRPO, trainee: Trainee, recorder: RolloutRecorder, out: Path, seed: int = 1
 ) -> Any:
@@ -40,6 +52,19 @@ def make_trainer(
     from workbench.training.grpo_step import RolloutTrainer
 
     return RolloutTrainer(config, trainee, recorder, QUESTIONS, out, seed)
+
+
+def trainer_of(config: GRPO, policy: str, out: Path, grade: Grade) -> Any:
+    """Return the trainer of a run, in training mode."""
+    recorder = RolloutRecorder(out, "m", grade, steps=config.steps, done=0, max_failed=0.95)
+    trainer = make_trainer(config, trainee_of(policy), recorder.__enter__(), out)
+    trainer.model.train()
+    return trainer
+
+
+def batch_of(trainer: Any) -> dict[str, Any]:
+    """Sample and grade a batch."""
+    return trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:
@@ -63,6 +88,10 @@ def _grade(response: Response) -> Feedback:
     return Feedback(
         response, verdicts=(Verdict("outcome", "answer", label),), rewards={"m": Reward(value)}
     )
+
+
+def grpo(config: GRPO, policy: str, out: Path, grade: Grade = grade) -> str:
+    return train_grpo(config, QUESTIONS, grade, policy, out, method="m", seed=1)
 
 
 def kill_when(moment: str) -> None:
@@ -110,10 +139,10 @@ def train(kind: str, policy: str, out: Path) -> str:
     if kind == "reward_model":
         return train_reward_model(MODELLED, JUDGED, policy, out, seed=1)
     if kind == "grpo":
-        return train_grpo(CONFIG, QUESTIONS, grade, policy, out, method="m", seed=1)
+        return grpo(CONFIG, policy, out)
     if kind == "again":
         config = scaled(CONFIG, iterations=2, generation_batch=None, advantages="rtg")
-        return train_grpo(config, QUESTIONS, by_token, policy, out, method="m", seed=1)
+        return grpo(config, policy, out, by_token)
     return train_ppo(AS_PPO, QUESTIONS, by_token, policy, out, method="m", seed=1)
 
 

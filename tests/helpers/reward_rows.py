@@ -8,19 +8,17 @@ from dataclasses import replace
 
 from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, Verdict
 
-Rated = tuple[str, int]  # a "fact" label and the informativeness
-
 
 def row(
-    *sentences: Sequence[Rated],
-    think: Sequence[Rated] | None = None,
+    *sentences: str,
+    think: str | None = None,
     tagged: bool = False,
     verdicts: Sequence[Verdict] = (),
     checklist: Sequence[str] = (),
     finish: str = "stop",
 ) -> Feedback:
     """A response whose sentence i has the claims `sentences[i]`, each ending at its own word:
-    "c0 c1. c2."
+    "c0 c1. c2." A claim is written as "label:informativeness".
 
     `think` gives the claims of one sentence in `<think>`, with the first ids; `tagged` puts the
     sentences into `<answer>`.
@@ -29,10 +27,9 @@ def row(
     spans: list[tuple[int, int]] = []
     claims: list[Claim] = []
     section = "answer" if tagged else "body"
-    for part, rated in [
-        *([("think", think)] if think is not None else []),
-        *((section, one) for one in sentences),
-    ]:
+    parts = [("think", think)] if think is not None else []
+    parts += [(section, one) for one in sentences]
+    for part, rated in parts:
         text += (
             "<think>"
             if part == "think"
@@ -41,28 +38,19 @@ def row(
             else " " * bool(spans)
         )
         start = len(text)
-        for _ in rated:
+        for _ in rated.split():
             text += " " * (len(text) > start)
             begin, text = len(text), text + f"c{len(claims)}"
-            claims.append(
-                Claim(
-                    len(claims),
-                    f"c{len(claims)}",
-                    part,
-                    len(spans),
-                    (begin, len(text)),
-                    len(text),
-                    1.0,
-                )
-            )
-        text += "." if rated else "nothing."
+            number, end = len(claims), len(text)
+            claims.append(Claim(number, f"c{number}", part, len(spans), (begin, end), end, 1.0))
+        text += "." if rated.strip() else "nothing."
         spans.append((start, len(text)))
         text += "</think>" if part == "think" else ""
     text += "</answer>" if tagged else ""
     facts = [
-        Verdict(f"claim:{number}", "fact", label, informativeness=rating, by="test")
+        Verdict(f"claim:{number}", "fact", label, informativeness=int(rating), by="test")
         for number, (label, rating) in enumerate(
-            one for rated in [think or (), *sentences] for one in rated
+            claim.split(":") for _, rated in parts for claim in rated.split()
         )
     ]
     offsets = tuple(match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text))

@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from tests.helpers import examples
 from workbench.judge import Element
 from workbench.scoring import Options
 from workbench.world import load_world
 from workbench.world.render import biography
 
-Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
-
-LABELLED = {
-    "id": "a",
-    "question": "Who is Ada?",
-    "response": "Ada is a painter. She was born in Rome.",
-    "claims": [
-        {"text": "Ada is a painter", "label": "correct", "informativeness": 5},
-        {"text": "Ada was born in Rome", "label": "wrong", "informativeness": 4},
-    ],
-    "outcome": "correct",
-}
+[LABELLED] = examples("labelled")
 
 LABELS = {
     "verify": ("correct", "vague", "wrong"),
@@ -111,12 +101,6 @@ def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
-
-
-def examples(name: str) -> list[Any]:
-    """The values in a file of `tests/examples`, one a line."""
-    path = Path(__file__).parent.parent / "examples" / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -34,13 +34,11 @@ def shared_policy(factory: pytest.TempPathFactory) -> str:
 def grpo_run(factory: pytest.TempPathFactory) -> Path:
     """Two steps of GRPO."""
     import tests.helpers.grpo_run as run
-    from workbench.training.grpo import train_grpo
 
     policy = shared_policy(factory)
 
     def train(out: Path) -> None:
-        status = train_grpo(run.SHORT, run.QUESTIONS, run.grade, policy, out, method="m", seed=1)
-        assert status == "done"
+        assert run.grpo(run.SHORT, policy, out) == "done"
 
     return once(factory, "grpo", train)
 
