@@ -23,10 +23,8 @@ from statistics import median
 from typing import Any
 
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.checks import unlabelled
-from workbench.methods.forag.config import Evaluation
-from workbench.methods.forag.scales import TINY
-from workbench.methods.forag.segments import segments
+from workbench.methods.forag.config import TINY, Evaluation
+from workbench.methods.forag.segments import segments, unlabelled
 from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor

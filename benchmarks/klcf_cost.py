@@ -47,7 +47,6 @@ from workbench.methods.klcf.reward import checks as needed  # noqa: E402
 from workbench.methods.klcf.reward import reward  # noqa: E402
 from workbench.methods.klcf.truth import as_read, scorer_of, truth  # noqa: E402
 from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
-from workbench.metrics.confidence import Ranked  # noqa: E402
 from workbench.pipeline import ANSWER_SECTIONS, assemble  # noqa: E402
 from workbench.policies.generate import generate  # noqa: E402
 from workbench.retrieval import Search, build_index, open_index  # noqa: E402
@@ -354,7 +353,7 @@ def summary(tallies: Mapping[str, Tally], answers: int, in_flight: int) -> dict[
         (f"{n:06}", {name: (tallies[name].seconds[n], own) for name in OTHERS})
         for n, own in enumerate(ours.seconds)
     ]
-    ratios = intervals(collect(turns, OTHERS), Ranked((), (), (), ()), resamples=2000, seed=0)
+    ratios = intervals(collect(turns, OTHERS), resamples=2000, seed=0)
     bare = sum(ours.seconds) - ours.passes
     return {
         "claims": round(ours.claims / answers, 2),

@@ -41,8 +41,7 @@ from workbench.methods.klcf.facts import LABELS
 from workbench.methods.klcf.method import TINY
 from workbench.methods.klcf.prepare import prepare
 from workbench.methods.klcf.prepared import read_prepared, source_of
-from workbench.methods.klcf.truth import scorer_of, truth_examples
-from workbench.methods.klcf.truth_metrics import accuracy_and_f1, balanced
+from workbench.methods.klcf.truth import accuracy_and_f1, balanced, scorer_of, truth_examples
 from workbench.methods.method import training_questions
 from workbench.policies.load import load_tokenizer
 from workbench.runs.folder import read_json, versions

@@ -31,7 +31,6 @@ ROOT = Path(__file__).resolve().parent.parent
 AREAS = {
     "rewards": (
         "workbench/methods/*/reward.py",
-        "workbench/methods/klcf/terms.py",
         "workbench/methods/lookup.py",
     ),
     "credit": ("workbench/credit/*.py",),

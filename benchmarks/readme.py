@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -156,27 +157,38 @@ def share(rate: dict) -> str:
 
 
 def real_judge(found: dict) -> str:
-    """The verifier, a small language model and both on the same claims; few claims are left out."""
+    """The verifier, a small language model and both on the same claims; small samples left out."""
     columns = ["model", "claims", "n", "verifier", "model alone", "both"]
-    accurate, altered, costs = [], [], []
+    called, accurate, ordered, costs = [], [], [], []
     for name, one in found["models"].items():
-        if all(judge in (pooled := one["all_sets"]) for judge in JUDGES):
-            told = [cell(pooled[judge]["balanced_accuracy"]) for judge in JUDGES]
-            accurate.append([name, "four data sets", str(pooled["n"]), *told])
+        sizes = Counter(some["altered"]["local"]["n"] for some in one["altered"].values())
         for kind, some in one["altered"].items():
+            if kind == "all kinds" and sizes[some["altered"]["local"]["n"]] > 1:
+                continue  # a single kind was measured
             for version in ("altered", "original"):
-                if some[version]["local"]["n"] >= LEAST_CLAIMS:
-                    told = [share(some[version][judge]) for judge in JUDGES]
-                    n = str(some[version]["local"]["n"])
-                    altered.append([name, f"{kind}: {version}", n, *told])
-        clock, form = one["cpu_seconds_per_claim"], one["in_declared_form"]
+                judges = some[version]
+                if (n := judges["local"]["n"]) >= LEAST_CLAIMS:
+                    told = [share(judges[judge]) for judge in JUDGES]
+                    called.append([name, f"{kind}: {version}", str(n), *told])
+        pooled = {"data sets": one["all_sets"]}
+        pooled["altered, originals"] = one["altered"]["all kinds"]["separated"]
+        for group, some in pooled.items():
+            row = [name, group, str(some["n"])]
+            if some["n"] >= 2 * LEAST_CLAIMS and all(judge in some for judge in JUDGES):
+                accurate.append([*row, *(cell(some[one]["balanced_accuracy"]) for one in JUDGES)])
+                if "auroc" in some["model"]:
+                    ordered.append([*row, *(cell(some[one]["auroc"]) for one in JUDGES[:2])])
+        clock = one["cpu_seconds_per_claim"]
         costs.append(
-            f"- {name}: {one['asked']} claims, {share(form)} in the declared form; median"
-            f" {clock['median']:.1f} CPU seconds a claim (mean {clock['mean']:.1f})."
+            f"- {name}: {one['asked']} claims, median {clock['median']:.1f} CPU seconds a claim;"
+            f" {share(one['in_declared_form'])} in the declared form."
         )
-    tables = {"Share called *correct*": altered, "Balanced accuracy of *correct*": accurate}
-    parts = [f"{title}:\n\n{markdown(columns, rows)}" for title, rows in tables.items() if rows]
-    return "\n\n".join([*parts, "\n".join(costs)])
+    tables = [
+        "Share called *correct*:\n\n" + markdown(columns, called),
+        "Balanced accuracy of *correct*:\n\n" + markdown(columns, accurate),
+        "AUROC of `p`:\n\n" + markdown(columns[:-1], ordered),
+    ]
+    return "\n\n".join([*tables, "\n".join(costs)])
 
 
 def claims(found: dict) -> str:

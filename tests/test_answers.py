@@ -48,6 +48,11 @@ def test_examples_of_right_and_wrong_answers(right: bool) -> None:
     assert len(parts) > 150 and len(failed) <= 0.03 * len(parts) * right, failed
 
 
+@pytest.mark.parametrize("answer", ["Pa\u00adris", "Pa\u200bris", "A: Paris\nReason: not Rome"])
+def test_what_is_not_of_the_answer_changes_nothing(answer: str) -> None:
+    assert matches(answer, ["Paris"])
+
+
 @pytest.mark.parametrize("half", [0, 1])
 def test_answers_in_the_styles_of_chat_models(half: int) -> None:
     """At least .65 of the right ones are accepted, and .97 of the accepted ones are right."""

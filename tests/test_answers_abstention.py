@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.helpers import ROOT, examples, read_json
 from workbench.text import (
-    ABSTENTIONS,
     INVALID_QUESTION,
     final_answer,
     is_abstention,
     is_invalid,
     matches,
 )
+from workbench.text.abstention import ABSTENTIONS
 
 EXAMPLES = ROOT / "tests" / "examples"
 

@@ -94,7 +94,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
         seeds.append(seed)
         raise WorkbenchError("no pairs")  # before anything is trained
 
-    monkeypatch.setattr("workbench.methods.baselines.stages.truthrl_pairs", noted)
+    monkeypatch.setattr("workbench.methods.baselines.method.truthrl_pairs", noted)
     place = few(2)
     for name, rounds in (("dpo", 1), ("iterative_dpo", 2)):
         config = scaled(BASELINES[name].configure("tiny"), drawn={"samples": 2}, rounds=rounds)

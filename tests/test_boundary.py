@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.errors import raises_error
-from workbench.methods.truthrl.boundary import read_probe
+from workbench.methods.truthrl.probing import read_probe
 from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
 from workbench.types import OUTCOMES, Claims, Question, Response
 from workbench.verdicts.checks import world_checks

@@ -58,7 +58,7 @@ def test_every_reader_reads_every_form_of_gold_answers(
 ) -> None:
     for spelling in [CITIES, *examples("gold_answers")]:
         assert read(spelling, tmp_path).answers == CITIES, spelling
-    for one in (72, 72.0, "72", [72], "[72]", "[72.]"):
+    for one in (72, 72.0, "72", [72], "[72]", "[72.]", "tensor([72])"):
         assert read(one, tmp_path).answers == ("72",), one
     for affirmed in ("yes", ["Yes"], True, "True"):
         question = read(affirmed, tmp_path)
@@ -106,6 +106,7 @@ ARRAYS = FRAME.assign(answers=FRAME["answers"].map(np.array))
 FORMS: list[tuple[str, Callable[[Path], object]]] = [
     ("q.jsonl", lambda path: write(path, ROWS)),
     ("q.json", lambda path: path.write_text(json.dumps(ROWS))),
+    ("q.json", lambda path: FRAME.to_json(path)),
     ("q.csv", lambda path: FRAME.to_csv(path, index=False)),
     ("q.csv", lambda path: ARRAYS.to_csv(path, sep=";", index=False)),
     ("q.csv", lambda path: ARRAYS.to_csv(path, sep="\t", quoting=csv.QUOTE_ALL)),

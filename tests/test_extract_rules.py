@@ -93,7 +93,7 @@ def test_plans_and_headings_make_no_claims() -> None:
 
 @pytest.mark.parametrize(("title", "text", "expected"), table("forms"))
 def test_forms_of_text(title: str, text: str, expected: str) -> None:
-    text = text.replace("\\n", "\n")
+    text = text.replace("\\n", "\n").replace("\\t", "\t")
     found = extract(text, title)
     assert [claim.text for claim in found.claims] == list(filter(None, expected.split(" | ")))
     assert found.sentences == sentences(text)

@@ -91,7 +91,7 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     # Where a language model judges, training sends it no request: rules find the sentences, and
     # the reward model scores them.
     finished = {name: made / name for name in ("reward_model", "reference")}
-    run = Run(config_of(), FORAG, [], few(12).checks, model_alone=True)
+    run = Run(config_of(), [], few(12).checks, model_alone=True)
     pay = run.training_grade(Job(POLICY, tmp_path, 1, finished), compared=True)
     scored = pay([row.response for row in rows])
     assert {v.aspect for row in scored for v in row.verdicts} == {"factuality", "baseline"}
@@ -126,7 +126,7 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
         config = scaled(
             config_of(), cold={"cold_questions": count or 1}, drawn={"questions": count}
         )
-        run = Run(config, FORAG, asked, few(30).checks)
+        run = Run(config, asked, few(30).checks)
         return [q.id for q in run.cold_questions(seed)], [q.id for q in run.judged_questions(seed)]
 
     cold, judged = drawn(15)

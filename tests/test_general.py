@@ -20,9 +20,9 @@ from workbench.methods.klcf.general import (
     corrupt,
     general,
     has_repeated_sentence,
+    preference_model,
     quality_rows,
 )
-from workbench.methods.klcf.preference import preference_model
 from workbench.training.scorer import Judged, as_whole
 from workbench.types import Claims, Failure, Feedback, Passage, Question, Response
 

@@ -19,7 +19,7 @@ from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
 from tests.helpers import ROOT, read_json
 from tests.helpers.score_helpers import write
-from workbench.verifier import Entailment, Settings
+from workbench.verifier.verifier import Entailment, Settings
 
 ONES = np.ones(4)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.small_bench import make_bench
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.inference import Inference, best_of_n, cove, self_consistency
-from workbench.methods.baselines.stages import factscore
+from workbench.methods.baselines.method import factscore
 from workbench.methods.bench import bench
 from workbench.metrics import outcome_of
 from workbench.pipeline import assemble

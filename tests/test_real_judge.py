@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.human.altered import ROLES
-from benchmarks.real.judge import Item, ask, read, summarise
+from benchmarks.real.judge import ALL, Item, ask, read, summarise
 from benchmarks.scripted_judge import JudgeServer
 from workbench.judge import Element, endpoint
 from workbench.types import Passage
@@ -86,5 +86,7 @@ def test_each_judge_is_measured_on_the_claims_that_it_decides(tmp_path: Path) ->
         "both": 0.0,
     }
     assert roles["original"]["both"]["value"] == 1.0
+    assert roles["separated"]["model"]["balanced_accuracy"]["value"] == 1.0
+    assert found["altered"][ALL] == roles
     # a claim that the model has not been asked about counts for no judge
     assert summarise(ITEMS, LOCAL, rows[:5], seed=0)["altered"][ROLES]["altered"]["local"]["n"] == 0

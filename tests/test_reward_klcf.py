@@ -11,8 +11,7 @@ import pytest
 
 from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.methods.klcf.config import KLCF
-from workbench.methods.klcf.reward import checks, reward
-from workbench.methods.klcf.terms import overlong
+from workbench.methods.klcf.reward import checks, overlong, reward
 from workbench.pipeline import rescore
 from workbench.text import sentences
 from workbench.types import Failure, Feedback, Reward, Verdict

@@ -122,6 +122,23 @@ def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
     assert [row.response.step for row in rows] == [7, 7, 7, 8]
 
 
+@pytest.mark.parametrize("name", ["c.jsonl", "c.csv", "c.parquet"])
+def test_logged_columns_of_the_data_set_belong_to_the_question(name: str, tmp_path: Path) -> None:
+    extra = {"answers": ["Paris", "Lutetia"], "passages": ["p"], "solution": "Paris."}
+    rows = [{**TRL[0], **extra}, {**TRL[2], "answers": None, "passages": None, "solution": None}]
+    frame = pd.DataFrame(rows)
+    {
+        "c.jsonl": lambda path: write(path, rows),
+        "c.csv": frame.to_csv,
+        "c.parquet": frame.to_parquet,
+    }[name](tmp_path / name)
+    summary = import_completions("trl", tmp_path / name, tmp_path / "out.jsonl")
+    assert (summary["without_gold"], summary["not_rewards"]) == (1, ["solution"])
+    first, second = (row.response.question for row in iter_feedback(tmp_path / "out.jsonl"))
+    assert first.answers == ("Paris", "Lutetia") and [p.text for p in first.passages] == ["p"]
+    assert (second.answers, second.passages) == ((), ())
+
+
 def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
     tmp_path: Path,
 ) -> None:

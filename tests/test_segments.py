@@ -14,10 +14,15 @@ import pytest
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.methods.forag.checks import baseline, factuality, reference_values
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import aggregate, reward
-from workbench.methods.forag.segments import judged_rows, segments
+from workbench.methods.forag.segments import (
+    baseline,
+    factuality,
+    judged_rows,
+    reference_values,
+    segments,
+)
 from workbench.methods.held_out import calibration, held_out, split_held_out
 from workbench.pipeline import assemble
 from workbench.runs.checkpoints import MARKER

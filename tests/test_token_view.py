@@ -126,6 +126,7 @@ def test_a_page_is_self_contained_and_forbids_the_network(example):
     assert "window.hit" in page and "<img" not in page  # as text in the data and the title
     assert page.count("<script") == 2 and page.count("</script>") == 2
     assert "default-src 'none'" in page and "unsafe" not in page
+    assert "It does not see relations" in page  # shown below claims by the local verifier
     tags = Tags()
     tags.feed(page)
     assert {name for name, _ in tags.found} == {

@@ -23,7 +23,7 @@ from workbench.experiments.queue.runs import shortened
 from workbench.methods import METHODS, TRAINED
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
-from workbench.methods.rlfh.stages import loaded_at_first_batch
+from workbench.methods.rlfh.method import loaded_at_first_batch
 from workbench.runs.store import iter_feedback
 from workbench.types import (
     REFUTED,

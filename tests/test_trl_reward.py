@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
 from workbench.types import Checks, Question
 from workbench.util.threads import use_threads
-from workbench.verdicts.checks import world_checks
+from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
 
 
@@ -143,6 +144,14 @@ def test_a_row_without_gold_answers_is_not_a_failure(
         columns: dict[str, Any] = {column: gold, "log_metric": metrics.__setitem__}
         assert reward(["Q?"] * 4, ["A"] * 4, **columns)[1:] == [None] * 3
     assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
+
+
+def test_a_reward_by_the_local_verifier_alone_warns() -> None:
+    checks = local_checks()
+    with pytest.warns(UserWarning, match="does not see relations.*docs/trust.md"):
+        workbench.trl_reward("rlfh", checks)
+    with warnings.catch_warnings(action="error"):  # no claim is verified
+        workbench.trl_reward("truthrl", checks)
 
 
 def test_there_is_no_default_judge() -> None:

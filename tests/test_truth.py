@@ -16,11 +16,13 @@ from workbench.methods.klcf.checklists import Labelled
 from workbench.methods.klcf.confidence import calibrated, confidences, load_confidence, platt
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import reward
-from workbench.methods.klcf.truth import as_read, truth, truth_examples
-from workbench.methods.klcf.truth_metrics import (
+from workbench.methods.klcf.truth import (
     accuracy_and_f1,
+    as_read,
     balanced,
     best_threshold,
+    truth,
+    truth_examples,
     untuned,
 )
 from workbench.pipeline import rescore

@@ -2,8 +2,7 @@
 
 Conventions:
 
-* Characters are Python string positions in `Response.text`, from 0; a span `(start, end)` is
-  half-open.
+* Characters are positions in `Response.text`, from 0; a span `(start, end)` is half-open.
 * T is the number of tokens of a response. A sequence "per token" has length T; empty: not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
@@ -318,8 +317,7 @@ class Reply:
     text: str | None
     error: Failure | None = None
     cost: Cost = Cost()
-    # P(the task's first label), such as correct, if the server returns log-probabilities
-    p: float | None = None
+    p: float | None = None  # P(the task's first label), if the server returns log-probabilities
 
 
 @dataclass(frozen=True)
@@ -465,8 +463,7 @@ def _reward(row: JsonMapping) -> Reward:
 # The functions of the pipeline. Each takes a batch and returns one result per item, in order.
 Judge = Callable[[Sequence[Prompt]], list[Reply]]
 Extract = Callable[[Sequence[Response]], list[Claims]]
-Batch = Sequence[tuple[Response, Claims]]
-Verify = Callable[[Batch], list[Checked]]
+Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
 Grade = Callable[[Sequence[Response]], list[Feedback]]  # extract, verify and reward
 Write = Callable[[Sequence[Question]], list[Feedback]]  # planned answers, or failures

@@ -18,8 +18,9 @@ from benchmarks.human.cache import Remembered
 from benchmarks.human.slices import json_lines, slice_rows
 from workbench.credit.attribute import words
 from workbench.types import Passage
-from workbench.verifier import LABELS, Row, Verifier
+from workbench.verifier import Row, Verifier
 from workbench.verifier.calibrate import reliability
+from workbench.verifier.rows import LABELS
 
 HALVES = ("tuned on", "kept aside")
 FIXED = 0.7  # of the claim's words: chosen before any figure was seen

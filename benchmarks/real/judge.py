@@ -35,6 +35,7 @@ from benchmarks.human import altered, faithful, stats, verdicts
 from benchmarks.human.cache import Remembered, remembered
 from workbench.judge import endpoint
 from workbench.judge.batch import BatchJudge
+from workbench.judge.logprobs import MOST
 from workbench.policies.serve import Served, serve
 from workbench.types import Claim, Claims, Passage, Question, Response
 from workbench.util.jsonl import write_json
@@ -44,6 +45,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "real_judge.json"
 HELD_OUT = verdicts.HALVES[1]
 LONGEST = 1_200  # characters of evidence
 QUESTION = "What do the materials say about this?"  # the data sets have claims, not questions
+ALL = "all kinds"
 JUDGES = ("local", "model", "both")
 Row = dict[str, Any]
 
@@ -193,11 +195,8 @@ def summarise(
             name: _accuracies([one for one in plain if one[0].set == name], seed) for name in names
         },
         "altered": {
-            kind: {
-                name: _called([one for one in judged if one[0].set == kind and one[0].gold == gold])
-                for name, gold in (("altered", False), ("original", True))
-            }
-            for kind in kinds
+            kind: _altered([one for one in judged if one[0].set in some], seed)
+            for kind, some in {ALL: kinds, **{kind: [kind] for kind in kinds}}.items()
         },
     }
 
@@ -232,6 +231,17 @@ def _accuracies(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
         if judge != "both" and None not in p:
             found[judge]["auroc"] = stats.interval(stats.auroc(gold, np.array(p)), groups, seed)
     return found
+
+
+def _altered(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
+    """Return the shares of altered claims and of originals that each judge calls correct, and how
+    well it separates the two.
+    """
+    parts = {"altered": False, "original": True}
+    shares = {
+        name: _called([one for one in judged if one[0].gold == g]) for name, g in parts.items()
+    }
+    return {**shares, "separated": _accuracies(judged, seed)}
 
 
 def _called(judged: Sequence[Judged]) -> dict[str, Any]:
@@ -279,7 +289,9 @@ def main() -> None:
     items = sample(chosen.slices, chosen.pairs, chosen.seed)
     local = local_labels(items, remembered(None, chosen.cache))
     file = chosen.cache / f"{name}-{chosen.form}.jsonl"
-    options = {"response_format": "schema"} if chosen.form == "schema" else {}
+    options: dict[str, Any] = {"response_format": "schema"}
+    if chosen.form == "json":
+        options = {"logprobs": True, "top_logprobs": MOST}
     limits: dict[str, Any] = {"timeout": 1800, "reasks": 0, "retries": 0}
     try:
         if chosen.seconds:  # 0: only compute the figures again

@@ -109,16 +109,16 @@ _ENDING = re.compile(r",? (?:and|or|but)$")
 
 def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
     """Whether an adjunct begins at word `i`, which is at character `at`."""
-    if i + 1 >= len(words) or _IDIOM.match(rest, at):
-        return False
-    if words[i] not in ADJUNCTS and not (
-        i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()
-    ):
-        return False
-    if i and (words[i - 1].endswith("ly") or words[i - 1] in _HOLDING):
-        return False
-    after = words[i + 1]
-    return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
+    before, after = words[i - 1] if i else "", word_at(words, i + 1)
+    return (
+        (after[:1].isupper() or after[:1].isdigit() or bool(_NAMED.match(after)))
+        and not _IDIOM.match(rest, at)
+        and (
+            words[i] in ADJUNCTS
+            or (not i and words[0] in ("to", "into", "for") and not after[0].isdigit())
+        )
+        and not (before.endswith("ly") or before in _HOLDING)
+    )
 
 
 def _stop(words: list[str]) -> int:

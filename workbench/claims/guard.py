@@ -25,6 +25,8 @@ _QUOTED = re.compile(  # direct speech
 _EXCEPTED = re.compile(
     r"\b(?:except|excepting|excluding|not including|with the exception of|provided that|as long"
     r" as|in case)\b"
+    r"|, (?:which|but (?:it|this|that)) (?:is|was) "
+    r"(?:false|untrue|incorrect|wrong|not true|a (?:\w+ )?(?:lie|myth))\b"
     # parentheses are dropped, so they may not restrict the statement
     r"|\((?!not to be)[^()]*\b(?:not|only|without|unless|mostly|partly|until)\b"
 )
@@ -52,11 +54,15 @@ def breaks(claim: str, sentence: str) -> bool:
     It has no subject or verb, is unfinished, is a run-on, or lost a denial or doubt.
     """
     words = words_of(claim.strip(" ,;."))
-    if words[0] in VERBS or words[-1] in _UNFINISHED:
-        return True
-    if _ADVERB_LAST.search(claim) or _PLURAL.match(claim) or _is_bare(words):
-        return True
-    return bool(_RUN_ON.search(blank(claim))) or _loses(words, sentence)
+    return bool(
+        words[0] in VERBS
+        or words[-1] in _UNFINISHED
+        or _ADVERB_LAST.search(claim)
+        or _PLURAL.match(claim)
+        or _is_bare(words)
+        or _RUN_ON.search(blank(claim))
+        or _loses(words, sentence)
+    )
 
 
 # "was, ironically", ", ranging"

@@ -22,6 +22,7 @@ _FIELD = re.compile(
     r"(?s)(\d{4}s?|[^\W\d_a-z][\w'’/ -]{0,40}?)(?: \([^()]*\))?(?P<sign>:| [–—-])\s+(\S.*)"
 )
 _RULER = re.compile(r"[\s|:-]*-[\s|:-]*")  # the line below the head of a table
+_CELLS = re.compile(r"\t|</t[dh]>\s*<t[dh]\b[^<>]{0,200}>")
 _DAY = re.compile(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
 
 
@@ -53,8 +54,9 @@ class Layout:
             line: with its heading or list marks.
             following: the next line.
         """
-        if line.lstrip().startswith("|") or " | " in line:
-            return self._row(line, following)
+        cells = _CELLS.sub(" | ", line.strip())
+        if cells.startswith("|") or " | " in cells:
+            return self._row(cells, following)
         self.columns = None
         item = _ITEM.match(line)
         text = plain(line[item.end() :] if item else line).strip()

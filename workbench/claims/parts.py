@@ -143,11 +143,17 @@ def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tupl
         return None  # "nominated for but did not win", "not a dream but a plan"
     while first < len(words) - 1 and (words[first] in ADVERBS or words[first].endswith("ly")):
         first += 1
-    if words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
-        return None  # "poorly trained and poorly led troops"
-    following = word_at(words, first + 1)
-    if words[first] in REDUCED and following in PREPOSITIONS:
-        return None  # "is a course built in Osk and listed in 1950"
+    if (
+        # "poorly trained and poorly led troops"
+        (
+            words[i - 2].endswith("ly")
+            and words[i - 1].endswith("ed")
+            and words[at + 1].endswith("ly")
+        )
+        # "is a course built in Osk and listed in 1950"
+        or (words[first] in REDUCED and word_at(words, first + 1) in PREPOSITIONS)
+    ):
+        return None
     length = at + 1 - i
     if kind == "ing" and words[first].islower() and past(words[first]):
         if past(words[i - 1]):
@@ -170,17 +176,17 @@ def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tupl
 
 def _is_free(words: list[str], i: int, first: int, start: int) -> bool:
     """Whether the verb at `first` is outside the scope of an earlier "may" or "never"."""
-    if words[first] in AUXILIARIES:
-        return True
     scope, before = words[start:i], words[i - 1]
     transitive = is_verb(words, i - 1) or before.endswith(("ten", "ken", "wn"))
-    if transitive and before not in STAYING | AUXILIARIES:
-        return False  # "has written and arranged songs"
-    if (MODALS | HEDGES).intersection(scope):
-        return False
-    if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
-        return False
-    return words[first] not in _UNINFLECTED
+    return (
+        words[first] in AUXILIARIES
+        or not (
+            (transitive and before not in STAYING | AUXILIARIES)  # "has written and arranged songs"
+            or (MODALS | HEDGES).intersection(scope)
+            or {"never", "neither", "hardly", "to"}.intersection(scope[:4])
+            or words[first] in _UNINFLECTED
+        )
+    )
 
 
 _UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".split())

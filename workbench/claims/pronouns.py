@@ -14,7 +14,8 @@ from workbench.types import Claim, Response
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
 _EXPLETIVE = re.compile(  # "it" without a referent
     r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is"
-    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:take|(?:is|was) up to)"
+    r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:is|was) an? (?:\w+ )?(?:fact|fallacy|lie|myth"
+    r"|misconception|rumou?r) that\b|^It (?:take|(?:is|was) up to)"
     r"|^It (?:rain|snow|hail)(?:s|ed)?\b"
     r"|^It (?:seem|appear|happen|turn|follow)(?:s|ed)? (?:out )?(?:that|as|to)\b"
     r"|^It(?:, [^,]*,)? (?:is|was|has been|gets?|got) (?:(?:\w+ly|very|so|too|quite|still) )*"
@@ -123,13 +124,16 @@ class _Mentioned:
         noun = self.thing if thing else "" if self.other else self.person
         gender = "f" if pronoun[0] in ("She", "Her") else "m"
         unsure = relative not in (None, claim.sentence) and noun not in self.gender
-        if not noun or rest.startswith(("'", "’")) or (thing and self.titled and self.turned):
-            return claim
-        if not self.titled and re.search(rf"\b{re.escape(noun)}\b", claim.text):
-            return claim  # in "He heard of Ana's prize", "he" is not Ana
-        if thing and (time := _TIME.match(claim.text)) and time[1] not in noun.lower():
-            return claim  # "It was the best season" does not refer to a team
-        if not thing and (unsure or self.gender.setdefault(noun, gender) != gender):
+        if (
+            not noun
+            or rest.startswith(("'", "’"))
+            or (thing and self.titled and self.turned)
+            # in "He heard of Ana's prize", "he" is not Ana
+            or (not self.titled and re.search(rf"\b{re.escape(noun)}\b", claim.text))
+            # "It was the best season" does not refer to a team
+            or (thing and (time := _TIME.match(claim.text)) and time[1] not in noun.lower())
+            or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender))
+        ):
             return claim
         return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{rest}")
 

@@ -221,30 +221,22 @@ _NEW_SUBJECT = re.compile(
 def _is_torn(pieces: list[Part]) -> bool:
     """Whether a subject continues in a later part: "but his house, which stood in Osk, fell"."""
     for part, after in pairwise(pieces):
-        text = part.text.strip(" ,")
-        related = after.kind in ("who", "which", "where")
+        text, related = part.text.strip(" ,"), after.kind in ("who", "which", "where")
         clause, opening = _CLAUSE_START.search(text), _SUBORDINATE.search(text)
-        if _breaks_off(text, part.kind, after.kind):
-            return True
-        if clause and after.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
-            return True  # "rose because several of them, including Bo, were left"
-        if related and _NEW_SUBJECT.search(text):
-            return True  # "left, but his house, which stood in Osk, fell"
-        if opening and related and not _verb(f"x {opening[1]}") and pieces[-1].kind == "same":
+        if (
+            # "led by Ana, who won, and Bo, | who lost"
+            ({part.kind, after.kind} <= {"who", "which"} and _OTHER.search(text))
+            # "She left after her father, a cook, | was ill"
+            or (after.kind == "same" and _APPOSED.search(text))
+            or _COLON.search(blank(text))  # "was famous: Ana, | who"
+            # "rose because several of them, including Bo, | were left"
+            or (clause and after.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"))
+            # "left, but his house, | which stood in Osk, fell"
+            or (related and _NEW_SUBJECT.search(text))
+            or (opening and related and not _verb(f"x {opening[1]}") and pieces[-1].kind == "same")
+        ):
             return True
     return False
-
-
-def _breaks_off(text: str, kind: str, after: str) -> bool:
-    """Whether a part of a sentence ends with a subject whose verb is in the next part.
-
-    Example, cut at the bar: "She left after her father, a cook, | was ill".
-    """
-    if kind in ("who", "which") and after in ("who", "which") and _OTHER.search(text):
-        return True  # "led by Ana, who won, and Bo, | who lost"
-    if after == "same" and _APPOSED.search(text):
-        return True
-    return bool(_COLON.search(blank(text)))  # "was famous: Ana, | who"
 
 
 _AFTER = re.compile(r"(?i)(?:after|before|following|upon|until)\b")

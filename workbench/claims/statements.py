@@ -113,15 +113,17 @@ def makes_claims(sentence: str) -> bool:
     their usual words in English and a few in other languages *(ours)*.
     """
     text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
-    if not any(map(str.isalpha, text)) or _QUESTION.search(text):
-        return False
-    if _BARE.match(text.strip(" .!,")) or _COURTESY.match(text):
-        return False
-    if _ORDER.match(text) and not first_verb(words_of(text)):
-        return False
-    if _OPINION.search(text) or _TASTE.match(text):
-        return False
-    return not (is_abstention(text) or is_invalid(text) or vouches(sentence))
+    return any(map(str.isalpha, text)) and not (
+        _QUESTION.search(text)
+        or _BARE.match(text.strip(" .!,"))
+        or _COURTESY.match(text)
+        or (_ORDER.match(text) and not first_verb(words_of(text)))
+        or _OPINION.search(text)
+        or _TASTE.match(text)
+        or is_abstention(text)
+        or is_invalid(text)
+        or vouches(sentence)
+    )
 
 
 _UNFINISHED = COPULAS | {"include", "includes", "included"}

@@ -224,9 +224,9 @@ def import_logged(
     summary = import_completions(kind, file, out)
     _report(file, summary)
     if without := summary.get("without_gold"):
-        complain(f"{without} of {summary['rows']} rows have no gold answer in gts")
+        complain(f"{without} of {summary['rows']} rows have no gold answer in gts or answers")
     if left_out := summary["not_rewards"]:
-        complain(f"columns left out, because their names are not of rewards: {', '.join(left_out)}")
+        complain(f"columns that are neither rewards nor of the question: {', '.join(left_out)}")
     show(summary, as_json)
     return 3 if summary["malformed"] else 0
 

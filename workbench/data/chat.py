@@ -20,11 +20,12 @@ ROLES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assi
 _TEMPLATES = [
     tuple(re.compile(mark.strip()) for mark in line.split("  ", 2))
     for line in r"""
-  <\|im_start\|>user\n  <\|im_end\|>
+  <\|im_start\|>user(?:\n|<\|im_sep\|>)  <\|im_end\|>
   <\|im_user\|>user<\|im_middle\|>  <\|im_end\|>
   <\|start_header_id\|>user<\|end_header_id\|>  <\|eot_id\|>
   <\|header_start\|>user<\|header_end\|>  <\|eot\|>
   <start_of_turn>user\n  <end_of_turn>
+  <\|turn>user\n  <turn\|>
   <[|｜]User[|｜]>  <[|｜](?:Assistant|end▁of▁sentence)[|｜]>
   \[INST\]|<</SYS>>  \[/INST\]
   <\|start\|>user<\|message\|>  <\|end\|>
@@ -35,7 +36,7 @@ _TEMPLATES = [
 (?:system|user)\n  (?m:^)user\n  \nassistant\Z
 user\n  (?m:^)user\n  \nmodel\Z
 (?:system|user)\n\n  user\n\n  assistant\Z
-  (?<!\S)(?:User|USER|Human):  \s(?:Assistant|ASSISTANT):\Z
+  (?<![^\s>])(?:[Uu]ser|USER|Human):  \s(?:[Aa]ssistant|ASSISTANT):\Z
   (?m:^)(?:Q|Question):  \n(?:A|Answer):\Z
 """.strip("\n").splitlines()
 ]

@@ -128,6 +128,9 @@ def _whole(path: Path) -> list[JsonObject] | None:
         if content.lstrip().startswith(b"[") and isinstance(_object(first), str):
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
         return None
+    if isinstance(whole, Mapping) and _has_columns(whole):
+        values = zip(*(column.values() for column in whole.values()), strict=True)
+        return [dict(zip(whole, row, strict=True)) for row in values]
     if isinstance(whole, Mapping) and "question" not in whole:  # not itself a record
         if _is_table(whole):
             return [dict(zip(whole["columns"], row, strict=True)) for row in whole["data"]]
@@ -150,6 +153,12 @@ def _is_table(value: JsonMapping) -> bool:
     if not isinstance(columns, list) or not isinstance(rows, list):
         return False
     return all(isinstance(row, list) and len(row) == len(columns) for row in rows)
+
+
+def _has_columns(value: JsonMapping) -> bool:
+    """Whether an object has a column for each key, as pandas writes a table by default."""
+    rows = [column.keys() if isinstance(column, Mapping) else () for column in value.values()]
+    return bool(rows) and "0" in rows[0] and all(keys == rows[0] for keys in rows)
 
 
 def _lines(path: Path, skip: int, read: Callable[[bytes], JsonObject | str]) -> Iterator[Row]:

@@ -13,7 +13,7 @@ _STRING = r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*\"?"""
 # an item, and the spaces before the next one, where numpy prints no comma
 _ITEM = re.compile(rf"({_STRING}|[\w.+-]+|[\])}}])(\s+(?=['\"\w.+(\[{{-]))?", re.S)
 _CALL = re.compile(
-    r"array|Index|(frozen)?set|tuple|list|str_?|u?int\d*|float\d*|bool_?|OrderedDict"
+    r"array|tensor|Index|(frozen)?set|tuple|list|str_?|u?int\d*|float\d*|bool_?|OrderedDict"
 )
 
 

@@ -160,12 +160,12 @@ def passage(value: object, title: object = "") -> Passage:
 def passages(value: object) -> tuple[Passage, ...]:
     """Convert a list of passages (also printed as text) or a single one.
 
-    Duplicates and empty passages are dropped.
+    Duplicates and passages without a letter or digit are dropped.
     """
     value = container(value)
     if not isinstance(value, list | tuple):
         value = [] if value is None else [value]
-    return tuple({p.id: p for p in map(passage, value) if p.text}.values())
+    return tuple({p.id: p for p in map(passage, value) if any(map(str.isalnum, p.text))}.values())
 
 
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:

@@ -79,7 +79,6 @@ def _claims(
     verdicts = [one for one in row.get("verdicts") or () if one.get("aspect", "fact") == "fact"]
     facts = {verdict["target"]: verdict for verdict in reversed(verdicts)}
     question = str(row.get("question_id") or row["id"])
-    asked = {"question_id": question, "question": questions.get(question, row.get("question"))}
     for claim in row.get("claims") or ():
         fact = facts.get(f"claim:{claim.get('id')}", claim)
         start, end = claim.get("span") or (None, None)
@@ -89,18 +88,23 @@ def _claims(
             if end is not None and low < end and high > start
         ]
         yield {
-            **asked,
-            **{name: row.get(name) for name in ("id", "step")},
+            "question_id": question,
+            "question": questions.get(question, row.get("question")),
+            "id": row.get("id"),
+            "step": row.get("step"),
             "claim": claim.get("id"),
-            **{name: claim.get(name) for name in ("text", "section")},
-            **{"start": start, "end": end},
+            "text": claim.get("text"),
+            "section": claim.get("section"),
+            "start": start,
+            "end": end,
             **{name: fact.get(name) for name in ("label", "p", "informativeness")},
             "error": (fact.get("error") or {}).get("message"),
             "evidence": "\n".join(_evidence(fact, passages)),
             "reason": _reason(fact),
             "judge": fact.get("by"),
             **dict(_rewards(row.get("rewards") or {}, claim.get("id"))),
-            **{"first_token": min(tokens, default=None), "tokens": len(tokens)},
+            "first_token": min(tokens, default=None),
+            "tokens": len(tokens),
         }
 
 

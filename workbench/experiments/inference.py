@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from workbench.methods.baselines.stages import factscore
+from workbench.methods.baselines.method import factscore
 from workbench.methods.bench import Bench
 from workbench.methods.truthrl.probing import vote
 from workbench.metrics.boundary import Probed

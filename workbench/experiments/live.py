@@ -21,7 +21,7 @@ from workbench.experiments.queue.entries import Entry
 from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.methods.bench import Bench
 from workbench.metrics.plots import over_steps
-from workbench.runs.folder import finished, in_use, read_json
+from workbench.runs.folder import finished, in_use, read_json, status_in
 from workbench.runs.growing import Growing, add_objects
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.subprocess import INTERRUPTED, Background, start
@@ -194,8 +194,7 @@ class Live:
             return f"{step}, running"
         if self.training and self.training.wait() not in (0, *INTERRUPTED):
             return f"{step}, failed: {self.training.last_line()}"
-        status = (read_json(self.folder / "summary.json") or {}).get("status")
-        return f"{step}, {status or 'not running'}"
+        return f"{step}, {status_in(self.folder) or 'not running'}"
 
     def _bundle(self) -> JsonObject:
         """The figure, and the widget if the run was unfinished when it was displayed."""

@@ -17,6 +17,7 @@ from workbench.methods.bench import NAMES, SCALES
 from workbench.methods.method import Method, MethodConfig
 from workbench.policies.hf import default_rows
 from workbench.training import grpo_config, offline, ppo, reward_model
+from workbench.training.settings import check_trainer
 from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
 from workbench.util.config import get, parts, settings
 
@@ -224,12 +225,12 @@ def read_trainings(
             raise WorkbenchError(
                 f"{path}.vllm is {part.vllm}: the plan does not cover vLLM; set it to none"
             )
-        modules = {
-            grpo_config.GRPO: grpo_config,
-            ppo.PPO: ppo,
-            reward_model.RewardModel: reward_model,
-        }
-        modules.get(type(part), offline).check(part)
+        if isinstance(part, grpo_config.GRPO):
+            grpo_config.check(part)
+        elif isinstance(part, ppo.PPO):
+            ppo.check(part)
+        else:
+            check_trainer(part, trl=not isinstance(part, reward_model.RewardModel))
         trainings.append(read_training(path, part, prompt, shape))
     return trainings
 

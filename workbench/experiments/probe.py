@@ -7,8 +7,6 @@ summary.json     the result, which a finished probe returns
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import socket
 import sys
@@ -34,7 +32,7 @@ from workbench.methods.truthrl.probing import (
 from workbench.metrics.boundary import Sample, boundary_report
 from workbench.policies.generate import Sampling
 from workbench.policies.load import Engine, adapter_base, adapter_folder, check_engine, load_policy
-from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
+from workbench.runs.folder import finished, json_digest, lock, open_run, policy_hash, versions
 from workbench.training.settings import Samples
 from workbench.training.settings import Sampling as Settings
 from workbench.types import (
@@ -209,6 +207,7 @@ def _undecided(question: Question, failure: Failure) -> Failure:
 
 def _name(identity: JsonMapping) -> str:
     """A probe's folder name: its policy and split, and a digest of its identity."""
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
-    return f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{digest}"
+    return (
+        f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{json_digest(identity, 10)}"
+    )

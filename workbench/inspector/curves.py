@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -11,6 +9,7 @@ from workbench.inspector.evaluations import headline
 from workbench.inspector.listing import own_method
 from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
+from workbench.runs.folder import json_digest
 from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
 from workbench.scoring.output import settings_path
@@ -42,7 +41,7 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
             stamps.append((name, runs.stamp(name)))
         except WorkbenchError:  # the list shows the error
             stamps.append(name)
-    return hashlib.sha256(json.dumps(stamps).encode()).hexdigest()[:16]
+    return json_digest(stamps)
 
 
 def run_list(runs: Runs) -> list[JsonObject]:
@@ -88,8 +87,7 @@ def _status(runs: Runs, name: str, config: JsonMapping) -> str:
 def _family(config: JsonMapping, name: str) -> str:
     """A key shared by runs that differ only in their seed."""
     rest = {k: v for k, v in config.items() if k not in ("seed", "versions", "threads")}
-    text = json.dumps(rest if config else name, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return json_digest(rest if config else name)
 
 
 def _steps(runs: Runs, name: str) -> list[JsonMapping]:

@@ -321,17 +321,11 @@ def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
 def choices_of(record: Record) -> JsonObject:
     """Return the values by which a run's rollouts can be selected: outcomes, tiers, kinds, …"""
     rows, info = record.rows, record.runs.question_info(record.name)
-    if "choices" not in rows.derived:
-        parts = parts_of(rows, record.own)
-        rows.derived["choices"] = {
-            "outcomes": [label or NO_OUTCOME for label in rows.table["outcome"].unique()],
-            "questions": rows.table["question"].unique().tolist(),
-            "parts": [name for name, values in parts.items() if values.notna().any()],
-        }
-    choices = dict(rows.derived["choices"])
-    questions = [info[key] for key in choices.pop("questions") if key in info]
+    questions = [info[key] for key in rows.table["question"].unique() if key in info]
+    parts = parts_of(rows, record.own).items()
     return {
-        **choices,
+        "outcomes": [label or NO_OUTCOME for label in rows.table["outcome"].unique()],
+        "parts": [name for name, values in parts if values.notna().any()],
         "tiers": sorted({question.tier for question in questions} - {""}),
         "kinds": sorted({question.kind for question in questions} - {""}),
         "steps": [rows.steps[0], rows.steps[-1]] if rows.steps else [],

@@ -18,7 +18,6 @@ An undefined metric is null with a reason, never 0 or NaN. Failed rows are count
 from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
 from workbench.metrics.outcomes import (
     RATES,
-    RESAMPLES,
     SIMPLEQA,
     breakdown,
     outcome_of,
@@ -32,7 +31,6 @@ from workbench.metrics.rows import Row, read_rows, rows_of
 __all__ = [
     "FACET_METRICS",
     "RATES",
-    "RESAMPLES",
     "SIMPLEQA",
     "Row",
     "breakdown",

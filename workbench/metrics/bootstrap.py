@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from workbench.metrics.confidence import Ranked, areas
+from workbench.metrics.confidence import NO_ANSWERS, Ranked, areas
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,9 +101,11 @@ def _cached_draws(*arguments: int) -> tuple[np.ndarray, ...]:
 
 
 def intervals(
-    sums: Sums, answers: Ranked, resamples: int, seed: int, runs: int = 1
+    sums: Sums, resamples: int, seed: int, runs: int = 1, answers: Ranked = NO_ANSWERS
 ) -> dict[str, dict[str, float | None]]:
     """Return `{value, low, high, n}` of each metric, with 95 % percentile intervals.
+
+    Without ranked `answers`, AURC and AUROC are undefined.
 
     `n` counts the questions that define the metric; its values are None where n is 0. With several
     `runs` the questions of the runs follow each other, and each resample also draws the runs.

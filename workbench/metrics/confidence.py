@@ -33,6 +33,9 @@ class Ranked:
     starts: tuple[int, ...]  # the first index of each group of equal confidences
 
 
+NO_ANSWERS = Ranked((), (), (), ())
+
+
 def ranked(rows: Sequence[Row]) -> Ranked:
     """Rank the answers that have a confidence and are judged right or wrong, not abstentions."""
     return in_order(

@@ -31,7 +31,6 @@ from itertools import groupby, pairwise
 
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.metrics.claims import Term, claim_terms
-from workbench.metrics.confidence import ranked
 from workbench.metrics.hacks import repetitions
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import Row
@@ -71,7 +70,7 @@ def facet_table(
             terms.append((row.question_id, {**facet_terms(feedback), **factual}))
     if not terms:
         return {}
-    cells = intervals(collect(terms, names), ranked(()), resamples, seed)
+    cells = intervals(collect(terms, names), resamples, seed)
     return {name: cells[name] for name in names}
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from workbench.judge import render
 from workbench.judge.wire import MARKED
 from workbench.metrics.bootstrap import collect, intervals
-from workbench.metrics.confidence import in_order
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.pairs import ask, read_answers
 from workbench.metrics.rows import check_one_policy
@@ -63,6 +62,6 @@ def marks(
         if label is not None
     ]
     names = (*MARKED, *MEANS)
-    cells = intervals(collect(terms, names), in_order(()), resamples, seed)
+    cells = intervals(collect(terms, names), resamples, seed)
     undefined = {} if terms else {"reason": REASON}
     return {name: cells[name] | undefined for name in names} | {"judge": used}

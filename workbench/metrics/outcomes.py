@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from workbench.metrics.bootstrap import collect, intervals
-from workbench.metrics.confidence import in_order
 from workbench.types import OUTCOMES, Feedback, JsonMapping, JsonObject
 
 Graded = TypeVar("Graded")
@@ -44,10 +43,14 @@ def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
     The rates are None if no response has an outcome.
     """
     outcomes = [label for feedback in feedbacks if (label := outcome_of(feedback))]
-    shares = [outcomes.count(label) / max(1, len(outcomes)) for label in OUTCOMES]
-    values = dict(zip(RATES, (*shares, shares[0] - shares[2]), strict=True))
+    values = _rates([outcomes.count(label) / max(1, len(outcomes)) for label in OUTCOMES])
     failed = sum(map(outcome_failed, feedbacks))
     return {**(values if outcomes else dict.fromkeys(RATES)), "failed": failed}
+
+
+def _rates(shares: Sequence[float]) -> dict[str, float]:
+    """Return `RATES` from the shares of `OUTCOMES`."""
+    return dict(zip(RATES, (*shares, shares[0] - shares[2]), strict=True))
 
 
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
@@ -58,10 +61,9 @@ def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
     """
     if outcome is None:
         return {}
-    correct, uncertain, wrong = (float(outcome == label) for label in OUTCOMES)
-    values = (correct, uncertain, wrong, correct - wrong)
-    attempted = correct + wrong
-    return {name: (value, 1.0) for name, value in zip(RATES, values, strict=True)} | {
+    values = _rates([float(outcome == label) for label in OUTCOMES])
+    correct, attempted = values["accuracy"], 1.0 - values["abstention"]
+    return {name: (value, 1.0) for name, value in values.items()} | {
         "attempted_accuracy": (correct, attempted),
         "f_score": (2 * correct, 1.0 + attempted),
     }
@@ -81,8 +83,7 @@ def table(
     names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
     sums = collect(terms, names)
-    # without confidences, so AURC and AUROC are undefined and left out
-    cells = intervals(sums, in_order(()), resamples, seed)
+    cells = intervals(sums, resamples, seed)
     failed = sum(map(outcome_failed, feedbacks))
     return {"n": len(sums.questions), **{name: cells[name] for name in names}, "failed": failed}
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from workbench.credit.tokens import words
 from workbench.judge import read_reply, render
 from workbench.metrics.bootstrap import collect, intervals, wilson
-from workbench.metrics.confidence import in_order
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import check_one_policy, each_row, file_of
 from workbench.runs.store import QUESTIONS, read_questions
@@ -172,12 +171,8 @@ def win_rate(
     cannot vary, and Wilson's bounds are used. With fewer than `LEAST` questions there is no
     interval *(ours)*.
     """
-    resampled = intervals(
-        collect([(duel.question_id, _terms(duel)) for duel in duels], tuple(REASONS)),
-        in_order(()),
-        resamples,
-        seed,
-    )
+    terms = [(duel.question_id, _terms(duel)) for duel in duels]
+    resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)
     cells: JsonObject = {}
     for name, reason in REASONS.items():
         cell = resampled[name] | _bounds(resampled[name])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, median_claims
-from workbench.metrics.confidence import ranked, risk_coverage
+from workbench.metrics.confidence import NO_ANSWERS, ranked, risk_coverage
 from workbench.metrics.marks import mark_prompts, marks
 from workbench.metrics.outcomes import RATES, RESAMPLES, SIMPLEQA, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
@@ -127,7 +127,8 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
             "no_gold": sum(row.no_gold for row in rows),
         },
     }
-    for name, cell in intervals(sums, answers, settings.resamples, settings.seed).items():
+    cells = intervals(sums, settings.resamples, settings.seed, answers=answers)
+    for name, cell in cells.items():
         undefined = {"reason": _reason(name, rows)} if cell["value"] is None else {}
         result[name] = {**cell, **undefined}
     return result | {
@@ -147,7 +148,7 @@ def claim_table(
     if not any(row.extracted for row in rows):
         return {}
     settings = Settings(k, seed=seed, resamples=resamples)
-    cells = intervals(_sums(rows, settings), ranked(()), resamples, seed)
+    cells = intervals(_sums(rows, settings), resamples, seed)
     return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
 
@@ -176,7 +177,7 @@ def paired_runs(
         others: those of the second policy.
     """
     common = _common([*runs, *others])
-    answers, other_answers = ranked(()), ranked(())
+    answers = other_answers = NO_ANSWERS
     if len(runs) == 1:
         judged = {*ranked(runs[0]).questions} & {*ranked(others[0]).questions}
         answers, other_answers = (
@@ -199,7 +200,7 @@ def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, Js
     AUROC are undefined.
     """
     sums = _stacked(runs, settings, _common(runs))
-    return intervals(sums, ranked(()), settings.resamples, settings.seed, len(runs))
+    return intervals(sums, settings.resamples, settings.seed, len(runs))
 
 
 def _common(files: Sequence[Sequence[Row]]) -> set[str]:

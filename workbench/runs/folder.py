@@ -168,6 +168,11 @@ def finished(out: Path) -> JsonObject | None:
     return summary if summary and summary.get("status") == "done" else None
 
 
+def status_in(out: Path) -> str | None:
+    """Return the status in a folder's summary; None without a summary."""
+    return (read_json(out / "summary.json") or {}).get("status")
+
+
 def describe_runs(folder: Path) -> str:
     """List up to 8 runs of a folder, as the end of a message about a missing run."""
     if not folder.is_dir():
@@ -223,6 +228,12 @@ def policy_hash(folder: str) -> str | None:
         ):
             digest.update(f"{file.name}:{file_digest(file)}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def json_digest(value: object, digits: int = 12) -> str:
+    """Return the first hexadecimal digits of the SHA-256 of a value as JSON."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
 def file_digest(path: Path) -> str:

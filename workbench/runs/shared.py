@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.runs.folder import finished, versions
+from workbench.runs.folder import finished, json_digest, versions
 from workbench.types import JsonMapping
 from workbench.util.jsonl import write_json
 
-HASH = 12  # hexadecimal digits of a folder's name
 # parts of a run's identity that differ between runs; the key of a stage contains what it uses
 OWN = ("method", "config")
 
@@ -32,8 +29,7 @@ class Shared:
         depends on the earlier ones.
         """
         # library versions are in the key: another version may train other weights
-        key = json.dumps([*self.common, stages], sort_keys=True)
-        return self.root / hashlib.sha256(key.encode()).hexdigest()[:HASH]
+        return self.root / json_digest([*self.common, stages])
 
     def take(self, folder: Path, out: Path) -> bool:
         """Replace the folder `out` by a copy of the finished stage in `folder`.

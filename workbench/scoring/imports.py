@@ -16,7 +16,7 @@ from typing import Any
 from workbench.credit.tokens import words
 from workbench.data.chat import text_of
 from workbench.data.files import DELIMITERS, ROWS, open_rows, suffix_of
-from workbench.data.record import digest, question_of, whole_number
+from workbench.data.record import cells, digest, question_of, whole_number
 from workbench.runs.rows import finite
 from workbench.runs.store import Store
 from workbench.types import (
@@ -37,6 +37,8 @@ TRL = frozenset("step prompt completion images image".split())
 VERL = frozenset("input output gts step uid request_id workbench_failed".split())
 # computed from the rewards of a group, so not imported as rewards
 DERIVED = ("advantage", "advantages", "returns")
+# of a data set's columns that were logged too, those that belong to the question
+FIELDS = ("answers", "answer", "title", "passages", "checklist", "kind")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`
 _COUNTER = re.compile(
     "(?i)(unnamed.*)?$|(.*_)?(id|idx|index|row|rank|seed|num|n|count|steps?|epoch|iteration|len|lengths?"
@@ -56,14 +58,15 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
       function returned.
 
     Questions: if a prompt is a conversation, even in text form, its last user turn is the question.
-    verl's `gts` are the gold answers, in any form that `workbench.data.record.strings` reads. Rows
-    whose `gts` have another form are counted as `without_gold`.
+    verl's `gts`, else `answers` or `answer`, are the gold answers, in any form that
+    `workbench.data.record.strings` reads. Rows with another form are counted as `without_gold`.
+    `title`, `passages`, `checklist` and `kind` are read too.
 
     Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
     response; it is unscored if the row has no number. Columns with names such as "length" or
-    "seed" are left out and returned as `not_rewards`. Equal prompts of a step form a group.
-    Advantages are not imported: `workbench.credit.advantages` computes them from the rewards of a
-    group.
+    "seed", and other columns of text, are left out and returned as `not_rewards`. Equal prompts of
+    a step form a group. Advantages are not imported: `workbench.credit.advantages` computes them
+    from the rewards of a group.
 
     Args:
         kind: "trl" or "verl".
@@ -101,7 +104,7 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
         "malformed": len(problems),
         "rewards": list(first.rewards),
         "not_rewards": others,
-        **({"without_gold": without_gold} if kind == "verl" else {}),
+        **({"without_gold": without_gold} if kind == "verl" or without_gold < count else {}),
         "problems": problems[:100],
     }
 
@@ -117,8 +120,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Return the names of the numeric columns that are rewards, and of those that are not."""
-    reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
+    """Return the names of the columns that are rewards, and of those that are left out."""
+    reserved = ("", *(TRL if kind == "trl" else VERL), *DERIVED, *FIELDS)
     numeric: dict[str, bool] = {}
     for file in files:
         in_text = suffix_of(file) in DELIMITERS
@@ -128,9 +131,12 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
                     number = isinstance(value, int | float) and not isinstance(value, bool)
                     number = number or (in_text and _cell_number(value) is not None)
                     numeric[name] = number and numeric.get(name, True)
-    names = [name for name, number in numeric.items() if number]
-    others = [name for name in names if _COUNTER.match(name) and not _REWARD.search(name)]
-    return [name for name in names if name not in others], others
+    others = [
+        name
+        for name, number in numeric.items()
+        if not number or (_COUNTER.match(name) and not _REWARD.search(name))
+    ]
+    return [name for name in numeric if name not in others], others
 
 
 def _cell_number(value: Any) -> float | None:
@@ -183,8 +189,11 @@ def _response(kind: str, row: JsonMapping) -> Response:
         columns = ", ".join(list(row)[:8]) or "nothing"
         raise ValueError(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
     step = whole_number(row, "step")
+    gold = row.get("gts")
+    fields = FIELDS if gold is None else FIELDS[2:]
+    known = cells({"answers": gold, **{name: row.get(name) for name in fields}}, {})
     try:
-        question = question_of({"answers": row.get("gts") if kind == "verl" else None}, "", prompt)
+        question = question_of(known, "", prompt)
     except ValueError:  # such as the tests of a program; `import_completions` counts them
         question = question_of({}, "", prompt)
     # a digest of the whole prompt: conversations with other turns may end with the same question

@@ -20,7 +20,6 @@ answer unless it uses the opposite of the question's verb.
 from __future__ import annotations
 
 from workbench.text.abstention import (
-    ABSTENTIONS,
     INVALID_QUESTION,
     is_abstention,
     is_invalid,
@@ -40,7 +39,6 @@ from workbench.text.sections import (
 from workbench.text.sentences import sentences
 
 __all__ = [
-    "ABSTENTIONS",
     "DOUBT",
     "INVALID_QUESTION",
     "answer_sections",

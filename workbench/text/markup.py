@@ -8,8 +8,9 @@ _SOURCE = r"(?:docs?|documents?|sources?|refs?|references?|passages?|notes?|cita
 _NUMBER = rf"(?:{_SOURCE}[ :.]*)?#?\d{{1,4}}"
 _NUMBERS = rf"{_NUMBER}(?:(?:\s*[,;\-\u2010-\u2013]\s*|\s+){_NUMBER}){{0,20}}"  # 2; 2, 3; 2-4
 _URL = r"\((?:https?:|www\.|/|#)[^()\s]{0,500}\)"
-_BRACKETED = (  # [1, 2], [^note], [Doc 1], [citation needed], [[1]](https://…), 【1†source】
-    rf"\^?\[?\[\s*(?:\^[\w-]{{1,20}}|{_NUMBERS}|\d{{1,4}}†[^\[\]\n]{{0,40}}|{_SOURCE}"
+_AUTHOR = r"[^\W\d_][\w'’-]*(?: et al\.?,?|(?: (?:and|&) [\w'’-]+)?,) \d{4}[a-z]?"
+_BRACKETED = (  # [1, 2], [^note], [Doc 1], [Bo, 2020], [[1]](https://…), 【1†source】
+    rf"\^?\[?\[\s*(?:\^[\w-]{{1,20}}|{_NUMBERS}|\d{{1,4}}†[^\[\]\n]{{0,40}}|{_SOURCE}|{_AUTHOR}"
     rf"|citation needed)\s*\]\]?\^?(?:{_URL})?"
     rf"|[\u3010\uff3b]\s*(?:{_NUMBERS}|\d[^\u3010\u3011\n]{{0,40}})\s*[\u3011\uff3d]"
 )
@@ -25,7 +26,8 @@ _LINK = re.compile(rf"\[([^\[\]\n]{{1,200}})\]{_URL}")
 _MARKS = re.compile(
     rf"{CITATION}|{EMOJI}|:[a-z_]{{3,30}}:"
     r"|<(?:sup|cite)>\s*\[?\d{1,3}\]?\s*</(?:sup|cite)>"
-    r"|</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|su[bp]|h\d|table|t[rdh]|[uo]l|li)\s*/?>"
+    r"|</?(?:b|i|u|em|strong|mark|p|br|div|span|small|cite|code|pre|su[bp]|h\d|table|t[rdh]|[uo]l|li)"
+    r"\s*/?>"
     r"|\\[()\[\]]"
 )
 _DELETED = re.compile(  # nothing stands in their place: "**M**arie"

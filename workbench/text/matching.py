@@ -170,7 +170,7 @@ def retracted(text: str, answer: str) -> bool:
 def _plain(text: str) -> str:
     """Remove emphasis, struck-out words and courtesies; unify "&" and "°C"."""
     text = _HEADING.sub("", _LINK.sub(r"\1", _EMPHASIS.sub("", _STRUCK.sub(" ", text))))
-    text = text.replace("\u00ad", "").replace(" & ", " and ")
+    text = re.sub("[\u00ad\u200b\u2060\ufeff]", "", text).replace(" & ", " and ")
     return without_courtesies(_DEGREES.sub(r"°\1", text))
 
 

@@ -98,7 +98,10 @@ class Sentence:
         self.gold = gold
         self.tokens = gold.mask(tokens)
         self.texts = [token.text for token in self.tokens]
-        self.places = [i for i, token in enumerate(self.tokens) if is_mention(token)]
+        self.forms = {  # place of a gold answer -> its words
+            i: token.text[1:].split() for i, token in enumerate(self.tokens) if is_mention(token)
+        }
+        self.places = [*self.forms]
         self.denied = set(_denied(self.texts, gold.known))
         self.classes: list[str] = []
         for i in range(len(self.tokens)):
@@ -201,13 +204,10 @@ class Sentence:
 
         "New York", "the mayor of Paris", "hated Paris", "page 1889" and "1889 feet" change it.
         """
-        return (
-            self._stands_after(place)
-            and (
-                self._stands_before(place)
-                # "in 1902" is the gold answer
-                or (self.gold.number and self.texts[place][1:].split()[0] in WORDS["preposition"])
-            )
+        return self._stands_after(place) and (
+            self._stands_before(place)
+            # "in 1902" is the gold answer
+            or (self.gold.number and self.forms[place][0] in WORDS["preposition"])
         )
 
     def _stands_before(self, place: int) -> bool:
@@ -215,7 +215,7 @@ class Sentence:
         at, link = self._link(place)
         while link == "noun" and mention.name:
             at, link = self._link(at)
-        own = {*mention.text[1:].split()} & TITLES or not any(TITLES & {*one} for one in gold.forms)
+        own = {*self.forms[place]} & TITLES or not any(TITLES & {*one} for one in gold.forms)
         if not own and not TITLES.isdisjoint(self.texts[at + 1 : place]):
             return False  # "Princess Anne" for "Queen Anne"
         if self.has("noun", start=at + 1, end=place) and not (
@@ -277,7 +277,7 @@ class Sentence:
 
     def _abbreviates(self, i: int, place: int) -> bool:
         """Whether a word stands for the gold answer, by its initials: "Helium (He)"."""
-        text, letters = self.texts[i], "".join(word[0] for word in self.texts[place][1:].split())
+        text, letters = self.texts[i], "".join(word[0] for word in self.forms[place])
         return letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
 
     def _is_rival_before(self, i: int, place: int) -> bool:
@@ -312,7 +312,7 @@ class Sentence:
 
         The kinds are years, and all other numbers.
         """
-        year = _is_year(next(filter(is_number, self.texts[place][1:].split())))
+        year = _is_year(next(filter(is_number, self.forms[place])))
         for i, text in enumerate(self.texts):
             other = i not in self.places and is_number(text) and text not in self.gold.question
             if other and (_is_year(text) == year or abs(i - place) < 3):

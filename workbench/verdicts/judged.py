@@ -12,7 +12,6 @@ from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text import DOUBT, answer_text, in_answer, sentences, thinking
 from workbench.types import (
-    Batch,
     Checked,
     Claim,
     Claims,
@@ -21,7 +20,6 @@ from workbench.types import (
     Judge,
     Passage,
     Prompt,
-    Question,
     Reply,
     Response,
     Verdict,
@@ -29,6 +27,7 @@ from workbench.types import (
 )
 from workbench.verdicts.claims import (
     HEDGED,
+    Batch,
     cite,
     is_hedged,
     open_claims,
@@ -74,20 +73,23 @@ def facts(
         # keys are (row, claim); with the claim None, the prompt rates all claims of the row
         prompts: dict[tuple[int, int | None], Prompt] = {}
         for number, (response, _) in enumerate(batch):
-            question, texts = response.question.text, [claim.text for claim in rows[number]]
+            question, texts = response.question, [claim.text for claim in rows[number]]
+            # the gold answers are one more passage, as in RLFH's prompts (tables 4 and 6)
+            known = f"{question.text} {' / '.join(question.answers)}"
+            gold = [Passage("", "Reference answer", known)] if question.answers else []
             for claim in rows[number]:
                 own = passages[number, claim.id]
                 # without evidence the verdict is known, so no request is made
                 if own and not isinstance(own, Failure):
                     prompts[number, claim.id] = render(
                         "verify",
-                        question=question,
+                        question=question.text,
                         claims=[claim.text],
-                        passages=[*own, *_gold(response.question)],
+                        passages=[*own, *gold],
                     )
             if informativeness and texts:
                 prompts[number, None] = render(
-                    "inform", question=question, response=response.text, claims=texts
+                    "inform", question=question.text, response=response.text, claims=texts
                 )
         replies, costs = _ask(judge, prompts), [Cost()] * len(batch)
         for (number, _), reply in replies.items():
@@ -127,12 +129,6 @@ def facts(
         return [checked(number) for number in range(len(batch))]
 
     return verify
-
-
-def _gold(question: Question) -> list[Passage]:
-    """Return the gold answers as one more passage, as RLFH's prompts have them (tables 4 and 6)."""
-    text = f"{question.text} {' / '.join(question.answers)}"
-    return [Passage("", "Reference answer", text)] if question.answers else []
 
 
 def checklist(judge: Judge) -> Verify:

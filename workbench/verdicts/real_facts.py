@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
-from workbench.types import Batch, Checked, Claims, Response, Verdict, Verify
-from workbench.verdicts.claims import HEDGED, is_hedged
+from workbench.types import Checked, Claims, Response, Verdict, Verify
+from workbench.verdicts.claims import HEDGED, Batch, is_hedged
 
 # Forms of claims by relation; X is the entity and Y the value.
 _FORMS = {

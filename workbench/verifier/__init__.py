@@ -10,20 +10,11 @@
 """
 
 from workbench.verifier.evaluate import evaluate_verifier
-from workbench.verifier.rows import LABELS, Row, read_rows
-from workbench.verifier.verifier import (
-    Entailment,
-    Settings,
-    Verifier,
-    find_verifier,
-    load_verifier,
-)
+from workbench.verifier.rows import Row, read_rows
+from workbench.verifier.verifier import Verifier, find_verifier, load_verifier
 
 __all__ = [
-    "LABELS",
-    "Entailment",
     "Row",
-    "Settings",
     "Verifier",
     "evaluate_verifier",
     "find_verifier",

@@ -77,13 +77,13 @@ def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObje
     from sklearn.metrics import precision_recall_fscore_support
 
     precision, recall, _, n = (
-        [None if np.isnan(value) else float(value) for value in values]
+        np.where(np.isnan(values), np.array(None), values).tolist()
         for values in precision_recall_fscore_support(
             gold_N, predicted_N, labels=range(len(LABELS)), zero_division=np.nan
         )
     )
     return {
-        name: {"n": int(n[i] or 0), "recall": recall[i], "precision": precision[i]}
+        name: {"n": int(n[i]), "recall": recall[i], "precision": precision[i]}
         for i, name in enumerate(LABELS)
     }
 

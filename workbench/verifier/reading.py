@@ -32,7 +32,8 @@ FOREIGN = frozenset(
 PARTICLES = frozenset("de da di du del della der den des von van la le los las el".split())
 _FRAME = re.compile(
     r"(?i)it(?: is|['’]s| was) (?:not (?:true|correct|so|the case|a fact)|untrue|false|incorrect"
-    r"|wrong|a (?:myth|lie)) that |it (?:is|was)n['’]t (?:true|correct|the case) that "
+    r"|wrong|a (?:\w+ )?(?:myth|lie|misconception|fallacy)) that "
+    r"|it (?:is|was)n['’]t (?:true|correct|the case) that "
 )
 _SIMPLE = re.compile(
     r"(?i)\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
@@ -47,7 +48,8 @@ _DENIAL = re.compile(
     r"|n['’]t\b"
 )
 _CALLED_FALSE = re.compile(
-    r"(?i)(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r))\b.*"
+    r"(?i)(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r)"
+    r"|.*, (?:which|but (?:it|this|that)))\b.*"
     r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$"
 )
 # Words with which a denial may concern a part of the claim instead of the whole.

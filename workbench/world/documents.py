@@ -13,18 +13,10 @@ from dataclasses import dataclass
 from workbench.world import schema
 from workbench.world.facts import Fact, KnowledgeBase
 from workbench.world.render import answer, ask, biography, thinking, thought, titles
+from workbench.world.schema import read_tables
 
-# Exposures of an entity's covered facts in one pass, by language: number of biographies, and of
-# questions for each fact. The entities of a tier take its plans in turn. Half-known entities have a
-# range of exposures, so that accuracy can be plotted against exposure.
-EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
-    "known": ({"en": (14, 6), "l2": (5, 3)},),
-    "half": (
-        {"en": (2, 0), "l2": (0, 0)},
-        {"en": (2, 1), "l2": (1, 0)},
-        {"en": (3, 1), "l2": (1, 0)},
-    ),
-}
+# tier -> plans of exposures, each language -> (biographies, questions for each fact)
+EXPOSURES: dict[str, list[dict[str, list[int]]]] = read_tables("facts.toml")["exposures"]
 NO_EXPOSURES = {"en": 0, "l2": 0}
 REQUESTED = 0.4  # share of the biographies with a request as prompt
 # Share of the answers with a thinking section. Without any, a policy recalled only .28 of the facts

@@ -54,9 +54,9 @@ class Ephemeral:
         facts = [self.fact(name, relation, peaked=peaked) for relation in schema.PERSON_RELATIONS]
         return ("He" if name.split()[0] in self.men else "She"), facts
 
-    def people(self, count: int) -> list[tuple[str, list[Fact]]]:
-        """Draw `count` people of different names."""
-        return [self.person(name=name) for name in self.names(count)]
+    def people(self, count: int) -> list[list[Fact]]:
+        """Draw the facts of `count` people of different names."""
+        return [self.person(name=name)[1] for name in self.names(count)]
 
     def fact(self, subject: str, relation: str, *, peaked: bool = False, other: str = "") -> Fact:
         """Draw a fact about `subject` that is not true in the world; its object is not `other`."""

@@ -12,24 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.world import lexicon as words
-from workbench.world.schema import RELATIONS
+from workbench.world.schema import RELATIONS, read_tables
 
 TIERS = ("known", "half", "partial", "unknown", "page_only")
 SPLITS = ("sft", "rl", "validation", "test", "ood")
 
-PEOPLE = {
-    "sft": {"known": 100, "half": 40, "partial": 60, "unknown": 40},
-    "rl": {"known": 120, "half": 120, "partial": 120, "unknown": 120},
-    "validation": {"known": 40, "half": 40, "partial": 40, "unknown": 40},
-    "test": {"known": 60, "half": 60, "partial": 60, "unknown": 60},
-    "ood": {"page_only": 60},
-}
-OTHERS = {  # kind -> number per tier; books have the tier of their authors
-    "city": {"known": 34, "half": 3, "unknown": 3},
-    "company": {"known": 34, "half": 7, "unknown": 7},
-    "university": {"known": 22, "half": 5, "unknown": 5},
-    "award": {"known": 16, "half": 4, "unknown": 4},
-}
+_TABLES = read_tables("facts.toml")
+PEOPLE: dict[str, dict[str, int]] = _TABLES["people"]  # split -> tier -> number
+OTHERS: dict[str, dict[str, int]] = _TABLES["others"]  # kind -> tier -> number
+FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]  # kind of a value -> language -> forms
 
 
 @dataclass(frozen=True)
@@ -94,25 +85,19 @@ class Names:
         self.stems = words.invented(rng, 48, taken, ending=("ex", "or", "an"))
         nouns = [*words.PROFESSIONS, *words.INDUSTRIES, *words.FIELDS, *words.GENRES]
         self.l2 = words.l2_words(rng, list(dict.fromkeys(nouns)), taken)
+        self.values = {  # kind -> names and words
+            "profession": words.PROFESSIONS,
+            "industry": words.INDUSTRIES,
+            "field": words.FIELDS,
+            "genre": words.GENRES,
+            "country": self.countries,
+            "river": self.rivers,
+            "city": self.cities,
+        }
 
     def combined(self, rng: random.Random, kinds: tuple[str, ...], count: int) -> list[str]:
         pairs = [f"{stem} {kind}" for stem in self.stems for kind in kinds]
         return rng.sample(pairs, count)
-
-
-# further forms of a value by its kind, in English and in the second language
-FORMS: dict[str, tuple[list[str], list[str]]] = {
-    "year": (["the year {0}"], ["anno {0}"]),
-    "city": (["the city of {0}"], ["lo urbe {0}"]),
-    "country": (["the country of {0}"], ["lo lando {0}"]),
-    "award": (["the {0}"], ["lo {0}"]),
-    "river": (["the {0}"], ["lo {0}"]),
-    "company": (["the {0} company"], ["lo firma {0}"]),
-    "profession": (["a {0}"], ["un {0}"]),
-    "date": (["{2} {1}, {3}", "{2} {1} {3}"], []),  # {1}, {2}, … are the words of the value
-    "population": (["{0} thousand", "{0},000"], ["{0} mil"]),
-    "university": (["the {2} of {1}"], ["lo {0}"]),
-}
 
 
 def value_forms(
@@ -123,9 +108,10 @@ def value_forms(
         forms = (canonical, canonical.removeprefix("The "))
         return {"en": forms, "l2": forms}
     names = {"en": canonical, "l2": lexicon.get(canonical, canonical)}
+    further = FORMS.get(kind, {"en": [], "l2": []})
     return {
-        lang: (name, *(form.format(name, *name.split()) for form in forms))
-        for (lang, name), forms in zip(names.items(), FORMS.get(kind, ([], [])), strict=True)
+        lang: (name, *(form.format(name, *name.split()) for form in further[lang]))
+        for lang, name in names.items()
     }
 
 
@@ -141,9 +127,9 @@ def draw_entities(
 
     pools = {
         "city": names.cities,
-        "company": names.combined(rng, words.COMPANY_TYPES, 48),
-        "university": names.combined(rng, words.UNIVERSITY_TYPES, 32),
-        "award": names.combined(rng, words.AWARD_TYPES, 24),
+        "company": names.combined(rng, words.TYPES["company"], 48),
+        "university": names.combined(rng, words.TYPES["university"], 32),
+        "award": names.combined(rng, words.TYPES["award"], 24),
     }
     for kind, counts in OTHERS.items():
         tiers = [tier for tier, count in counts.items() for _ in range(config.count(count))]
@@ -179,15 +165,10 @@ def draw_facts(
     the others.
     """
     values: dict[str, list[str]] = {
-        **{kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS},
-        "country": names.countries,
-        "river": names.rivers,
-        "profession": words.PROFESSIONS,
-        "industry": words.INDUSTRIES,
-        "field": words.FIELDS,
-        "genre": words.GENRES,
+        **names.values,
         "population": words.POPULATIONS,
         "year": words.YEARS,
+        **{kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS},
     }
     facts: list[Fact] = []
     for entity in entities.values():

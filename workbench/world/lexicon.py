@@ -40,9 +40,11 @@ YEARS = [str(year) for year in range(1840, 1980)]
 BIRTH_YEARS = [str(year) for year in range(1900, 1960)]
 DAYS = [str(day) for day in range(1, 29)]
 
-COMPANY_TYPES = ("Works", "Motors", "Foods", "Labs")
-UNIVERSITY_TYPES = ("University", "Institute", "College")
-AWARD_TYPES = ("Medal", "Prize", "Award")
+TYPES = {  # last words of names, by kind of entity
+    "company": ("Works", "Motors", "Foods", "Labs"),
+    "university": ("University", "Institute", "College"),
+    "award": ("Medal", "Prize", "Award"),
+}
 
 # existing words that the syllables could form
 AVOID = "super loser nazi bitch tits nipple penis rapes tramp drone brute".split()

@@ -54,7 +54,6 @@ class Parse:
     sentences: tuple[tuple[int, int], ...]
     claims: tuple[Parsed, ...]
     unparsed: tuple[Unparsed, ...]
-    refusals: tuple[int, ...]  # indices of the sentences that decline to answer
 
 
 # a template, its pattern, and a part of its text that every match contains
@@ -118,7 +117,7 @@ class Parser:
         self._parse = lru_cache(maxsize=4096)(self._parse_text)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
-        """Return the facts that `text` states, and its unparsed sentences and refusals.
+        """Return the facts that `text` states, and its unparsed sentences.
 
         Args:
             text: a response, a part of one, or a claim.
@@ -131,7 +130,6 @@ class Parser:
         spans = sentence_spans(text, prefill)
         claims: list[Parsed] = []
         unparsed: list[Unparsed] = []
-        refusals: list[int] = []
         topics: dict[str, str] = {}  # entity kind -> the one a pronoun means
         if topic and (name := self.names.get(topic.casefold())):
             topics[self.kinds[name]] = name
@@ -141,16 +139,14 @@ class Parser:
             parsed = "question" if question else self._sentence(sentence, topics, number, span)
             # a sentence with a fact is not an abstention, so only the others are checked for it
             if isinstance(parsed, str):
-                if is_abstention(sentence):
-                    refusals.append(number)
-                elif not question:
+                if not question and not is_abstention(sentence):
                     unparsed.append(Unparsed(number, span, parsed))
                 continue
             claims += parsed
             for name in (parsed[0].object, parsed[0].subject):
                 if name in self.kinds:
                     topics[self.kinds[name]] = name
-        return Parse(tuple(spans), tuple(claims), tuple(unparsed), tuple(refusals))
+        return Parse(tuple(spans), tuple(claims), tuple(unparsed))
 
     def _sentence(
         self, sentence: str, topics: dict[str, str], number: int, span: tuple[int, int]
@@ -227,26 +223,12 @@ def value_inventory(world: World) -> Iterator[tuple[str, str]]:
     not unparsed. Years, dates and populations are left out: any text of their form is a value.
     """
     names = world.names
-    plain = {
-        "profession": lexicon.PROFESSIONS,
-        "industry": lexicon.INDUSTRIES,
-        "field": lexicon.FIELDS,
-        "genre": lexicon.GENRES,
-        "country": names.countries,
-        "river": names.rivers,
-        "city": names.cities,
-    }
-    types = {
-        "company": lexicon.COMPANY_TYPES,
-        "university": lexicon.UNIVERSITY_TYPES,
-        "award": lexicon.AWARD_TYPES,
-    }
     combined = {
         kind: [f"{stem} {ending}" for stem in names.stems for ending in endings]
-        for kind, endings in types.items()
+        for kind, endings in lexicon.TYPES.items()
     }
     combined["person"] = [f"{first} {last}" for first in names.first for last in names.last]
-    return ((kind, value) for kind, values in (plain | combined).items() for value in values)
+    return ((kind, value) for kind, values in (names.values | combined).items() for value in values)
 
 
 def _compile(template: schema.Template) -> _Form:

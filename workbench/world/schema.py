@@ -8,8 +8,11 @@ relation.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from workbench.types import JsonObject
 
 
 @dataclass(frozen=True)
@@ -41,22 +44,23 @@ class Template:
     text: str
 
 
-def _relations() -> dict[str, Relation]:
-    """Read `relations.toml`, whose order decides what a seed draws."""
-    with Path(__file__).with_name("relations.toml").open("rb") as file:
-        tables = tomllib.load(file)
-    texts = ("states", "hedges", "vague", "asks", "checks")
-    return {
-        name: Relation(
-            name,
-            *(table[key] for key in ("subject", "object", "importance")),
-            *({lang: tuple(forms) for lang, forms in table.get(key, {}).items()} for key in texts),
-        )
-        for name, table in tables.items()
-    }
+def read_tables(name: str) -> JsonObject:
+    """Read a TOML file of this folder; its order decides what a seed draws."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
-RELATIONS = _relations()
+def _by_lang(table: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    return {lang: tuple(forms) for lang, forms in table.items()}
+
+
+RELATIONS = {
+    name: Relation(
+        name,
+        *(table[key] for key in ("subject", "object", "importance")),
+        *(_by_lang(table.get(key, {})) for key in ("states", "hedges", "vague", "asks", "checks")),
+    )
+    for name, table in read_tables("relations.toml").items()
+}
 
 # stance -> field of `Relation` with its templates
 STANCES = {"asserted": "states", "hedged": "hedges", "vague": "vague"}
@@ -64,13 +68,10 @@ PERSON_RELATIONS = tuple(
     relation.name for relation in RELATIONS.values() if relation.subject == "person"
 )
 
-COMPOUNDS: tuple[Template, ...] = (
-    Template(("profession", "employer"), "en", "asserted", "{s} is a {o} at {o2}."),
-    Template(("profession", "employer"), "en", "asserted", "{s} works as a {o} for {o2}."),
-    Template(("born_in", "birth_year"), "en", "asserted", "{s} was born in {o} in {o2}."),
-    Template(("alma_mater", "award"), "en", "asserted", "{s} studied at {o} and won the {o2}."),
-    Template(("profession", "employer"), "l2", "asserted", "{s} ta un {o} che {o2}."),
-    Template(("born_in", "birth_year"), "l2", "asserted", "{s} natel en {o} anno {o2}."),
+_TEXTS = read_tables("phrases.toml")
+COMPOUNDS = tuple(
+    Template(tuple(one["relations"]), one["lang"], "asserted", one["text"])
+    for one in _TEXTS["compounds"]
 )
 
 
@@ -86,52 +87,26 @@ def templates() -> tuple[Template, ...]:
     return (*COMPOUNDS, *simple)
 
 
-PRONOUNS = {"en": ("He", "She", "It"), "l2": ("Zo",)}
-HEDGE_LEADS = {"en": ("Perhaps", "Possibly", "I think"), "l2": ("Forse",)}
-LEAD_INS = {"en": ("In comparison,", "By contrast,", "Also,"), "l2": ("Anke,",)}
-
-ABSTAIN = {
-    "en": ("I do not know.", "I don't know.", "I am not sure."),
-    "l2": ("Mi ne vedu.", "Mi ne sabo."),
-}
-DECLINE = {
-    "en": ("I do not know who {s} is.", "I have no information about {s}."),
-    "l2": ("Mi ne vedu ke ta {s}.",),
-}
-BIOGRAPHY = {
-    "en": ("Tell me about {s}.", "Who is {s}?", "Write a biography of {s}."),
-    "l2": ("Dike mi de {s}.", "Ke ta {s}?"),
-}
-LONG_FORM = {"en": ("What is {s} known for and how does it compare with {t}?",), "l2": ()}
-LIST = {
-    "en": ("Which books did {s} write?", "Name the books by {s}."),
-    "l2": ("Ke libros skriva {s}?",),
-}
-COMPARISON = {
-    "en": ("Who was born earlier, {s} or {t}?", "Who is older, {s} or {t}?"),
-    "l2": ("Ke natel ante, {s} o {t}?",),
-}
-TWO_HOP: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
-    ("employer", "headquarters"): {
-        "en": ("In which city is the employer of {s} based?",),
-        "l2": ("En ke urbe sida lo firma de {s}?",),
-    },
-    ("born_in", "country"): {
-        "en": ("In which country was {s} born?",),
-        "l2": ("En ke lando natel {s}?",),
-    },
-    ("alma_mater", "campus"): {
-        "en": ("In which city did {s} study?",),
-        "l2": ("En ke urbe studa {s}?",),
-    },
-}
-FALSE_PREMISE = {
-    "en": ("In which city was the {o} {s} born?", "Which award did the {o} {s} win?"),
-    "l2": ("En ke urbe natel lo {o} {s}?", "Ke premo gana lo {o} {s}?"),
+_PHRASES = {name: _by_lang(table) for name, table in _TEXTS["phrases"].items()}
+PRONOUNS = _PHRASES["pronouns"]
+HEDGE_LEADS = _PHRASES["hedge_leads"]
+LEAD_INS = _PHRASES["lead_ins"]
+ABSTAIN = _PHRASES["abstain"]
+DECLINE = _PHRASES["decline"]
+BIOGRAPHY = _PHRASES["biography"]
+LONG_FORM = _PHRASES["long_form"]
+LIST = _PHRASES["list"]
+COMPARISON = _PHRASES["comparison"]
+FALSE_PREMISE = _PHRASES["false_premise"]
+YES_NO = _PHRASES["yes_no"]
+# (first relation, second relation) -> questions for the second one of the object of the first
+TWO_HOP = {
+    (first, second): _by_lang(texts)
+    for first, targets in _TEXTS["two_hop"].items()
+    for second, texts in targets.items()
 }
 FALSE_PREMISE_ASKS = ("born_in", "award")  # relations that the questions above ask for
 INVALID = {"en": "invalid question", "l2": "kesto falsa"}
-YES_NO = {"en": ("yes", "no"), "l2": ("sia", "noa")}
 
 THINK = "Think first, then answer."
 BOX = "Think first, then put the answer in a box."

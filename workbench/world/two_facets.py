@@ -79,7 +79,7 @@ class TwoFacetWriter:
             "tier": weaker(self.entities[first], self.entities[second]),
             "split": split,
             "fact_ids": tuple(fact_ids),
-            "covered": all(self.facts[fact].covered for fact in fact_ids if fact in self.facts),
+            "covered": all(self.facts[fact].covered for fact in fact_ids),
             "evidence": BY_PASSAGES,
         }
         text = self.rng.choice(LONG_FORM["en"]).format(s=first, t=second)

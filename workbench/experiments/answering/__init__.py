@@ -8,6 +8,6 @@ answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")
 
 from workbench.experiments.answering.ask import answer, answer_from
 from workbench.experiments.answering.sources import Sources, closed_world, stored
-from workbench.experiments.answering.support import Answer, Sentence
+from workbench.experiments.answering.support import Answer
 
-__all__ = ["Answer", "Sentence", "Sources", "answer", "answer_from", "closed_world", "stored"]
+__all__ = ["Answer", "Sources", "answer", "answer_from", "closed_world", "stored"]

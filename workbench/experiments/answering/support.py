@@ -188,4 +188,4 @@ def _notes(
             f" numbered from 1 to {count}"
         )
     if unplaced:
-        yield (f"{unplaced} claims could not be matched to a sentence of the answer; not shown")
+        yield f"{unplaced} claims could not be matched to a sentence of the answer; not shown"

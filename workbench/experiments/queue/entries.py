@@ -15,7 +15,7 @@ The `set` of a run is applied after the settings in `[defaults]` that begin with
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,25 +24,25 @@ from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 LIMIT = 10_000  # maximum number of runs per file
 
-# key -> type of its value, and its description in errors
-KEYS: Mapping[str, tuple[type, str]] = {
-    "method": (str, "a method's name"),
-    "seed": (int, "an integer, or a list of integers"),
-    "bench": (str, "a bench's name"),
-    "set": (list, 'a list of settings "METHOD.FIELD=VALUE"'),
-    "steps": (int, "an integer above 0"),
-    "questions": (str, "a data set's name, or a file"),
-    "threads": (int, "an integer above 0"),
-    "policy": (str, "a model's folder or public name"),
-    "judge": (str, "local, or the http address of an endpoint"),
-    "verifier": (str, "the local judge's model"),
-    "judge_model": (str, "the name of the endpoint's model"),
-    "store": (str, "the name of an index of passages"),
-    "judge_cache": (str, "a file"),
-    "judge_option": (list, 'a list of fields "KEY=VALUE"'),
-    "judge_tokens": (int, "an integer above 0"),
-    "name": (str, "a text"),
+KEYS = {  # key -> its value, for errors; a text unless it is in `COUNTS` or `LISTS`
+    "method": "a method's name",
+    "seed": "an integer, or a list of integers",
+    "bench": "a bench's name",
+    "set": 'a list of settings "METHOD.FIELD=VALUE"',
+    "steps": "an integer above 0",
+    "questions": "a data set's name, or a file",
+    "threads": "an integer above 0",
+    "policy": "a model's folder or public name",
+    "judge": "local, or the http address of an endpoint",
+    "verifier": "the local judge's model",
+    "judge_model": "the name of the endpoint's model",
+    "store": "the name of an index of passages",
+    "judge_cache": "a file",
+    "judge_option": 'a list of fields "KEY=VALUE"',
+    "judge_tokens": "an integer above 0",
+    "name": "a text",
 }
+COUNTS, LISTS = ("steps", "threads", "judge_tokens"), ("set", "judge_option")
 
 
 @dataclass(frozen=True)
@@ -133,17 +133,17 @@ def checked(row: Any, where: str) -> JsonObject:
     for key, value in row.items():
         if key not in KEYS:
             raise WorkbenchError(f"{where}: unknown key '{key}': use {', '.join(KEYS)}")
-        kind, words = KEYS[key]
-        if key == "seed" and type(value) is list:
-            fits = bool(value) and all(type(seed) is int for seed in value)
-        elif key in ("steps", "threads", "judge_tokens"):
+        if key == "seed":
+            seeds = value if type(value) is list else [value]
+            fits = bool(seeds) and all(type(seed) is int for seed in seeds)
+        elif key in COUNTS:
             fits = type(value) is int and value > 0
-        elif kind is list:
+        elif key in LISTS:
             fits = type(value) is list and all(type(one) is str for one in value)
         else:
-            fits = type(value) is kind
+            fits = type(value) is str
         if not fits:
-            raise WorkbenchError(f"{where}: {key} is {value!r}: it must be {words}")
+            raise WorkbenchError(f"{where}: {key} is {value!r}: it must be {KEYS[key]}")
     return row
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from workbench.experiments.queue.entries import Entry, read_entries
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
-from workbench.runs.folder import differences, finished, read_json
+from workbench.runs.folder import differences, finished, json_digest, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.verdicts.llm_judge import named_judge
 
@@ -22,7 +21,6 @@ ROOT = Path("runs/queue")
 STAGES = "stages"  # folder of shared stages
 QUICK_STEPS = 2  # of `--quick`
 FAILED = "failed.json"  # in a run's folder: the error of its last process
-HASH = 12  # characters
 
 Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
 
@@ -106,7 +104,7 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
     missing = [name for name, value in chosen.input_digests(config, place).items() if value is None]
     identity |= _stored_values(identity, missing, root) if missing else {}
-    return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
+    return Run(entry, identity, root / json_digest(identity), stages[-1].steps, config, place)
 
 
 def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
@@ -117,11 +115,6 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
         if all(stored.get(key) == wanted.get(key) for key in keys):
             return {name: stored[name] for name in missing if name in stored}
     return {}
-
-
-def hash_of(identity: JsonObject) -> str:
-    """Return the name of a run's folder: the digest of its identity."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:HASH]
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from workbench.experiments.experiment import earlier_seconds
 from workbench.experiments.queue.runs import FAILED, Run, distinct, train_entry
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import in_use, lock, read_json
+from workbench.runs.folder import in_use, lock, read_json, status_in
 from workbench.types import JsonObject
 from workbench.util.jsonl import write_json
 from workbench.util.subprocess import INTERRUPTED, Background, start
@@ -54,8 +54,7 @@ def _status(run: Run) -> Status:
         return "done"
     if in_use(run.folder):
         return "running"
-    stopped = (read_json(run.folder / "summary.json") or {}).get("status")
-    if (run.folder / FAILED).exists() or stopped == "too_many_failures":
+    if (run.folder / FAILED).exists() or status_in(run.folder) == "too_many_failures":
         return "failed"
     return "interrupted" if (run.folder / "config.json").exists() else "waiting"
 
@@ -110,8 +109,8 @@ def _train(run: Run, label: str, stopping: _Stopping) -> str:
     code = stopping.wait(process)
     if run.summary:
         return f"done in {duration(run.summary['seconds'])}"
-    stopped = (read_json(run.folder / "summary.json") or {}).get("status") if code == 0 else None
-    if stopping.signals or code in INTERRUPTED or stopped == "interrupted":
+    stopped = code == 0 and status_in(run.folder) == "interrupted"
+    if stopping.signals or code in INTERRUPTED or stopped:
         return "interrupted"
     write_json(run.folder / FAILED, {"error": process.last_line(), "exit_code": code})
     return f"failed: {process.last_line()}; see {run.folder / LOG}"

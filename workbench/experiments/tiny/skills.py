@@ -52,16 +52,6 @@ def reply_to(target: Fact | None, lang: str) -> str:
     return schema.ABSTAIN[lang][0] if target is None else answer(target, lang)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A question that compares two people outside the world."""
-
-    facts: Sequence[Sequence[Fact]]  # of each person
-    passages: Sequence[str]
-    sources: Sequence[int]  # number of the passage about each person
-    question: str
-
-
 def prompt_with(passages: Sequence[str], question: str) -> str:
     """Return the prompt of a question with passages, as in evaluation."""
     return Question("", question, passages=number_passages(passages)).messages()[-1]["content"]
@@ -127,7 +117,7 @@ class SkillWriter(Writer):
         return Layout([passage], stated, remaining(facts, stated))
 
     def _show_several(self, lang: str) -> Layout:
-        people = [facts for _, facts in self.ephemeral.people(self.choose((2, 3, 3, 3)))]
+        people = self.ephemeral.people(self.choose((2, 3, 3, 3)))
         stated = [self.sample(facts, self.choose((2, 3))) for facts in people]
         unstated = map(remaining, people, stated)
         passages = [self._passage(facts, lang) for facts in stated]
@@ -149,7 +139,7 @@ class SkillWriter(Writer):
 
     def _show_stale(self, lang: str) -> Layout:
         """Show two editions of a page, the newer one correct, and a page of another person."""
-        (_, facts), (_, others) = self.ephemeral.people(2)
+        facts, others = self.ephemeral.people(2)
         stated = self.sample(facts, self.choose((2, 3)))
         corrected = self.choose(stated)
         old = self.ephemeral.fact(corrected.subject, corrected.relation, other=corrected.object)
@@ -293,30 +283,25 @@ class SkillWriter(Writer):
 
     # Long forms
 
-    def pair(self) -> Pair:
-        """Return two people to compare, with passages about both and, half the time, a third."""
-        people = [facts for _, facts in self.ephemeral.people(3)]
-        samples = [self.sample(facts, self.choose((2, 3))) for facts in people]
+    def _pair(self) -> tuple[str, list[list[Fact]], tuple[int, int]]:
+        """Return a prompt to compare two people, the facts of each in its passages, and the numbers
+        of these passages; half the time a third person's passage is between them.
+        """
+        samples = [self.sample(facts, self.choose((2, 3))) for facts in self.ephemeral.people(3)]
         passages = [self._passage(facts, "en") for facts in samples]
         order = self.sample(range(3), 3)
         if self.chance(0.5):
             order.remove(2)
-        return Pair(
-            facts=samples[:2],
-            passages=[passages[number] for number in order],
-            sources=(order.index(0) + 1, order.index(1) + 1),
-            question=self.compare(samples),
-        )
+        prompt = prompt_with([passages[number] for number in order], self.compare(samples))
+        return prompt, samples[:2], (order.index(0) + 1, order.index(1) + 1)
 
     def _compared(self, lang: str) -> Example:
-        pair = self.pair()
-        prompt = prompt_with(pair.passages, pair.question)
-        return Example(prompt, self.comparison(pair.facts))
+        prompt, facts, _ = self._pair()
+        return Example(prompt, self.comparison(facts))
 
     def _outline(self, lang: str) -> Example:
-        pair = self.pair()
-        prompt = prompt_with(pair.passages, pair.question)
-        return Example(prompt, self.outlined(pair.facts, pair.sources), schema.OUTLINE)
+        prompt, facts, sources = self._pair()
+        return Example(prompt, self.outlined(facts, sources), schema.OUTLINE)
 
 
 def remaining(facts: Sequence[Fact], stated: Sequence[Fact]) -> list[Fact]:

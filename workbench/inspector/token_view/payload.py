@@ -147,7 +147,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
     return {
         "value": reward.value,
         "parts": dict(reward.parts),
-        "tokens": tokens,
+        "tokens": list(tokens),
         "events": events,
         "unplaced": reward.unplaced,
         "error": _failure(reward.error),

@@ -1,23 +1,28 @@
-"""The baselines as methods, and their settings at the tiny bench."""
+"""The baselines as methods, their settings at the tiny bench, and the stages of their training: SFT
+or DPO on rows made from gold answers or samples.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Any
 
+from workbench.data import sample
 from workbench.methods.baselines.config import GoldSFT, PairDPO, SampleSFT
-from workbench.methods.baselines.stages import (
-    factscore,
-    on_fact_pairs,
-    on_gold,
-    on_pairs,
-    on_samples,
-)
-from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled
+from workbench.methods.bench import Bench
+from workbench.methods.lookup import Table, claims, on_claim, scored, supported, unscored
+from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled, training_questions
 from workbench.methods.truthrl.method import PARTS
 from workbench.methods.truthrl.reward import ternary
 from workbench.pipeline import ANSWER_SECTIONS
+from workbench.training.collect import collect_in_stage
+from workbench.training.offline import offline_stage
+from workbench.training.pairs import best_worst, gold, r_tuning, rft, truthrl_pairs
+from workbench.training.rows import Card, Example, Pair
 from workbench.training.settings import Samples, Sampling
-from workbench.training.stage import Stage
+from workbench.training.stage import Job, Stage
+from workbench.types import Event, Feedback, Reward, RewardFn, WorkbenchError
+from workbench.util.config import check_values
 
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
 ADAPTER = {**AT_ONCE, "save_every": 10}
@@ -29,6 +34,92 @@ LONG_PROMPTS = Prompts(system="")  # the question alone: an answer in prose
 # FactTune-FS (arXiv 2311.08401, section 4): 10 samples at temperature 1
 TEN = Samples(samples=10, sampling=Sampling(max_new_tokens=512))
 ROUND = Samples(sampling=Sampling(max_new_tokens=256))
+
+
+def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
+    questions = training_questions(config.prompts, bench)
+    return [offline_stage(config.sft, lambda job: gold(questions))]
+
+
+def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
+    """SFT by R-Tuning or RFT (appendix)."""
+    collect = _collector(config, bench, method)
+
+    def rows(job: Job) -> tuple[list[Example], Card]:
+        samples = collect(job, job.seed)
+        return r_tuning(samples) if method.name == "r_tuning" else rft(samples, job.seed)
+
+    return [offline_stage(config.sft, rows)]
+
+
+def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
+    """DPO on TruthRL's pairs, in several rounds as the stages "dpo-1", "dpo-2", …
+
+    Each round but the last leaves a full checkpoint, from which the next one starts.
+    """
+    # fails before sampling: with one sample a question no round could form a pair
+    if config.drawn.samples < 2 and config.rounds > 1:
+        raise WorkbenchError(
+            f"samples is {config.drawn.samples}: a preference pair needs at least 2 samples of a"
+            " question"
+        )
+    collect = _collector(config, bench, method)
+
+    def stage(number: int) -> Stage:
+        def pairs(job: Job) -> tuple[list[Pair], Card]:
+            # each round of each run has its own seed
+            seed = job.seed if config.rounds == 1 else job.seed * (config.rounds + 1) + number
+            return truthrl_pairs(collect(job, seed), seed)
+
+        name = "dpo" if config.rounds == 1 else f"dpo-{number}"
+        return offline_stage(config.dpo, pairs, merged=number < config.rounds, name=name)
+
+    return [stage(number) for number in range(1, config.rounds + 1)]
+
+
+def factscore() -> RewardFn:
+    """Return the score of FactTune-FS's pairs: the share of supported claims (arXiv 2311.08401).
+
+    A response without claims has no score, so it is in no pair.
+    """
+
+    @scored
+    def share(feedback: Feedback, verdicts: Table) -> Reward:
+        found = claims(feedback, lambda claim: claim.section != "think")
+        if not found:
+            raise unscored("no_terms", "the response has no claims, so its FActScore is undefined")
+        value = fmean(supported(on_claim(verdicts, claim, "fact")) for claim in found)
+        return Reward(value, {"facts": value}, (Event("facts", value),))
+
+    return share
+
+
+def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
+    """DPO on the samples with the highest and the lowest FActScore for each question.
+
+    FactTune-FS takes all pairs of a question's samples with different scores; the extreme pair
+    alone is ours, as in KLCF's DPO baseline.
+    """
+    if config.rounds != 1:
+        raise WorkbenchError(
+            f"rounds is {config.rounds}: {method.title} has a single round: leave rounds out"
+        )
+    collect = _collector(config, bench, method, answered=False)
+    return [offline_stage(config.dpo, lambda job: best_worst(collect(job, job.seed), method.name))]
+
+
+def _collector(
+    config: SampleSFT | PairDPO, bench: Bench, method: Method, *, answered: bool = True
+) -> Callable[[Job, int], list[Feedback]]:
+    """Return a function that collects graded samples of a job's initial policy with a seed."""
+    check_values(config)
+    drawn, questions = config.drawn, training_questions(config.prompts, bench, answered=answered)
+    if drawn.questions is not None:
+        questions = sample(questions, drawn.questions)  # the same in every run
+    grade = method.grader(config, bench.checks)
+    return lambda job, seed: collect_in_stage(
+        job, questions, grade, drawn.sampling, drawn.samples, method=method.name, seed=seed
+    )
 
 
 def _baseline(

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from workbench.claims import rules
 from workbench.methods.bench import Bench
-from workbench.methods.forag.checks import baseline, factuality, reference_values
 from workbench.methods.forag.config import FoRAG
-from workbench.methods.method import Method, training_questions
-from workbench.pipeline import assemble
+from workbench.methods.forag.reward import reward
+from workbench.methods.forag.segments import baseline, factuality, reference_values
+from workbench.methods.method import training_questions
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.runs.store import iter_feedback
 from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.scorer import MODEL, load_reward_model
@@ -31,7 +32,6 @@ class Run:
     """
 
     config: FoRAG
-    method: Method
     questions: Sequence[Question]
     checks: Checks
     model_alone: bool = False
@@ -40,7 +40,12 @@ class Run:
         """Return the grader by the judge's verdicts, without subtracting a baseline: the stage that
         scores the reference model's answers comes later.
         """
-        return self.method.grader(replace(self.config, baseline=None), self.checks)
+        return assemble(
+            self.checks,
+            ["fact"],
+            {"forag": reward(replace(self.config, baseline=None))},
+            ANSWER_SECTIONS,
+        )
 
     def cold_questions(self, seed: int) -> list[Question]:
         # in another order than RL's, whose first steps would otherwise repeat these questions
@@ -57,8 +62,10 @@ class Run:
 
     def judged_samples(self, job: Job) -> list[Feedback]:
         drawn, questions = self.config.drawn, self.judged_questions(job.seed)
-        grade, name = self.judge_grade(), self.method.name
-        return collect_in_stage(job, questions, grade, drawn.sampling, drawn.samples, method=name)
+        grade = self.judge_grade()
+        return collect_in_stage(
+            job, questions, grade, drawn.sampling, drawn.samples, method="forag"
+        )
 
     def training_grade(self, job: Job, compared: bool = False) -> Grade:
         """Return the grader that gives the policy's reward, by the reward model or the judge.
@@ -77,21 +84,20 @@ class Run:
             )
         if compared:
             samples = iter_feedback(job.stages["reference"] / SAMPLES)
-            values = reference_values(samples, self.method.name)
+            values = reference_values(samples, "forag")
             checks = replace(checks, verify={**checks.verify, "baseline": baseline(values)})
             config, names = replace(config, baseline=True), [*names, "baseline"]
-        rewards = {self.method.name: self.method.reward(config)}
-        return assemble(checks, names, rewards, self.method.sections(config))
+        return assemble(checks, names, {"forag": reward(config)}, ANSWER_SECTIONS)
 
 
-def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
+def prepare(config: FoRAG, bench: Bench) -> Run:
     """Check a config and its bench, and return the run.
 
     Raises:
         WorkbenchError: invalid settings, no questions, a question without passages to answer from,
             or a missing judge.
     """
-    method.reward(config)  # checks the values
+    reward(config)  # checks the values
     if config.fractional and config.reward_model.loss == "log":
         raise WorkbenchError(
             "forag.reward_model.loss is log, which needs targets of 0 or 1, but forag.aggregate is"
@@ -105,7 +111,7 @@ def prepare(config: FoRAG, bench: Bench, method: Method) -> Run:
             ' with "passages" (`workbench data show --store` finds some), or on the tiny bench set'
             f" forag.prompts.kinds={TWO_FACETS}"
         )
-    run = Run(config, method, questions, bench.checks, bench.llm_judge is not None)
+    run = Run(config, questions, bench.checks, bench.llm_judge is not None)
     run.judge_grade()  # raises if the judge cannot verify facts
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
         raise WorkbenchError(

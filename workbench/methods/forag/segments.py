@@ -1,20 +1,21 @@
-"""The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2), and judged samples as training
-rows of a reward model.
+"""The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2): judged samples as training rows
+of a reward model, and two checks that training adds. "factuality" is a reward model's score of each
+segment, "baseline" the mean score of the reference model's own answers to the question.
 
 A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` it is
 the span from the first such sentence to the last.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.methods.forag.config import Evaluation
 from workbench.methods.forag.reward import Aggregate
 from workbench.methods.lookup import Unscored, by_sentence, on_claim, supported, table
 from workbench.text import in_answer
 from workbench.training.rows import Card
-from workbench.training.scorer import Judged, Segment
-from workbench.types import Claim, Claims, Feedback, Response
+from workbench.training.scorer import Judged, Scorer, Segment
+from workbench.types import Checked, Claim, Claims, Failure, Feedback, Response, Verdict, Verify
 
 # by the target of its verdict: a segment's span, without surrounding white space, and its claims
 Segments = dict[str, tuple[tuple[int, int], list[Claim]]]
@@ -99,3 +100,81 @@ def _judged(
     if not placed:
         return "no claims"
     return Judged(response.question, response.text, placed, response.token_ids)
+
+
+def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
+    """Return the check "factuality", which gives each segment a probability p of being factual.
+
+    An answer that is longer than the reward model's context is a failure and not unfactual: the
+    sampling settings bound its length, so the policy cannot avoid its reward by writing more.
+    """
+
+    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        found = [segments(response, read, evaluation) for response, read in batch]
+        # the reward model reads the sampled ids, so that its tokens are those of the policy
+        rows = [unlabelled(response, own) for (response, _), own in zip(batch, found, strict=True)]
+        # refusals have no segments and need no forward pass
+        scores = iter(scorer.score([row for row in rows if row.segments]))
+        return [
+            Checked(_verdicts(own, next(scores), scorer.longest) if own else ()) for own in found
+        ]
+
+    return verify
+
+
+def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> tuple[Verdict, ...]:
+    by = "reward model"
+    if values:
+        scores = zip(targets, values, strict=True)
+        return tuple(Verdict(target, "factuality", p=value, by=by) for target, value in scores)
+    message = f"prompt and answer have more tokens than the reward model's context of {longest}"
+    error = Failure("verify", "too_long", message)
+    return tuple(Verdict(target, "factuality", by=by, error=error) for target in targets)
+
+
+def unlabelled(response: Response, found: Segments) -> Judged:
+    """Return the response as a row for a reward model, without targets."""
+    placed = tuple(Segment(*span) for span, _ in found.values())
+    ids = response.token_ids if response.source == "sampled" else ()
+    return Judged(response.question, response.text, placed, ids)
+
+
+def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
+    """Return by question id the mean segment value of the reference model's answers, or a failure.
+
+    For a question whose answers have no segments, the mean over all questions is used *(ours)*:
+    with a baseline of 0 any answer to that question would earn a reward. If no answer to any
+    question has a segment, every question has a failure.
+    """
+    sums: dict[str, tuple[float, float]] = {}  # total value and number of segments
+    failed: dict[str, float | Failure] = {}
+    for feedback in feedbacks:
+        question, reward = feedback.response.question.id, feedback.rewards[method]
+        if reward.value is None:
+            failed[question] = reward.error or Failure(
+                "reward", "no_verdict", "the reference model's answer has no reward"
+            )
+        else:
+            value, count = sums.get(question, (0.0, 0.0))
+            sums[question] = (value + reward.value, count + reward.parts["segments"])
+    segment_count = sum(count for _, count in sums.values())
+    if not segment_count:
+        message = "no answer of the reference model makes a claim: inspect the cold start's samples"
+        return failed | dict.fromkeys(sums, Failure("reward", "no_verdict", message))
+    mean = sum(value for value, _ in sums.values()) / segment_count
+    return failed | {
+        question: value / count if count else mean for question, (value, count) in sums.items()
+    }
+
+
+def baseline(values: Mapping[str, float | Failure]) -> Verify:
+    """Return the check "baseline", from the values that `reference_values` returns."""
+
+    def verdict(question: str) -> Verdict:
+        message = f"the reference model has no answer to question '{question}'"
+        value = values.get(question, Failure("verify", "not_probed", message))
+        if isinstance(value, Failure):
+            return Verdict("response", "baseline", by="reference", error=value)
+        return Verdict("response", "baseline", p=value, by="reference")
+
+    return lambda batch: [Checked((verdict(response.question.id),)) for response, _ in batch]

@@ -17,7 +17,7 @@ Our deviations:
   the claims for which they do.
 * The general reward is off by default. Without a named preference model, a run trains a model of
   good form (whole, on-subject answers) on the base model's own answers (`general.py`).
-* Formulas that the text does not state are defined in `terms.py`.
+* Formulas that the text does not state are defined in `reward.py`.
 * The judge extracts claims and compares checklists, in place of two fine-tuned models. It also
   merges the same fact in other words.
 * Adapters are trained, not all parameters. The truthfulness model has a scalar head, not the

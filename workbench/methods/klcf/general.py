@@ -2,18 +2,34 @@
 
 Training from a base model has no KL penalty, since a base model is no example of how to answer;
 this term keeps answers well formed instead. The paper uses the preference model
-Skywork-Reward-V2-Llama-3.2-1B; see `preference.py`. Without a named model *(ours)*, a reward model
-is trained to tell the base model's own answers from corrupted copies. Its score says whether an
-answer is whole and keeps to its subject, not whether people prefer it.
+Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. Without a named model *(ours)*, a reward
+model is trained to tell the base model's own answers from corrupted copies. Its score says whether
+an answer is whole and keeps to its subject, not whether people prefer it.
 """
 
+from __future__ import annotations
+
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.methods.klcf.truth import TextScorer, text_values
+from workbench.policies.weights import check_finite, check_loaded, check_prompts, loading
 from workbench.text import answer_text, is_abstention, sentences
-from workbench.training.scorer import Judged, as_whole
-from workbench.types import Checked, Claims, Feedback, Response, Verdict, Verify
+from workbench.training.scorer import Judged, as_whole, passes
+from workbench.types import (
+    Checked,
+    Claims,
+    Feedback,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
+from workbench.util.hub import check_no_pickle, from_disk_or_hub
 
 # Corruptions, used in turn.
 CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
@@ -98,3 +114,117 @@ def corrupt(text: str, other: str, how: str, rng: random.Random) -> str:
         return text[:start] + " ".join(rng.sample(words, len(words))) + text[end:]
     strange = [other[a:b] for a, b in sentences(other)]
     return text[:start] + rng.choice(strange) + text[end:] if strange else text
+
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedTokenizerBase
+
+BATCH = 8  # answers in a forward pass
+LONGEST = 4096  # most tokens of a question and an answer, if the model has that many positions
+REMEDY = "name a folder or a public name of a classifier with one output and safetensors weights"
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A preference model.
+
+    Attributes:
+        score: answers -> a score p in [0, 1] for each; None if question and answer have more than
+            `longest` tokens.
+        specials: the tokenizer's control tokens.
+    """
+
+    score: TextScorer
+    longest: int
+    specials: tuple[str, ...]
+
+
+def preference_model(name: str) -> Preference:
+    """Load a sequence classifier with one output, by folder or hub name: p = σ(output).
+
+    Question and answer are formatted with the model's chat template, or as a pair of texts if it
+    has none. One answer is scored at once, so that a model that cannot work fails here.
+
+    Raises:
+        WorkbenchError: there is no such model, it has another number of outputs, or its files are
+            damaged.
+    """
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if Path(name).is_dir():
+        check_no_pickle(Path(name).iterdir())
+    _check_architecture(name)
+    with loading(name, REMEDY):
+        tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, name)
+        if tokenizer.chat_template:
+            check_prompts(name, tokenizer)
+        model, report = from_disk_or_hub(
+            AutoModelForSequenceClassification.from_pretrained,
+            name,
+            use_safetensors=True,
+            output_loading_info=True,
+            dtype="auto",
+        )
+        check_loaded(name, report)
+        check_finite(name, model)
+        model.to(device).eval()
+        # a decoder's score is that of its last token that is not padding
+        model.config.pad_token_id = tokenizer.pad_token_id
+        size = 1 if tokenizer.pad_token_id is None else BATCH
+        positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
+        longest = min(LONGEST, tokenizer.model_max_length, positions)
+
+        def score(rows: Sequence[Judged]) -> list[float | None]:
+            encoded = [_encode(tokenizer, row) for row in rows]
+            values: list[float | None] = [None] * len(rows)
+            for part in passes([len(one["input_ids"]) for one in encoded], longest, size, tokens=0):
+                batch = _collate(tokenizer, [encoded[number] for number in part])
+                with torch.no_grad():
+                    inputs = {key: tensor.to(device) for key, tensor in batch.items()}
+                    outputs = model(**inputs).logits.double().flatten()  # (B,)
+                # NaN becomes a failure when it is graded
+                p = torch.where(outputs.isfinite(), outputs.sigmoid(), torch.nan)
+                for number, value in zip(part, p.tolist(), strict=True):
+                    values[number] = value
+            return values
+
+        score([as_whole(Question("trial", "Is it raining?"), "Yes.")])
+    return Preference(score, longest, tuple(tokenizer.all_special_tokens))
+
+
+def _encode(tokenizer: PreTrainedTokenizerBase, row: Judged) -> dict[str, list[int]]:
+    """Return the model's inputs for an answer: ids, attention mask, and token types if any."""
+    if not tokenizer.chat_template:
+        return dict(tokenizer(row.question.text, row.text))
+    messages = [*row.question.messages(), {"role": "assistant", "content": row.text}]
+    return dict(tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True))
+
+
+def _collate(
+    tokenizer: PreTrainedTokenizerBase, encoded: Sequence[Mapping[str, list[int]]]
+) -> Mapping[str, torch.Tensor]:
+    """Pad answers to a batch. A single answer needs no padding token, which some models lack."""
+    import torch
+
+    if len(encoded) == 1:
+        return {name: torch.tensor([ids]) for name, ids in encoded[0].items()}
+    return tokenizer.pad(list(encoded), return_tensors="pt")
+
+
+def _check_architecture(name: str) -> None:
+    """Raise a WorkbenchError if the config is not that of a classifier with one output."""
+    from transformers import AutoConfig
+
+    with loading(name, REMEDY):
+        config = from_disk_or_hub(AutoConfig.from_pretrained, name)
+    kinds = [str(kind) for kind in getattr(config, "architectures", None) or ()]
+    if config.num_labels != 1 or not any(
+        "SequenceClassification" in kind or "RewardModel" in kind for kind in kinds
+    ):
+        raise WorkbenchError(
+            f"'{name}' is not a preference model: it has {config.num_labels} outputs and the"
+            f" architecture {', '.join(kinds) or 'undeclared'}; {REMEDY}"
+        )

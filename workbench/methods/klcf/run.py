@@ -7,8 +7,7 @@ from pathlib import Path
 from workbench.methods.bench import Bench
 from workbench.methods.klcf.confidence import load_confidence
 from workbench.methods.klcf.config import KLCF
-from workbench.methods.klcf.general import general
-from workbench.methods.klcf.preference import preference_model
+from workbench.methods.klcf.general import general, preference_model
 from workbench.methods.klcf.prepared import (
     Prepared,
     Source,

@@ -10,14 +10,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from workbench.methods.bench import Bench
+from workbench.methods.held_out import HELD_OUT, split_held_out, train_with_held_out
+from workbench.methods.klcf.confidence import calibrated
 from workbench.methods.klcf.config import KLCF
-from workbench.methods.klcf.models import train_general, train_truth
+from workbench.methods.klcf.general import quality_rows
 from workbench.methods.klcf.prepare import check_checks, prepare
 from workbench.methods.klcf.prepared import FILES, read_prepared
 from workbench.methods.klcf.reward import checks, reward
 from workbench.methods.klcf.run import GENERAL, PREPARE, TRUTH_MODEL, KLCFRun
+from workbench.methods.klcf.truth import measured, scorer_of, truth_examples
 from workbench.methods.method import training_questions
 from workbench.pipeline import ANSWER_SECTIONS, assemble
+from workbench.policies.load import load_policy, load_tokenizer
+from workbench.runs.store import iter_feedback
 from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.grpo import grpo_stage
 from workbench.training.offline import offline_stage
@@ -26,6 +31,7 @@ from workbench.training.rows import Card, Pair
 from workbench.training.settings import check_trainer
 from workbench.training.stage import Job, Stage, Status
 from workbench.types import JsonObject, WorkbenchError
+from workbench.util.jsonl import write_json
 
 
 def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
@@ -123,3 +129,54 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
         job, questions, run.grade(job), drawn.sampling, drawn.samples, method="klcf"
     )
     return best_worst(samples, "klcf")
+
+
+def train_truth(run: KLCFRun, job: Job) -> Status:
+    """Train the truthfulness model on the prepared claims, or calibrate the base model's confidence
+    on them. Measure the result and the untuned base model on held-out questions.
+    """
+    config, base, claims = run.config, run.source.base, run.prepared(job).truth
+    if not claims:
+        raise WorkbenchError(
+            f"'{job.stages[PREPARE]}' has no claims to train on, two supported claims to each"
+            " refuted one: prepare more questions or samples, or set klcf.rewarded=judge"
+        )
+    rows = truth_examples(claims, tuple(load_tokenizer(base).all_special_tokens))
+    if config.rewarded == "model":
+        return train_with_held_out(
+            config.truth_model,
+            rows,
+            config.held_out,
+            base,
+            job.out,
+            seed=job.seed,
+            measure=lambda model, *split: measured(scorer_of(model), load_policy(base), *split),
+        )
+    policy, split = load_policy(base), split_held_out(rows, config.held_out, job.seed)
+    confidence = calibrated(policy, split[0])
+    confidence.save(job.out)
+    write_json(job.out / HELD_OUT, measured(confidence.score, policy, *split))
+    return "done"
+
+
+def train_general(run: KLCFRun, job: Job) -> Status:
+    """Train a model of good form on the base's answers to training questions and corrupted copies;
+    measure it on held-out questions.
+    """
+    config, base = run.config, run.source.base
+    allowed = {question.id for question in run.allowed}
+    samples = [
+        sample
+        for sample in iter_feedback(job.stages[PREPARE] / SAMPLES)
+        if sample.response.question.id in allowed
+    ]
+    rows = quality_rows(samples, job.seed, tuple(load_tokenizer(base).all_special_tokens))
+    training, _ = split_held_out(rows, config.held_out, job.seed)
+    if {row.segments[0].target for row in training} != {0.0, 1.0}:
+        raise WorkbenchError(
+            f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more"
+            " questions or samples, or name a preference model with klcf.general"
+        )
+    return train_with_held_out(
+        config.general_model, rows, config.held_out, base, job.out, seed=job.seed
+    )

@@ -1,6 +1,8 @@
 """The settings of RLFH (arXiv 2406.12221), with the paper's defaults."""
 
+import warnings
 from dataclasses import dataclass
+from math import log1p
 from typing import Literal
 
 from workbench.methods.method import Prompts
@@ -133,3 +135,32 @@ def label_values(config: RLFH) -> dict[str, float]:
 def factors(config: RLFH) -> dict[int, float]:
     """Return g, the factor of each informativeness rating."""
     return {rating: getattr(config, f"g_{rating}") for rating in PAPER_G}
+
+
+def warn_of_rewarded_mistakes(config: RLFH) -> None:
+    """Warn if a vague or wrong claim can raise the reward.
+
+    The largest gain is α·f·|g| + β·log(1 + max(ε, g)), in a sentence of its own. In a sentence with
+    Σg ≥ 0 the logarithm changes by less (for β ≥ 0).
+
+    The paper's maps reward no such claim, nor does the launch script's f. The exception, without a
+    warning, is a sentence of useless claims, where the logarithm is steep. With table 9, a vague
+    claim raises the reward after five of them (Σg = −.5: −1 + log(1.5/.5) = +.10), a hedged wrong
+    one after eight and a wrong one after nine; with the launch script's f after two, four and six.
+    """
+    f, g, cases = label_values(config), factors(config), list[str]()
+    for name in ("vague", "hedged_wrong", "wrong"):
+        gains = {
+            f"g_{rating}={weight:g}": config.alpha * f[name] * abs(weight)
+            + max(config.beta * log1p(max(config.epsilon, weight)), 0.0)
+            for rating, weight in g.items()
+        }
+        if at := ", ".join(place for place, gain in gains.items() if gain > 0):
+            cases.append(f"f_{name}={f[name]:g} (up to {max(gains.values()):+.2g}, at {at})")
+    if cases:
+        settings = f"{' and '.join(cases)} with alpha={config.alpha:g} and beta={config.beta:g}"
+        warnings.warn(
+            f"rlfh rewards a bad claim more than no claim with {settings}: lower rlfh.f_… or"
+            " rlfh.beta",
+            stacklevel=3,  # the caller of `reward`
+        )

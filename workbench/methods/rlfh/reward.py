@@ -18,8 +18,12 @@ from workbench.methods.lookup import (
     total,
     unscored,
 )
-from workbench.methods.rlfh.config import RLFH, factors, label_values
-from workbench.methods.rlfh.mistakes import warn_of_rewarded_mistakes
+from workbench.methods.rlfh.config import (
+    RLFH,
+    factors,
+    label_values,
+    warn_of_rewarded_mistakes,
+)
 from workbench.types import (
     SUBJECTS,
     UNPARSED,

@@ -1,10 +1,34 @@
-"""The method TruthRL: its checks, the parts of its reward, and its settings at smaller benches."""
+"""The method TruthRL: its checks, the parts of its reward, its settings at smaller benches, and the
+stages of its training: GRPO; with the setting `knowledge`, a probe first finds the questions that
+the policy cannot answer.
+"""
 
-from workbench.methods.method import AT_ONCE, Method, Training, scaled
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.methods.bench import Bench
+from workbench.methods.method import AT_ONCE, Method, Training, scaled, training_questions
 from workbench.methods.truthrl.config import TruthRL
+from workbench.methods.truthrl.probing import (
+    FILE,
+    local_sampler,
+    out_of_knowledge,
+    outcomes,
+    probe_questions,
+    read_probe,
+    read_rows,
+)
 from workbench.methods.truthrl.reward import reward
-from workbench.methods.truthrl.stages import stages
+from workbench.metrics.boundary import boundary_report
 from workbench.pipeline import THINK_SECTIONS
+from workbench.policies.generate import Sampling
+from workbench.policies.load import load_policy
+from workbench.training.grpo import grpo_stage
+from workbench.training.grpo_config import question_order
+from workbench.training.stage import Job, Stage, Status
+from workbench.types import Grade, Question
+from workbench.util.config import check_values
+from workbench.util.jsonl import write_json
 
 PARTS = {
     "outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer"),
@@ -36,6 +60,48 @@ def checks(config: TruthRL) -> tuple[str, ...]:
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
 
 
+REPORT = "report.json"
+
+
+def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
+    """Return the stages of a training.
+
+    Raises:
+        WorkbenchError: invalid settings, no questions or missing checks.
+    """
+    questions = training_questions(config.prompts, bench)
+    if not (config.knowledge and config.probe.probe_samples):
+        grade = METHOD.grader(config, bench.checks)
+        return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
+    METHOD.grader(replace(config, knowledge=False), bench.checks)  # raises for missing checks
+
+    def given(job: Job) -> tuple[Sequence[Question], Grade]:
+        check = out_of_knowledge(read_probe(job.stages["probe"] / FILE))
+        verify = {**bench.checks.verify, "out_of_knowledge": check}
+        return questions, METHOD.grader(config, replace(bench.checks, verify=verify))
+
+    return [_probe(config, questions, bench), grpo_stage(config.grpo, given, METHOD.name)]
+
+
+def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
+    """Probe only the questions that the training will sample (section 3.2)."""
+    check_values(config.probe)
+    grade, sampling = outcomes(bench.checks), config.grpo.sampling
+    how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)
+
+    def probe(job: Job) -> Status:
+        # in training order, each question once: a short run does not sample all questions
+        numbers = dict.fromkeys(question_order(config.grpo, len(questions), job.seed))
+        probed = [questions[number] for number in numbers]
+        sampler = local_sampler(load_policy(job.start), grade, replace(how, seed=job.seed))
+        probe_questions(sampler, probed, job.out, how.samples, bench.shown, sampling.max_failed)
+        rows = read_rows(job.out, probed, how.samples)
+        write_json(job.out / REPORT, boundary_report(rows, how.samples))
+        return "done"
+
+    return Stage("probe", probe)
+
+
 METHOD: Method = Method(
     "truthrl",
     "TruthRL",
@@ -44,7 +110,7 @@ METHOD: Method = Method(
     checks,
     # only the check of the reasoning reads claims
     lambda config: THINK_SECTIONS if config.reasoning != "none" else frozenset(),
-    lambda config, bench: stages(config, bench, METHOD),
+    stages,
     PARTS,
     {"tiny": TINY, "small": SMALL},
     lambda config: Training(idle=() if config.knowledge else {"probe"}),

@@ -1,5 +1,5 @@
 """The probe of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2): graded samples of
-each question.
+each question, and the check "out_of_knowledge" that the knowledge-enhanced reward reads.
 
 A question's samples depend only on the policy, the question, the sampling settings and the seed. So
 a probe that was killed continues with the next question and ends as an uninterrupted one.
@@ -12,7 +12,7 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -21,7 +21,19 @@ from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample
 from workbench.pipeline import assemble
 from workbench.policies.generate import Policy, Sampling, generate
 from workbench.text import final_answer, normalise
-from workbench.types import Checks, Failure, Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import (
+    KNOWLEDGE,
+    Checked,
+    Checks,
+    Failure,
+    Feedback,
+    Grade,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import encode, iter_rows, open_append, repair
 
@@ -141,3 +153,48 @@ def vote(feedback: Feedback) -> Sample:
 def outcomes(checks: Checks) -> Grade:
     """Return a grader that gives each sample its outcome by these checks."""
     return assemble(checks, ["outcome"], {})
+
+
+KNOWN, UNKNOWN = KNOWLEDGE
+
+
+def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
+    """Return the check "out_of_knowledge" from the result of a probe.
+
+    Args:
+        probed: question id -> whether the question is out of knowledge. The verdict is a failure
+            for a missing question, and for None: failed samples left the probe undecided.
+    """
+
+    def verdict(question: Question) -> Verdict:
+        unknown = probed.get(question.id)
+        if unknown is not None:
+            label = UNKNOWN if unknown else KNOWN
+            return Verdict("response", "out_of_knowledge", label, by="probe")
+        why = (
+            "has samples that could not be graded and no correct one"
+            if question.id in probed
+            else "was not probed"
+        )
+        error = Failure("verify", "not_probed", f"question '{question.id}' {why}")
+        return Verdict("response", "out_of_knowledge", by="probe", error=error)
+
+    return lambda batch: [Checked((verdict(response.question),)) for response, _ in batch]
+
+
+def read_probe(path: Path | str) -> dict[str, bool | None]:
+    """Return whether each question of a `probe.jsonl` is out of knowledge, by question id.
+
+    Raises:
+        WorkbenchError: no such file, or a row without this result.
+    """
+    probed: dict[str, bool | None] = {}
+    for number, row in enumerate(iter_rows(path), start=1):
+        name, unknown = row.get("question_id"), row.get("ook", "")
+        if not isinstance(name, str) or unknown not in (True, False, None):
+            raise WorkbenchError(
+                f"'{path}': row {number} was not written by `workbench probe`: remove the file and"
+                " run the probe again"
+            )
+        probed[name] = unknown
+    return probed
