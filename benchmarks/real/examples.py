@@ -2,9 +2,9 @@
 
     python -m benchmarks.real.examples --policy FOLDER --out benchmarks/results/truthrl_real
 
-The folder has graded greedy answers of the initial policy and of each reward's first seed to the
-same drawn test questions, and one group of rollouts of the ternary run with the rewards of its
-tokens. Ids are `start-N`, `ternary-N`, `binary-N` and `rollout-N`.
+The folder has graded greedy answers of the initial policy and of the trained runs to the same drawn
+test questions, and one group of rollouts of a ternary run with the rewards of its tokens. Ids are
+`start-N`, `ternary_SEED-N`, `binary_SEED-N` and `rollout-N`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.experiments.evaluate import graded_answers
-from workbench.experiments.queue import ROOT, Run, queue_runs
+from workbench.experiments.queue import ROOT, queue_runs
 from workbench.experiments.queue.runs import plan_run
 from workbench.runs.store import append_feedback, iter_feedback
 from workbench.types import Feedback
 
 RUNS = Path(__file__).parents[1] / "findings" / "truthrl_real_runs.toml"
-QUESTIONS = 60
+QUESTIONS = 40
 
 
 def named(policy: str, number: int, feedback: Feedback) -> Feedback:
@@ -48,16 +48,16 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    runs: dict[str, Run] = {}
-    for run in queue_runs(RUNS, given.runs):
-        own = plan_run(replace(run.entry, policy=given.policy), given.runs)
-        runs.setdefault(own.entry.name, own)
-    place = runs["ternary"].bench
-    asked = place.questions("test", ["single"])
-    drawn = random.Random(0).sample(asked, QUESTIONS)
+    planned = [
+        plan_run(replace(run.entry, policy=given.policy), given.runs)
+        for run in queue_runs(RUNS, given.runs)
+    ]
+    runs = {f"{run.entry.name}_{run.entry.seed}": run for run in planned if run.summary}
+    place = planned[0].bench
+    drawn = random.Random(0).sample(place.questions("test", ["country"]), QUESTIONS)
     policies = {"start": place.policy} | {name: str(run.folder) for name, run in runs.items()}
     rows = {name: graded_answers(place, policy, drawn) for name, policy in policies.items()}
-    rows["rollout"] = mixed_group(runs["ternary"].folder)
+    rows["rollout"] = mixed_group(runs["ternary_2"].folder)
     append_feedback(
         given.out,
         [named(name, number, one) for name, own in rows.items() for number, one in enumerate(own)],
