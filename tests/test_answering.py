@@ -136,10 +136,8 @@ def test_the_tiny_policy_plans_an_answer_from_the_worlds_pages(
 
     _print(result)
     out = capsys.readouterr().out
-    assert all(
-        text in out
-        for text in (f"plan: {result['structure']}", "support, judged by world", "sources", "[1]")
-    )
+    assert re.search(rf"plan +{result['structure']}", out)
+    assert all(text in out for text in ("support, judged by world", "sources", "[1]"))
 
 
 def test_a_sentence_has_its_cited_sources_and_is_judged_by_all_passages(small: Policy) -> None:

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from tests.helpers import examples
 from workbench.judge import Element
+from workbench.judge.wire import MARKED, MARKS
 from workbench.scoring import Options
 from workbench.world import load_world
 from workbench.world.render import biography
@@ -24,6 +25,7 @@ LABELS = {
     "checklist": ("consistent", "contradictory", "missing"),
     "reasoning": ("good", "poor"),
     "prefer": ("first", "second", "tie"),
+    **dict.fromkeys(MARKED, MARKS),
 }
 
 
