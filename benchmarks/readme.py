@@ -168,8 +168,8 @@ def real_judge(found: dict) -> str:
             for version in ("altered", "original"):
                 judges = some[version]
                 if (n := judges["local"]["n"]) >= LEAST_CLAIMS:
-                    told = [share(judges[judge]) for judge in JUDGES]
-                    called.append([name, f"{kind}: {version}", str(n), *told])
+                    shares = [share(judges[judge]) for judge in JUDGES]
+                    called.append([name, f"{kind}: {version}", str(n), *shares])
         pooled = {"data sets": one["all_sets"]}
         pooled["altered, originals"] = one["altered"]["all kinds"]["separated"]
         for group, some in pooled.items():

@@ -1,7 +1,7 @@
 """Every command in README.md and docs/ exists, and docs/commands.md can be followed from its
 first line to its last.
 
-`examples/commands.tsv` says of each command how it is run here: as it stands, with options that
+`examples/commands.tsv` states how each command is run here: as it stands, with options that
 make it short, or not at all, and then why. A command that is not listed fails the tests, and so
 does one that the pages no longer have.
 """

@@ -95,9 +95,9 @@ def test_the_merged_policy_equals_the_adapter_and_has_the_bases_type(
 def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_path: Path) -> None:
     export(str(run), tmp_path / "merged")
     card = tmp_path / "merged" / "README.md"
-    told = card.read_text()
-    assert "by `truthrl` on the bench `small`, seed 3" in told
-    assert "> Be brief.\n> Be right.\n" in told and str(tmp_path) not in told
+    out_text = card.read_text()
+    assert "by `truthrl` on the bench `small`, seed 3" in out_text
+    assert "> Be brief.\n> Be right.\n" in out_text and str(tmp_path) not in out_text
     card.write_text("ours")
     load_policy(tmp_path / "merged", device="cpu")
     config = tmp_path / "merged" / "config.json"
@@ -171,17 +171,17 @@ def test_a_pushed_checkpoint_equals_the_files_and_is_private(
 ) -> None:
     out = tmp_path / "merged"
     assert cli(f"export {run} --merged {tmp_path / 'unsent'}")[0] == 0 and hub.asked == []
-    status, told, said = cli(f"export {run} --merged {out} --push ada/kern --json")
-    found = json.loads(told)
+    status, out_text, error = cli(f"export {run} --merged {out} --push ada/kern --json")
+    found = json.loads(out_text)
     assert status == 0 and found["url"] == f"{hub.url}/ada/kern" and found["private"] is True
     sent = hub.repositories["ada/kern"]
     local = {path.name: path.read_bytes() for path in out.iterdir()}
     assert sent.private and sent.files == {".gitattributes": b"", **local}
     assert not [name for name, content in local.items() if str(tmp_path).encode() in content]
-    assert WRITER not in told + said
+    assert WRITER not in out_text + error
     again = tmp_path / "again"
-    status, told, _ = cli(f"export {run} --merged {again} --push ada/open --public")
-    assert status == 0 and "ada/open, public" in told and f"vllm serve {again}\n" in told
+    status, out_text, _ = cli(f"export {run} --merged {again} --push ada/open --public")
+    assert status == 0 and "ada/open, public" in out_text and f"vllm serve {again}\n" in out_text
     assert not hub.repositories["ada/open"].private
 
 
@@ -194,9 +194,9 @@ def test_an_unwritable_repository_is_refused_and_invalid_weights_create_none(
 
     def refused(words: str, name: str = "ada/kern", *options: str) -> None:
         merged = tmp_path / "merged"
-        said = refusal(cli(f"export {run} --merged {merged} --push {name}", *options))
-        assert words in said and not merged.exists()
-        assert WRITER not in said and READER not in said
+        error = refusal(cli(f"export {run} --merged {merged} --push {name}", *options))
+        assert words in error and not merged.exists()
+        assert WRITER not in error and READER not in error
 
     for name in ("kern", "ada/kern/1"):
         refused(f"'{name}' is not a repository's name", name)
@@ -229,8 +229,8 @@ def test_an_export_refused_by_the_hub_stays_and_names_the_next_command(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:
     hub.takes, out = False, tmp_path / "merged"
-    status, told, said = cli(f"export {run} --merged {out} --push ada/kern --json")
-    assert (status, told) == (3, "") and "Storage limit reached" in said
-    assert f"`hf upload ada/kern {out} .` uploads it later" in said
+    status, out_text, error = cli(f"export {run} --merged {out} --push ada/kern --json")
+    assert (status, out_text) == (3, "") and "Storage limit reached" in error
+    assert f"`hf upload ada/kern {out} .` uploads it later" in error
     assert hub.repositories["ada/kern"].files == {".gitattributes": b""}
     load_policy(out, device="cpu")

@@ -126,8 +126,9 @@ AGAIN = {
 @pytest.mark.parametrize("way", AGAIN)
 @pytest.mark.parametrize("evaluation", EVALUATIONS[1:])
 def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evaluation) -> None:
-    """Told again once or twice, or told in the new way first: it is worth no more than the honest
-    answer."""
+    """A fact that is repeated, or stated in the new form first, earns no more than in the honest
+    answer.
+    """
     for text in (
         f"{HONEST} {AGAIN[way]}",
         f"{HONEST} {AGAIN[way]} {AGAIN[way]}",

@@ -219,8 +219,8 @@ def test_pages_cover_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ["r0", "r4", "r7"],
         ["r5", "r2"],
     ]
-    told = listed(tmp_path, start=3)
-    assert (told["count"], told["page"]) == (8, 3) and told["note"].startswith(
+    page = listed(tmp_path, start=3)
+    assert (page["count"], page["page"]) == (8, 3) and page["note"].startswith(
         "8 rollouts; 4 to 6 in this order are listed"
     )
 
@@ -253,18 +253,18 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     greedy = {"truthfulness": {"value": 0.5}}
     write_json(tmp_path / "seed" / "summary.json", {"status": "done", "after": {"greedy": greedy}})
     (tmp_path / "old" / "config.json").write_text("[1]")
-    told = run_list(Runs(tmp_path))
-    assert [run["name"] for run in told] == [
+    page = run_list(Runs(tmp_path))
+    assert [run["name"] for run in page] == [
         "run",
         "seed",
         "old",
-    ] and "config.json is damaged" in told[2]["broken"]
+    ] and "config.json is damaged" in page[2]["broken"]
     keys = ("method", "seed", "status", "steps", "last", "evaluation")
     # the evaluation, and not the step whose sampled rollouts have the highest reward
     evaluation = {"metric": "truthfulness", "before": None, "after": 0.5}
-    assert [told[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, evaluation]
+    assert [page[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, evaluation]
     # The rows of the other: (3 + 1 + 7 + 0) / 4 and (4 + 6 + 2 + 5) / 4.
-    assert [told[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, None]
+    assert [page[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, None]
 
 
 def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:
@@ -349,17 +349,20 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     text = f"{row.response.text}\ud800"
     answer = replace(row.response, id="e/1", question=question, group="g", step=None, text=text)
     other = Question("tarven", "Another question of the same id?")
-    stranger = replace(row.response, id="s/1", question=other, group="h", step=1)
-    append_feedback(tmp_path / "two", [replace(row, response=one) for one in (answer, stranger)])
+    unrelated = replace(row.response, id="s/1", question=other, group="h", step=1)
+    append_feedback(tmp_path / "two", [replace(row, response=one) for one in (answer, unrelated)])
     record_queried(tmp_path / "none")
     runs = Runs(tmp_path)
     with_query = partial(compared, runs, "one", "tarven/1/0")
-    told = with_query({})
-    assert (told["steps"], told["step"]) == ([1, 2, 3], 3)
-    assert (told["first"]["id"], told["second"]["id"]) == ("tarven/1/0", "tarven/3/0")
-    assert [same for same, _, _ in told["pieces"]] == [True] and told["by"] == "words"
+    page = with_query({})
+    assert (page["steps"], page["step"]) == ([1, 2, 3], 3)
+    assert (page["first"]["id"], page["second"]["id"]) == (
+        "tarven/1/0",
+        "tarven/3/0",
+    )
+    assert [same for same, _, _ in page["pieces"]] == [True] and page["by"] == "words"
     # Rewards 1.66, 2.66, 4.16, 4.66: deviations −1.625, … as by hand elsewhere, over 1.3769.
-    first = told["first"]["group"][0]
+    first = page["first"]["group"][0]
     assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(
         -1.625 / 1.3770, abs=1e-3
     )

@@ -30,7 +30,10 @@ def named(policy: str, number: int, feedback: Feedback) -> Feedback:
 
 
 def mixed_group(folder: Path) -> list[Feedback]:
-    """Return the first group of a run's rollouts that has all three outcomes."""
+    """Return the first group of a run's rollouts that has all three outcomes.
+
+    Exits with an error if there is none.
+    """
     groups: dict[tuple[int | None, str], list[Feedback]] = {}
     for one in iter_feedback(folder):
         groups.setdefault((one.response.step, one.response.question.id), []).append(one)

@@ -221,12 +221,12 @@ def _accuracies(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
     for judge in JUDGES:
         some = [(one, called[judge]) for one in judged if judge in (called := _called_correct(one))]
         gold = np.array([one[0].gold for one, _ in some], dtype=bool)
-        said = np.array([correct for _, correct in some], dtype=bool)
+        called_N = np.array([correct for _, correct in some], dtype=bool)
         groups = [one[0].group for one, _ in some]
         if len(set(gold.tolist())) < 2:
             continue
-        told = stats.interval(partial(stats.balanced, gold, said), groups, seed)
-        found[judge] = {"n": len(some), "balanced_accuracy": told}
+        accuracy = stats.interval(partial(stats.balanced, gold, called_N), groups, seed)
+        found[judge] = {"n": len(some), "balanced_accuracy": accuracy}
         p = [one[2] if judge == "local" else one[3]["p"] for one, _ in some]
         if judge != "both" and None not in p:
             found[judge]["auroc"] = stats.interval(stats.auroc(gold, np.array(p)), groups, seed)

@@ -82,7 +82,7 @@ def self_consistency(
     """Return the first sample with the majority answer of each question, or an abstention if
     less than the share `least` of the graded samples gives that answer.
     """
-    chosen = []
+    chosen: list[Feedback | Response] = []
     for group in _groups(samples):
         votes = tuple(map(vote, group))
         top = Probed("", votes).majority
@@ -90,11 +90,13 @@ def self_consistency(
             chosen.append(group[0])
         elif top.confidence < least:
             response = replace(group[0].response, text="I don't know.", token_ids=(), offsets=())
-            chosen += grade([replace(response, logprobs=(), finish="stop")])
+            chosen.append(replace(response, logprobs=(), finish="stop"))
         else:
             graded = [one for one, own in zip(group, votes, strict=True) if own.outcome]
             chosen.append(next(one for one in graded if vote(one).answer == top.answer))
-    return chosen
+    # all abstentions are graded in one call
+    abstentions = iter(grade([one for one in chosen if isinstance(one, Response)]))
+    return [next(abstentions) if isinstance(one, Response) else one for one in chosen]
 
 
 def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:

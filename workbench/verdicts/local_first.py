@@ -34,7 +34,9 @@ def _final(checked: Checked) -> list[Verdict]:
 def _merged(first: Checked, second: Checked) -> Checked:
     by_target = {verdict.target: verdict for verdict in second.verdicts}
     verdicts = (
-        replace(by_target.get(one.target, one), informativeness=one.informativeness)
+        replace(by_target[one.target], informativeness=one.informativeness)
+        if one.label in SUPPORTED
+        else one
         for one in first.verdicts
     )
     passages = {passage.id: passage for passage in (*first.passages, *second.passages)}
