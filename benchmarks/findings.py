@@ -2,13 +2,13 @@
 beforehand.
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
-    python benchmarks/findings.py truthrl_real --policy Qwen/Qwen2.5-0.5B-Instruct
+    python benchmarks/findings.py rlfh_real --policy Qwen/Qwen2.5-0.5B-Instruct
 
 `benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets
 (`sections`: where claims are looked for, `arms`: who is asked beside the start, by default all,
-`tiers`: of which questions alone, `sampled`: the seed by which an answer to each is sampled at
-temperature 1, not the greedy one), the policies that a stage of a run has left, and the
-findings. Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored
+`tiers`: of which questions alone, `tokens`: the longest answer, `sampled`: the seed by which an
+answer to each is sampled at temperature 1, not the greedy one), the policies that a stage of a run
+has left, and the findings. Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored
 are the findings, the means of every policy's answers, as a run's `held_out` how the models that
 it trained to judge do on what they have not learnt from and, as `curves`, what training's own
 rollouts were like step by step, hacks of the reward among it. `--policy` names the initial policy
@@ -62,6 +62,7 @@ from benchmarks.reproduce import (  # noqa: E402
     load_findings,
     measured,
 )
+from benchmarks.real.exact import EXACT, exact_steps  # noqa: E402
 
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 
@@ -85,9 +86,8 @@ def answers(
             gold_optional=True,
         )
         how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
-        graded = grade(
-            generate(place.load(policy), questions, max_new_tokens=place.longest(questions), **how)
-        )
+        longest = asked.get("tokens", place.longest(questions))
+        graded = grade(generate(place.load(policy), questions, max_new_tokens=longest, **how))
         (folder / "rollouts.jsonl").unlink(missing_ok=True)
         with Store(folder) as store:
             store.append(graded)
@@ -180,24 +180,27 @@ CURVES = (
 
 
 def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
-    """What each arm's rollouts were like: `step`, and of `CURVES` and `SHARES` the mean over
-    seeds, None where none has one.
+    """What each arm's rollouts were like: `step`, and of `CURVES`, `SHARES` and, on the bench
+    `small`, `EXACT` the mean over seeds, None where none has one.
 
     Claims and rewards are as the arm's own annotator labelled them.
     """
     return {
-        arm: _curve([run.folder for run in runs if run.entry.name == arm])
+        arm: _curve(
+            [run.folder for run in runs if run.entry.name == arm], runs[0].entry.bench == "small"
+        )
         for arm in dict.fromkeys(run.entry.name for run in runs)
     }
 
 
-def _curve(folders: Sequence[Path]) -> dict[str, list[float | None]]:
+def _curve(folders: Sequence[Path], real: bool) -> dict[str, list[float | None]]:
     # what learns from rows has no rollouts in training
     paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]
     tables = [(metrics_rows(folder), CURVES) for folder in folders] + [
         (hacks(folder), tuple(SHARES)) for folder in paid
     ]
-    found: dict[str, dict[int, list[float]]] = {name: {} for name in (*CURVES, *SHARES)}
+    tables += [(exact_steps(folder), EXACT) for folder in paid if real]
+    found: dict[str, dict[int, list[float]]] = {name: {} for name in (*CURVES, *SHARES, *EXACT)}
     for rows, names in tables:
         for row, name in product(rows, names):
             found[name].setdefault(row["step"], []).extend(

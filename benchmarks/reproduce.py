@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from benchmarks.real.exact import EXACT, exact_terms
 from workbench.metrics import FACET_METRICS, RATES, Row, facet_terms, rows_of
 from workbench.metrics.claims import CLAIM_METRICS, Term, claim_terms, f1_at, recall_at
 from workbench.metrics.facets import of_facets
@@ -63,7 +64,7 @@ class Finding:
 @dataclass(frozen=True)
 class Answered:
     """A response as the metrics see it, with the tier of its question, and what it adds to the
-    metrics of facets, if any.
+    metrics of facets and of the table of real facts, if any.
     """
 
     row: Row
@@ -79,7 +80,8 @@ def answered(feedback: Feedback, sections: Sequence[str] = ()) -> Answered:
     """A graded response for the metrics, with the claims of some `sections`, by default of all."""
     [row] = rows_of([feedback], sections)
     facets = facet_terms(feedback) if of_facets(feedback) else {}
-    return Answered(row, str(feedback.response.question.meta.get("tier", "")), facets)
+    tier = str(feedback.response.question.meta.get("tier", ""))
+    return Answered(row, tier, {**facets, **exact_terms(feedback)})
 
 
 # arm -> question set -> for each seed, its answers
@@ -91,7 +93,7 @@ Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]
 # `workbench.metrics.claims`'s, on subject.
 K = 6
 OURS = ("supported_claims", "unsupported_claims", f"recall@{K}", f"f1@{K}")
-METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS)
+METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS, *EXACT)
 
 
 def terms_of(row: Row) -> dict[str, Term]:

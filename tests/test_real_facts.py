@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.real.exact import exact_terms
 from tests.helpers import examples
 from workbench.data.real_facts import TIERS, entities, pages, questions
 from workbench.methods.bench import NAME_ALONE, YES_OR_NO, bench
 from workbench.methods.method import chosen_questions
 from workbench.text import sentences
-from workbench.types import Claim, Claims, Question, Response
+from workbench.types import Claim, Claims, Feedback, Question, Response, Verdict
 from workbench.verdicts.checks import real_checks
 from workbench.verdicts.real_facts import table_says
 
@@ -17,6 +18,22 @@ from workbench.verdicts.real_facts import table_says
 @pytest.mark.parametrize(("claim", "true"), examples("real_facts"))
 def test_the_table_decides_only_claims_that_it_can_read(claim: str, true: bool | None) -> None:
     assert table_says(claim) is true
+
+
+@pytest.mark.parametrize(
+    ("claim", "true"),
+    [
+        ("Its capital is Nairobi.", True),
+        ("The country's capital is Mombasa.", False),
+        ("The country is located in Africa.", True),
+        ("This country uses the Euro as its currency.", False),
+        ("It is located in Asia.", None),  # "it" may be the city named before
+        ("The country club is in Africa.", None),
+    ],
+)
+def test_the_country_is_the_one_asked_about(claim: str, true: bool | None) -> None:
+    assert table_says(claim, "Kenya") is true
+    assert table_says(claim) is None
 
 
 def test_every_page_is_true_by_the_table() -> None:
@@ -49,6 +66,34 @@ def test_the_bench_small_needs_no_file() -> None:
     assert chosen_questions(small, "rl", ["capital"]) == capitals
     assert long and not any(one.system or one.answers for one in long)
     assert bench("small").hash == small.hash
+
+
+def test_exact_counts_ignore_the_judge_repetitions_and_other_countries() -> None:
+    question = Question("q", "Tell me about Kenya.", title="Kenya", kind="long_form")
+    texts = (
+        "Kenya is in Africa.",
+        "Kenya is in Africa.",  # counted once
+        "Its capital is Mombasa.",  # wrong, and the judge calls it correct
+        "The capital of Peru is Lima.",  # about another country
+        "Kenya is beautiful.",  # the table does not decide
+    )
+    claims = tuple(Claim(number, text) for number, text in enumerate(texts))
+    verdicts = tuple(
+        Verdict(f"claim:{claim.id}", "fact", label="correct", by="local") for claim in claims
+    )
+    feedback = Feedback(Response("r", question, "one two three"), (), claims, verdicts)
+    assert exact_terms(feedback) == {
+        "table_true": (1, 1.0),
+        "table_false": (1, 1.0),
+        "words": (3, 1.0),
+        "table_precision": (1, 2),
+        "overrated": (1, 2),
+    }
+    refusal = Feedback(Response("r", question, "I don't know."))
+    assert exact_terms(refusal)["table_true"] == (0, 1.0)
+    assert "table_precision" not in exact_terms(refusal)
+    other = Question("q", "Tell me about Ann.", title="Ann", kind="long_form")
+    assert exact_terms(Feedback(Response("r", other, "x"), (), claims, verdicts)) == {}
 
 
 @pytest.mark.slow

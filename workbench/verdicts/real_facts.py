@@ -30,13 +30,14 @@ _FORMS = {
     "borders": (
         r"X (?:also )?(?:borders|shares (?:a |its |land )*borders? with|is bordered by) Y",
         r"X is a neighbou?r of Y",
+        r"X's (?:neighbou?rs?|neighbou?ring countr(?:y|ies)) (?:is|are|includes?) Y",
     ),
     "inside": (
         # without adjectives: "the largest city in Y" says more
         r"X is an? (?P<kind>country|nation|state|city|town)(?: located| situated| that lies)?"
-        r" (?:in|of|on) (?:the continent of )?Y",
+        r" (?:in|of|on) (?:the )?(?:continent of )?Y",
         r"(?:the city of )?X (?:is|lies|is located|is situated) (?:in|on)"
-        r" (?:the continent of )?Y",
+        r" (?:the )?(?:continent of )?Y",
     ),
     "population": (
         r"X has (?:about |around |approximately |a population of )*N(?: people| inhabitants)?",
@@ -56,6 +57,8 @@ _NAME = re.compile(
     r"(?!(?:It|He|She|They|This|That|The|A|An|Its|His|Her|Their|Our|My|One|No|Not)\b)"
     r"[^\W\d_a-z][\w.'’-]*(?: (?:[^\W\d_a-z][\w.'’-]*|de|del|da|do|of|al|el|la))*"
 )
+# The subject of the question. Not "it", which may be the capital of the sentence before.
+_SUBJECT = re.compile(r"(?:the|this) (?:country|nation)(?='s | )|its(?= )", re.I)
 _WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 CLOSE = 0.1  # largest relative error of a number that counts as right
 
@@ -81,7 +84,8 @@ def _exact(
     claims = {f"claim:{claim.id}": claim for claim in extraction.claims}
     for verdict in verdicts:
         claim = claims.get(verdict.target)
-        true = table_says(claim.text) if claim and verdict.aspect == "fact" else None
+        title = response.question.title
+        true = table_says(claim.text, title) if claim and verdict.aspect == "fact" else None
         if claim is None or true is None:
             yield verdict
             continue
@@ -95,9 +99,15 @@ def _exact(
         )
 
 
-def table_says(claim: str) -> bool | None:
-    """Return whether the table confirms a claim; None if its form, entity or value is unknown."""
+def table_says(claim: str, title: str = "") -> bool | None:
+    """Return whether the table confirms a claim; None if its form, entity or value is unknown.
+
+    Args:
+        title: the entity that "the country" and "its" at the beginning of the claim stand for.
+    """
     text = " ".join(claim.strip().rstrip(".").split())
+    if title and (start := _SUBJECT.match(text)):
+        text = title + "'s" * (start[0].lower() == "its") + text[start.end() :]
     for relation, forms in _FORMS.items():
         for form in forms:
             match = _pattern(form).fullmatch(text)
@@ -144,9 +154,13 @@ def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
     accepted = set(map(_key, names))
     if not accepted:  # the table lacks this fact, so it can decide nothing
         return None
-    key = _key(value)
+    key = re.sub(r"^((?:north |south )?[a-z]+?)n? continent$", r"\1", _key(value))
+    key = {"europea": "europe"}.get(key, key)
     if key in accepted:
         return True
+    if relation == "currency" and (unit := _unit(key)) in map(_unit, _values()[relation]):
+        # another unit is wrong whatever its country: "Moroccan pound"; the same one may be right
+        return None if unit in map(_unit, accepted) and key not in _values()[relation] else False
     # a country has one capital, so any other name is wrong
     other = relation == "capital" and _NAME.fullmatch(value.strip())
     partial = any(name in key for name in accepted)
@@ -158,7 +172,14 @@ def _number_fits(entity: Entity, relation: str, text: str) -> bool | None:
     if not (actual := entity.numbers.get(relation)):
         return None
     stated = float(number.replace(",", "")) * _WORD.get(word.lower(), 1)
+    if relation == "population" and stated < 500:  # "a population of 3", before ". 7 million"
+        return None
     return abs(stated - actual) <= CLOSE * actual
+
+
+def _unit(currency: str) -> str:
+    """Return "pound" for "Syrian pounds"."""
+    return currency.split()[-1].removesuffix("s")
 
 
 def _key(name: str) -> str:
