@@ -8,15 +8,15 @@ beforehand.
 (`sections`: where claims are looked for, `arms`: who is asked beside the start, by default all,
 `tiers`: of which questions alone, `tokens`: the longest answer, `sampled`: the seed by which an
 answer to each is sampled at temperature 1, not the greedy one), the policies that a stage of a run
-has left, and the findings. Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored
-are the findings, the means of every policy's answers, as a run's `held_out` how the models that
-it trained to judge do on what they have not learnt from and, as `curves`, what training's own
-rollouts were like step by step, hacks of the reward among it. `--policy` names the initial policy
-of runs on another bench than the tiny one. `--seeds` and `--arms` take some
-of the runs, `--split validation` asks about other people than those of the test split: so
-settings are chosen. `--figures FOLDER` draws RLFH's figures from answers to the first question
-set: 4 to 8 of the start and the first arm, 9 with a point for each. `--quick` tries everything
-with runs of two steps.
+has left, and the findings. Runs and answers are kept below `--out` and not repeated; a killed call
+goes on. Stored are the findings, the means of every policy's answers, as a run's `held_out` how the
+models that it trained to judge do on what they have not learnt from and, as `curves`, what
+training's own rollouts were like step by step, hacks of the reward among it. `--policy` names the
+initial policy of runs on another bench than the tiny one. `--seeds` and `--arms` take some of the
+runs, `--split validation` asks about other people than those of the test split: so settings are
+chosen. `--figures FOLDER` draws RLFH's figures from answers to the first question set: 4 to 8 of
+the start and the first arm, 9 with a point for each. `--quick` tries everything with runs of two
+steps.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from workbench.util.threads import use_threads
 ROOT_FOLDER = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT_FOLDER))
 
+from benchmarks.real.exact import EXACT, exact_steps  # noqa: E402
 from benchmarks.reproduce import (  # noqa: E402
     METRICS,
     START,
@@ -62,7 +63,6 @@ from benchmarks.reproduce import (  # noqa: E402
     load_findings,
     measured,
 )
-from benchmarks.real.exact import EXACT, exact_steps  # noqa: E402
 
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 
