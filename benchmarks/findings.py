@@ -193,7 +193,7 @@ def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
     }
 
 
-def _curve(folders: Sequence[Path], real: bool) -> dict[str, list[float | None]]:
+def _curve(folders: Sequence[Path], real: bool = False) -> dict[str, list[float | None]]:
     # what learns from rows has no rollouts in training
     paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]
     tables = [(metrics_rows(folder), CURVES) for folder in folders] + [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from benchmarks import reproduce
@@ -46,9 +46,26 @@ REAL = (
         *(("abstention", tier, f"abstention, {tier}") for tier in ("top", "middle", "rare")),
     ),
 )
+JUDGED = (
+    "test",
+    (
+        ("factscore", "", "FactScore by the verifier"),
+        ("table_precision", "", "by the table"),
+        ("overrated", "", "overrated"),
+        ("table_true", "", "true claims"),
+        ("table_false", "", "false claims"),
+        ("words", "", "words"),
+        ("table_precision", "", "by the table, sampled", "sampled"),
+        ("overrated", "", "overrated, sampled", "sampled"),
+        ("table_true", "", "true claims, sampled", "sampled"),
+        ("table_false", "", "false claims, sampled", "sampled"),
+        ("words", "", "words, sampled", "sampled"),
+    ),
+)
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
     "truthrl_real": REAL,
+    "rlfh_real": JUDGED,
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,
@@ -85,6 +102,8 @@ def statements(found: Mapping[str, Any]) -> list[list[str]]:
 def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:
     """Headings, and a row for each arm with its means over seeds."""
     default, columns = ARMS[method]
+    settings = [set(run["set"]) for run in found["runs"]]
+    common = set[str].intersection(*settings) if len(settings) > 1 else set[str]()
     seeds = {
         run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]]
         for run in found["runs"]
@@ -93,11 +112,11 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
         [
             arm,
             *(_mean(sets[(*own, default)[0]], metric, tier) for metric, tier, _, *own in columns),
-            *_settings(seeds.get(arm, [])),
+            *_settings(seeds.get(arm, []), common),
         ]
         for arm, sets in found["means"].items()
     ]
-    return ["arm", *(column[2] for column in columns), "seeds", "settings"], rows
+    return ["arm", *(column[2] for column in columns), "seeds", "own settings"], rows
 
 
 def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> str:
@@ -105,13 +124,10 @@ def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> s
     return "–" if value is None else f"{value:.3f}"
 
 
-def _settings(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    changed = [
-        setting
-        for run in runs[:1]
-        for setting in run["set"]
-        if not setting.endswith("eval_samples=0")
-    ]
+def _settings(runs: Sequence[Mapping[str, Any]], common: Set[str]) -> list[str]:
+    """The number of seeds, and the settings that not all arms have."""
+    changed = [setting for run in runs[:1] for setting in run["set"] if setting not in common]
+    changed = [setting for setting in changed if not setting.endswith("eval_samples=0")]
     return [str(len(runs) or "–"), " ".join(f"`{setting}`" for setting in changed) or "–"]
 
 

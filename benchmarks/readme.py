@@ -307,6 +307,7 @@ def truth_arms(found: dict) -> str:
 
 METHODS = (
     "truthrl_real",
+    "rlfh_real",
     "rlfh",
     "rlfh_sweep",
     "knowrl",

