@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.engines import told
-from tests.engines.environment import ROOT, STAMP, parts, torch
+from tests.engines.environment import ROOT, STAMP, parts, pins, torch
 from tests.helpers import read_json, write_json
 
+ENGINES = Path(__file__).parent / "engines"
 PINS = """\
 # Why this engine.
 # takes: 2 minutes, 1 GB
@@ -27,6 +31,16 @@ def test_a_file_of_pins_says_what_is_installed_how() -> None:
     assert listed == "-c ../../constraints.txt\n-e .\none==1.0  # a word about it"
     assert alone == "two==2.0  # alone" and removed == ["three", "four"]
     assert parts("one\n") == ("one", "", [])
+
+
+@pytest.mark.parametrize("engine", sorted(path.stem for path in ENGINES.glob("*.txt")))
+def test_an_environment_has_what_every_test_imports(engine: str) -> None:
+    tree = ast.parse((ROOT / "tests" / "conftest.py").read_text())
+    named = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    named |= {one.name for node in tree.body if isinstance(node, ast.Import) for one in node.names}
+    needed = {str(name).split(".")[0] for name in named} - sys.stdlib_module_names
+    listed = {re.split(r"[=\[ ]", line)[0] for line in parts(pins(engine))[0].splitlines()}
+    assert needed and needed <= listed, needed - listed
 
 
 def test_an_engine_may_have_a_torch_of_its_own() -> None:
