@@ -67,32 +67,41 @@ from benchmarks.reproduce import (  # noqa: E402
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 
 
+def graded(
+    place: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
+) -> Path:
+    """The folder below `folder` with the policy's graded answers to a question set; they are made
+    if they are not there.
+    """
+    digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
+    folder, place = folder / digest, place.with_system_prompt(system)
+    if (folder / "whole").exists():
+        return folder
+    every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
+    questions = [one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]]
+    grade = assemble(
+        place.checks,
+        MEASURED,
+        {},
+        frozenset(asked.get("sections", ANSWER_SECTIONS)),
+        gold_optional=True,
+    )
+    how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
+    longest = asked.get("tokens", place.longest(questions))
+    rows = grade(generate(place.load(policy), questions, max_new_tokens=longest, **how))
+    (folder / "rollouts.jsonl").unlink(missing_ok=True)
+    with Store(folder) as store:
+        store.append(rows)
+    (folder / "whole").touch()
+    return folder
+
+
 def answers(
     place: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
 ) -> list[Answered]:
-    """The policy's answers to a question set, graded; those below the folder, if it has them."""
-    digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
-    folder, place = folder / digest, place.with_system_prompt(system)
-    if not (folder / "whole").exists():
-        every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
-        questions = [
-            one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]
-        ]
-        grade = assemble(
-            place.checks,
-            MEASURED,
-            {},
-            frozenset(asked.get("sections", ANSWER_SECTIONS)),
-            gold_optional=True,
-        )
-        how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
-        longest = asked.get("tokens", place.longest(questions))
-        graded = grade(generate(place.load(policy), questions, max_new_tokens=longest, **how))
-        (folder / "rollouts.jsonl").unlink(missing_ok=True)
-        with Store(folder) as store:
-            store.append(graded)
-        (folder / "whole").touch()
-    return [answered(feedback, asked.get("sections", ())) for feedback in iter_feedback(folder)]
+    """The policy's answers to a question set, as the metrics see them."""
+    rows = iter_feedback(graded(place, policy, asked, system, folder))
+    return [answered(feedback, asked.get("sections", ())) for feedback in rows]
 
 
 def policies(
@@ -106,6 +115,11 @@ def policies(
         left = [run.folder / "stages" / of["stage"] for run in runs if run.entry.name == of["of"]]
         found += [(name, str(folder / "policy"), folder / "answers") for folder in left]
     return found
+
+
+def start_folder(run: Run, root: Path) -> Path:
+    """Where the answers of a run's initial policy are kept."""
+    return root / "start" / str(policy_hash(run.bench.path(run.identity["policy"])))
 
 
 def asked_of(
@@ -123,7 +137,7 @@ def asked_of(
     # or the start would be no start of theirs
     [system] = {run.config.prompts.system for run in runs}
     [begun] = {run.identity["policy"] for run in runs}
-    start = root / "start" / str(policy_hash(place.path(begun)))
+    start = start_folder(runs[0], root)
     for name, asked in sets.items():
         if asked["split"] != "test" and split != "test":
             continue  # it is held out as well

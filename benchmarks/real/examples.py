@@ -1,27 +1,32 @@
-"""Store some answers of the runs of `findings.py truthrl_real`, for the notebook on real models.
+"""Store some answers of the runs of `findings.py truthrl_real` or `rlfh_real`, for the notebook.
 
-    python -m benchmarks.real.examples --policy FOLDER --out benchmarks/results/truthrl_real
+    python -m benchmarks.real.examples truthrl_real --policy FOLDER --runs FOLDER
 
-The folder has graded greedy answers of the initial policy and of the trained runs to the same drawn
-test questions, and one group of rollouts of a ternary run with the rewards of its tokens. Ids are
-`start-N`, `ternary_SEED-N`, `binary_SEED-N` and `rollout-N`.
+The folder `benchmarks/results/NAME` gets graded greedy answers of the initial policy and of the
+trained runs to the same drawn test questions, and a few rollouts: of TruthRL a group of a ternary
+run with all three outcomes, of RLFH one of the last step of the run trained against the verifier.
+Ids are `start-N`, `ARM_SEED-N` and `rollout-N`.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import shutil
+import tomllib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.experiments.evaluate import graded_answers
-from workbench.experiments.queue import ROOT, queue_runs
+from benchmarks.findings import FILES, graded, start_folder
+from benchmarks.reproduce import RESULTS
+from workbench.experiments.queue import ROOT, Run, queue_runs
 from workbench.experiments.queue.runs import plan_run
 from workbench.runs.store import append_feedback, iter_feedback
 from workbench.types import Feedback
 
-RUNS = Path(__file__).parents[1] / "findings" / "truthrl_real_runs.toml"
-QUESTIONS = 40
+QUESTIONS = {"truthrl_real": 40, "rlfh_real": 12}
+ASKED = "test"
 
 
 def named(policy: str, number: int, feedback: Feedback) -> Feedback:
@@ -43,26 +48,54 @@ def mixed_group(folder: Path) -> list[Feedback]:
     raise SystemExit(f"{folder}: no group has all three outcomes")
 
 
+def last_rollouts(folder: Path, count: int = 4) -> list[Feedback]:
+    """Return the first rollouts of the last step."""
+    rows = list(iter_feedback(folder))
+    return [one for one in rows if one.response.step == rows[-1].response.step][:count]
+
+
+def drawn(folder: Path, questions: Iterable[str]) -> list[Feedback]:
+    """Return the rows of the questions, in their order."""
+    rows = {one.response.question.id: one for one in iter_feedback(folder)}
+    return [rows[question] for question in questions]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("name", choices=list(QUESTIONS))
     parser.add_argument("--policy", required=True)
     parser.add_argument("--runs", type=Path, default=ROOT)
-    parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     planned = [
         plan_run(replace(run.entry, policy=given.policy), given.runs)
-        for run in queue_runs(RUNS, given.runs)
+        for run in queue_runs(FILES / f"{given.name}_runs.toml", given.runs)
     ]
     runs = {f"{run.entry.name}_{run.entry.seed}": run for run in planned if run.summary}
-    place = planned[0].bench
-    drawn = random.Random(0).sample(place.questions("test", ["country"]), QUESTIONS)
-    policies = {"start": place.policy} | {name: str(run.folder) for name, run in runs.items()}
-    rows = {name: graded_answers(place, policy, drawn) for name, policy in policies.items()}
-    rows["rollout"] = mixed_group(runs["ternary_2"].folder)
+    asked = tomllib.loads((FILES / f"{given.name}.toml").read_text())["asked"][ASKED]
+
+    def folder(run: Run, policy: str, answers: Path) -> Path:
+        # all arms are judged by the first run's judge, as `findings.py` does
+        return graded(planned[0].bench, policy, asked, run.config.prompts.system, answers)
+
+    first = planned[0]
+    folders = {"start": folder(first, first.identity["policy"], start_folder(first, given.runs))}
+    folders |= {
+        name: folder(run, str(run.folder), run.folder / "answers") for name, run in runs.items()
+    }
+    every = sorted(one.response.question.id for one in iter_feedback(folders["start"]))
+    questions = random.Random(0).sample(every, QUESTIONS[given.name])
+    rows = {name: drawn(own, questions) for name, own in folders.items()}
+    rows["rollout"] = (
+        mixed_group(runs["ternary_2"].folder)
+        if given.name == "truthrl_real"
+        else last_rollouts(runs["verifier_1"].folder)
+    )
+    out = RESULTS / given.name
+    shutil.rmtree(out, ignore_errors=True)
     append_feedback(
-        given.out,
+        out,
         [named(name, number, one) for name, own in rows.items() for number, one in enumerate(own)],
     )
 
