@@ -4,10 +4,11 @@ and with what is here.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import tomllib
-from importlib.metadata import distribution
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,46 @@ def test_an_engine_that_takes_the_constraints_has_the_projects_versions(file: Pa
         assert own and {name: every[name] for name in own if name in every} == {
             n: own[n] for n in own if n in every
         }
+
+
+def packages(extras: set[str]) -> set[str]:
+    """The importable names of the packages that the project needs with these extras."""
+    names = needed(extras).keys()
+    return {
+        module
+        for module, owners in packages_distributions().items()
+        if names & {canonicalize_name(owner) for owner in owners}
+    }
+
+
+def imports(path: Path) -> set[str]:
+    """The names that a file imports outside functions, where they must always be installed."""
+    tree = ast.parse(path.read_text())
+    found: set[str] = set()
+    waiting = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(str(node.module).split(".")[0])
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
+            waiting += [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)]
+    return found
+
+
+def test_without_extras_every_module_can_be_imported() -> None:
+    """`make demo` installs no extra; another extra's package at the top of a file would end it."""
+    base = packages(set()) | sys.stdlib_module_names | {"workbench"}
+    loaded_by_verl = ROOT / "workbench" / "scoring" / "verl.py"  # no module imports it
+    lacking = {
+        str(path.relative_to(ROOT)): missing
+        for path in sorted((ROOT / "workbench").rglob("*.py"))
+        if path != loaded_by_verl and (missing := imports(path) - base)
+    }
+    assert lacking == {}
 
 
 def made() -> set[str]:
