@@ -68,6 +68,7 @@ REASONS: Mapping[str, str] = {
     "language": "in another language than the judge reads",
     "denial": "denies something in a form that the judge cannot read",
     "instruction": "addresses the judge instead of stating something",
+    "circular": "gives its subject as its own value",
     "words": "no passage shares a word with it",
 }
 

@@ -61,6 +61,7 @@ _TRUTH = re.compile(r"(?i)\b(?:true|false|untrue|correct|incorrect|wrong|case|my
 _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )
+_COPULA = re.compile(r" (?:is|are|was|were) ")
 _SEVERAL = re.compile(r"[a-z][.!?] ")  # sentences
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
@@ -77,7 +78,22 @@ class Reading(NamedTuple):
 def read_plain(claim: str) -> Reading:
     """Read a claim without its markup, for a model of any language."""
     text = plain(encodable(claim))
-    return Reading(text, unread="instruction" if is_instruction(text) else "")
+    unread = "instruction" if is_instruction(text) else "circular" if is_circular(text) else ""
+    return Reading(text, unread=unread)
+
+
+def is_circular(text: str) -> bool:
+    """Return whether a claim gives its subject as its own value: "Benin's capital is Benin".
+
+    All its words are in the evidence, so the model supports it, and a policy that was trained
+    against the verifier came to write nothing else. A few such claims are true ("Singapore's
+    capital is Singapore"), and are not read either.
+    """
+    subject, *values = _COPULA.split(text.casefold().strip(" .!"))
+    subject, value = (part.removeprefix("the ") for part in (subject, values[-1] if values else ""))
+    own = (f"{value}'s ", f"{value}\u2019s ", f"{value}' ", f"{value}\u2019 ")
+    ends = (f" of {value}", f" of the {value}")
+    return bool(value) and (subject == value or subject.startswith(own) or subject.endswith(ends))
 
 
 def read_claim(claim: str) -> Reading:
