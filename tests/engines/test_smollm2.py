@@ -46,7 +46,7 @@ def policy(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def trained(policy: Path) -> Path:
     """The run of TruthRL, which the tests of evaluation and export use."""
-    settings = [f"truthrl.{one}" for one in (*SMALL, "kinds=country", "eval_kinds=country")]
+    settings = [f"truthrl.{one}" for one in (*SMALL, "kinds=capital", "eval_kinds=capital")]
     return train("truthrl", policy, policy.with_name("truthrl"), settings)
 
 
@@ -90,7 +90,7 @@ def test_truthrl_trains_and_its_answers_end(trained: Path) -> None:
 def test_a_run_is_evaluated_and_its_merged_model_answers_alike(
     trained: Path, tmp_path: Path
 ) -> None:
-    asked = ("--bench", "small", "--split", "test", "--kind", "country", "--limit", 12)
+    asked = ("--bench", "small", "--split", "test", "--kind", "capital", "--limit", 12)
     greedy = (*asked, "--samples", 0, "--json")
     own = json.loads(workbench("evaluate", trained, *greedy, "--out", tmp_path / "own.jsonl"))
     workbench("export", trained, "--merged", tmp_path / "merged")
