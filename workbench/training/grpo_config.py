@@ -157,12 +157,12 @@ def check_colocate(config: GRPO) -> None:
 
 
 def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
-    """Return three numbers of responses: per step, per generation and per backward pass.
+    """Return the numbers of responses per step, per sampling call and per backward pass.
 
-    The first two count the responses of all processes, the last those of one process.
+    The first two numbers count the responses of all processes, the third those of one process.
     """
     responses = config.prompts_per_step * config.group_size
-    # the defaults suit a full step; a smaller one takes less
+    # a setting that suits a step of the default size may exceed a smaller step
     generated = min(config.generation_batch or responses, responses)
     own = generated // processes
     micro = own if config.micro_batch is None else min(config.micro_batch, own)
@@ -205,7 +205,11 @@ def question_order(config: GRPO, count: int, seed: int) -> list[int]:
 
 
 def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
-    """Return TRL's arguments for `config`, including those whose defaults could change."""
+    """Return TRL's arguments for `config`.
+
+    All arguments that affect the result are set, because the defaults may change with TRL's
+    version.
+    """
     from workbench.training.trl_common import process_state, trainer_arguments
 
     processes = process_state().num_processes
