@@ -70,8 +70,8 @@ class Survey:
 class Reader:
     """An input file, its column names and the tokenizer of its responses.
 
-    `known` maps ids of questions that are stored with the output to their `question_key`. A
-    different question with such an id gets a new id.
+    `known` maps the ids of the questions that are stored with the output to their `question_key`.
+    A different question with a known id gets a new id.
     """
 
     path: Path
@@ -87,7 +87,7 @@ class Reader:
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
     def item(self, row: JsonMapping | str, split: bool = True) -> Item:
-        """Parse one row. With `split=False` it gets no tokens, which is faster.
+        """Parse one row. With `split=False` the response is not split into tokens and sentences.
 
         Raises:
             Malformed: the row cannot be scored.
@@ -162,7 +162,7 @@ def parse(
 ) -> Item:
     """Parse one row.
 
-    Claims without labels are `given_claims` of the response.
+    If the row has claims without labels, they are in the response's field `given_claims`.
 
     Args:
         columns: name of a field -> name of the row's column, where they differ.
