@@ -52,7 +52,7 @@ class Training:
         idle: paths of the fields that this config does not use; setting one is an error.
         start: the bench's checkpoint that a run starts from unless a policy is named; None for
             the bench's policy.
-        resident_models: how many models of the policy's size the reward keeps in memory.
+        resident_models: number of models of the policy's size that the reward keeps in memory.
     """
 
     trainer: str = "grpo"

@@ -1,4 +1,4 @@
-"""Binary RAR's reward (arXiv 2510.17733, section 3): 1 if nothing in a response is contradicted."""
+"""Binary RAR's reward (arXiv 2510.17733, section 3): 1 if no claim is contradicted, else 0."""
 
 from workbench.methods.binary_rar.config import BinaryRAR
 from workbench.methods.lookup import P_TRUE, Table, claims, label, on_claim, scored

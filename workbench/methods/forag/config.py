@@ -114,7 +114,7 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether training subtracts the factuality of the reference's own answers."""
+        """Whether training subtracts the factuality of the reference model's own answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property

@@ -55,7 +55,7 @@ def training(config: FoRAG) -> Training:
 
 
 def _unused(config: FoRAG) -> set[str]:
-    """Return the paths of the settings that the config's other settings leave unused."""
+    """Return the paths of the settings that have no effect with the config's other settings."""
     cold, judged = config.cold, config.by_rl and config.rewarded == "judge"
     by_policy = bool(cold.cold_samples) and cold.outline
     cases = (

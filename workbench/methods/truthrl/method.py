@@ -84,7 +84,7 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
 
 
 def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
-    """Probe only the questions that the training will sample (section 3.2)."""
+    """Return the stage that probes the questions that the training will sample (section 3.2)."""
     check_values(config.probe)
     grade, sampling = outcomes(bench.checks), config.grpo.sampling
     how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)
