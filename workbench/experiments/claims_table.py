@@ -128,7 +128,7 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why a claim was not checked, or what a rule objects to; None for other verdicts."""
+    """Return why a claim was not checked, or the objection of a rule; None for other verdicts."""
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():

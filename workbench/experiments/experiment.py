@@ -163,7 +163,8 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 def max_failed(method: Method, config: MethodConfig) -> float:
     """Return the share of ungraded answers above which an evaluation of the run fails.
 
-    This is the trainer's `max_failed`, or the largest in the rest of the config.
+    This is the trainer's `max_failed`. If the trainer has none, it is the largest `max_failed` in
+    the config.
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -218,7 +219,7 @@ def identity_of(
 
 
 def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
-    """A stored identity with its config in the current form; newer fields have their defaults."""
+    """A stored identity with its config in the current form; missing fields get their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
         raise WorkbenchError(
@@ -355,7 +356,7 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """Return the seconds that the run in `out` has taken; after a kill, those of its steps."""
+    """Return the seconds that the run in `out` has taken; after a kill, only those of its steps."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(

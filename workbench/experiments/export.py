@@ -38,7 +38,7 @@ A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
 
 
 class NotPushed(WorkbenchError):
-    """The hub refused an export that is complete on this machine."""
+    """The hub refused an export. The export itself is complete on this machine."""
 
     code = 3
 

@@ -180,7 +180,7 @@ class Live:
     def _over(self) -> bool:
         """Whether the training has ended, or the process that used the folder has released it.
 
-        Only the watching thread may call this, because it compares with the previous call.
+        Only the thread that updates the view may call this: it compares with its previous call.
         """
         if self.training:
             return not self.training.running

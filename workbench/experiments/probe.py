@@ -86,8 +86,8 @@ def probe_policy(
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
         threads: CPU threads; by default two, with actors one.
-        actors: Ray actors that sample instead of this process, each with the policy on one CPU.
-            The result equals that of one thread.
+        actors: number of Ray actors that sample instead of this process, each with the policy on
+            one CPU. The result is that of a probe with one thread.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
@@ -181,7 +181,7 @@ def _in_actors(actors: Actors, path: str, base: str | None, grade: Grade, how: S
 
 
 def _place(name: str) -> str:
-    """A folder's absolute path, which is valid on every machine; a hub name unchanged."""
+    """A folder's absolute path, which other machines can open, too; a hub name unchanged."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 

@@ -86,7 +86,7 @@ def texts(policy: Policy, world: World, questions: Sequence[Question]) -> JsonOb
 
 
 def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:
-    """Yield the answers about covered facts, or about gaps, of partly known people."""
+    """Yield the answers about facts of partly known people that are covered, or that are not."""
     for feedback in feedbacks:
         meta = feedback.response.question.meta
         if meta["tier"] == "partial" and meta["covered"] == covered:
@@ -94,9 +94,9 @@ def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
-    """Return (exposures, accuracy, questions), sorted by exposures.
+    """Return (exposures, accuracy, number of questions), sorted by exposures.
 
-    Exposures are those of the question's fact in one pass over the documents of both languages.
+    The exposures of a question are the number of documents, in both languages, that state its fact.
     """
     counts: dict[int, list[bool]] = {}
     for feedback in feedbacks:
@@ -166,7 +166,7 @@ def reasoned_questions(world: World, split: str) -> list[Question]:
 
 
 def _true_twin(world: World, question: Question) -> Question:
-    """Return the question with the true profession, so that "invalid question" is wrong."""
+    """Return a question with its false premise corrected, so that "invalid question" is wrong."""
     profession, target = (
         world.facts[int(fact_id.removeprefix("f"))] for fact_id in question.meta["fact_ids"]
     )

@@ -91,7 +91,7 @@ class Encoder:
     Args:
         tokenizer: the tokenizer of the policy.
         emphasis: weight of the labels of examples, which may be two or three of hundreds of tokens.
-        longest: most tokens of an example; further turns beyond are left out.
+        longest: most tokens of an example; turns that exceed this number are left out.
     """
 
     def __init__(

@@ -33,8 +33,7 @@ class _Checklist:
     items: list[Fact] = field(default_factory=list)
 
     def compared(self) -> tuple[Response, Claims]:
-        """Return the pool as claims, in the form of a response with the newest item as its checklist.
-    """
+        """Return the pool as the claims of a response, with the newest item as its checklist."""
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
         return Response("", question, ""), Claims(claims=claims)

@@ -1,4 +1,4 @@
-"""TruthRL's rewards (arXiv 2509.25760, section 3) for the outcome of a response, at its last token."""
+"""TruthRL's rewards (arXiv 2509.25760, section 3) for a response's outcome, at its last token."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
