@@ -64,7 +64,7 @@ def _extract(response: Response) -> Claims:
 
 
 def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
-    """Yield the claims of the sentences, list items, fields and table rows of a response, in order."""
+    """Yield the claims of the sentences, list items, fields and table rows, in order."""
     text, parts = response.text, sections(response.text, response.prefill)
     layout = Layout("" if is_unclear(response) else topic_of(response))
     line = before = 0  # the start of the current line and the end of the previous unit

@@ -117,7 +117,7 @@ def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
     """Return a person's labels of these claims, by claim id.
 
-    {} if the stored row has another answer or other claims, such as after a new training.
+    {} if the stored row has another answer or other claims, for example from an earlier training.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 

@@ -194,8 +194,8 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """Return the row with the rewards of these methods, computed again.
 
-    A method may compute a value without a verdict that it needs, for example if the format is
-    broken. If the row was never checked for this verdict, the reward is a failure instead.
+    A method may return a value although one of its verdicts is missing, for example if the format
+    is broken. If the row was never checked for this verdict, the reward becomes a failure.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():

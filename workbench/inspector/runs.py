@@ -131,7 +131,7 @@ class Runs:
         return self._read(name, read_rows)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether reading a run's rows is fast; if not, start loading its stored index."""
+        """Return whether a run's rows can be read at once; if not, begin to load its index."""
         return self._read(name, at_hand)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:

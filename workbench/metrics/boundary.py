@@ -122,8 +122,8 @@ class Probed:
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
     """Compute all statistics of the samples; undefined values are None.
 
-    `n` counts questions, `ook` the questions out of knowledge, `unsettled` the questions without
-    a label because a sample failed, and `failed` samples.
+    Three entries count questions: `n` all of them, `ook` those out of knowledge, and `unsettled`
+    those without a label because a sample failed. `failed` counts failed samples.
     """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]
@@ -186,7 +186,9 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
-    """Group majority answers by confidence: `BINS` bins `{low, high, n, correct, abstain, wrong}`.
+    """Group majority answers by confidence into `BINS` bins.
+
+    A bin is `{low, high, n, correct, abstain, wrong}`.
 
     `correct`, `abstain` and `wrong` are shares of the n majority answers in the bin; None in an
     empty bin. A bin includes `low` but not `high`; the last bin includes 1.

@@ -20,7 +20,7 @@ COUNTS = ("all", "correct", "wrong")
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows with judged claims: neither refused nor failed."""
+    """Return the rows with judged claims, which were neither refused nor failed."""
     return [row for row in rows if row.state == "scored"]
 
 

@@ -29,9 +29,10 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Whether a response has no outcome although its question has gold answers, or has an error.
+    """Whether a response should have an outcome but has none, because grading failed.
 
-    An outcome verdict without a valid label counts as a failure, too.
+    An outcome verdict without a valid label counts as a failure, too. A question without gold
+    answers does not.
     """
     expected = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
     return outcome_of(feedback) is None and (expected or feedback.error is not None)
@@ -106,11 +107,12 @@ def breakdown(
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return a training's share of an oracle's gain: (T_after − T_before) / (oracle − T_before).
+    """Return the gain of a training as a share of an oracle's gain.
 
-    T is truthfulness; both arguments are results of `table`. The oracle abstains exactly where
-    `before` was wrong. 0 is no change, 1 the oracle, and more than 1 means new correct answers.
-    None if either table is empty or `before` is never wrong.
+    Both arguments are results of `table`. With T their truthfulness, the share is (T_after −
+    T_before) / (T_oracle − T_before). The oracle abstains exactly where `before` was wrong. 0 means
+    no change, 1 the oracle, and more than 1 new correct answers. None if a table is empty or
+    `before` is never wrong.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
     oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy

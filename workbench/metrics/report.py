@@ -42,7 +42,8 @@ def compare_files(
     """Compute every metric of `feedback`, and with `other` the paired differences to that file.
 
     Differences are `feedback` minus `other`. VeriScore's K is the median number of claims of all
-    compared responses. Of a run's folder, the evaluation after training is read (see `file_of`).
+    compared responses. If a path is a run's folder, its evaluation after training is read (see
+    `file_of`).
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.

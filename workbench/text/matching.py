@@ -200,7 +200,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
 
 
 def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
-    """Return the probability of an answer that the rules do not accept."""
+    """Return the probability that an answer is right although the rules do not accept it."""
     words = {token.text for token in tokens}
     if named or any(words.issuperset(form) for form in forms):
         return NAMED

@@ -148,7 +148,8 @@ class Sentence:
     def candidates(self, stating: Sentence | None = None) -> set[str]:
         """The words that could be another answer.
 
-        Nouns count if the gold answer, or the sentence that states it, writes it without a capital.
+        Nouns count only if the gold answer, or the sentence that states it, writes it without a
+        capital letter.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}

@@ -153,7 +153,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
 
 
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
-    """Return whether a claim joins values of a shorter claim of its sentence."""
+    """Return whether a claim adds a value to a shorter claim of the same sentence."""
     return len(joined_values(claim.text)) > 1 and any(
         other.sentence == claim.sentence and is_part(other.text, claim.text)
         for other in claims
@@ -164,7 +164,10 @@ def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
 def _check_joint(
     verifier: Verifier, claim: Claim, passages: Sequence[Passage], verdict: Verdict
 ) -> Verdict:
-    """Return a verdict on a joint claim by single sentences instead of windows."""
+    """Check a joint claim against single sentences of the evidence, and return its new verdict.
+
+    If no sentence alone supports the claim, it is vague.
+    """
     units = nearest_sentences(claim.text, passages)
     checks = verifier.check_all([(claim.text, [unit]) for unit in units])
     if any(verifier.label(check) == "correct" for check in checks):
@@ -180,7 +183,7 @@ def _is_unread(verdict: Verdict) -> bool:
 
 
 def _preset(response: Response, claim: Claim, passages: Evidence) -> Verdict | None:
-    """Return the verdict on a claim that the model cannot check; None if it can."""
+    """Return the verdict on a claim that the verifier cannot check; None if it can check it."""
     target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
     if foreign and not _is_foreign(response.question.text):
         return unparsed(target, "script", "local")
@@ -191,7 +194,7 @@ def _preset(response: Response, claim: Claim, passages: Evidence) -> Verdict | N
 
 
 def _is_foreign(text: str) -> bool:
-    """Return whether most letters are not Latin; French, for example, is not foreign here."""
+    """Return whether most letters are not Latin. A French text, for example, is not foreign."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < "\u0250" for letter in letters) < len(letters)
 

@@ -98,7 +98,7 @@ def exchange_count(row: Row, rng: random.Random) -> Row | None:
 
 
 def negate(row: Row, rng: random.Random) -> Row | None:
-    """Insert "not" after the first auxiliary of a supported claim."""
+    """Insert "not" after the first auxiliary verb of a supported claim; it is then contradicted."""
     mention = VERB.search(row.claim)
     if row.label != SUPPORT or not mention or re.search(r"\b(not|no|never)\b|n't", row.claim):
         return None
