@@ -181,8 +181,10 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 def _fitting(
     location: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
-    """Return the schema of the records: the named one, else the one whose columns match, else the
-    plain schema.
+    """Return the schema of the records.
+
+    This is the named schema. Without a name, it is the schema that recognises the columns, or else
+    the plain schema.
     """
     if mapping is not None:
         if unknown := [field for field in mapping if field not in FIELDS]:

@@ -89,9 +89,11 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
 
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
-    """Return what a file's numbers count ("line", "record" or "row"), and the rows after `skip`.
+    """Return the unit of a file's row numbers ("line", "record" or "row"), and its numbered rows.
 
-    From a Parquet file, only the columns in `columns` are read; if it has no such column, all are.
+    Args:
+        skip: rows with a number up to `skip` are left out.
+        columns: the columns to read from a Parquet file; all if it has none of them.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -107,8 +109,9 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
 
 
 def _whole(path: Path) -> list[JsonObject] | None:
-    """Return the records of a file with one JSON value (a list or a wrapper object), or None for
-    JSONL.
+    """Return the records of a file with a single JSON value, a list or an object around a list.
+
+    None for JSONL.
     """
     with open_bytes(path) as file:
         first = file.readline()
@@ -200,10 +203,11 @@ def _object(line: bytes) -> JsonObject | str:
 
 
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
-    """Yield the rows below the header with the number of their last line.
+    """Yield the rows below the header, each with the number of its last line.
 
-    The delimiter is the one that divides the header most. Quotes are those of Excel and pandas; in
-    a file with tabs whose quotes do not fit that, a quote is an ordinary character.
+    The delimiter that divides the header into most columns is used. Quotes enclose values, as Excel
+    and pandas write them. If a file with tabs uses quotes in another way, they are ordinary
+    characters.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -237,7 +241,7 @@ def _decode_lines(file: BufferedReader) -> Iterator[str]:
 
 
 def _is_quoted(path: Path) -> bool:
-    """Whether the rows of a file with tabs are complete if quotes enclose values."""
+    """Whether all rows of a file with tabs have as many values if quotes enclose values."""
     with open_bytes(path) as file, suppress(csv.Error):
         rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
         return len({len(row) for row in rows if row}) == 1

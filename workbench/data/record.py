@@ -102,7 +102,9 @@ def column(row: JsonMapping, name: str) -> object:
 
 
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the values of a row by field, where `columns` says which column has each field.
+    """Return field -> value of a row.
+
+    `columns` maps a field to the name of its column, where the names differ.
 
     Lists and objects that are printed as text, as in CSV files, are parsed. Empty cells are left
     out, except an empty response.

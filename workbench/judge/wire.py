@@ -211,9 +211,10 @@ def one_line(text: str) -> str:
 def _without_thoughts(text: str) -> str:
     """Return the text after the thoughts at the beginning of a reply.
 
-    Thoughts may quote whole blocks of thoughts, so as many tags are closed as were opened. A single
-    quoted closing tag ends the thoughts early, and the rest is then refused as extra text. The
-    opening tag is missing if the server's chat template ends with it.
+    Thoughts may quote whole blocks of thoughts, so the thoughts end where as many tags are closed
+    as were opened. If they quote a closing tag alone, they seem to end early, and the rest of the
+    reply is refused as extra text. The opening tag is missing if the server's chat template ends
+    with it.
     """
     if _CHANNEL.match(text):
         if final := _FINAL.search(text):
@@ -308,7 +309,7 @@ def _typed(value: object, kind: type[Kind], what: str) -> Kind:
 
 
 def _planned(value: JsonMapping) -> JsonObject:
-    """Check an outline and reduce the white space of its points to single spaces."""
+    """Check an outline, and replace runs of white space in its points by single spaces."""
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")

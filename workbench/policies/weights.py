@@ -102,7 +102,7 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise a WorkbenchError if the tokenizer's chat template fails or exceeds the limits.
 
-    A template is a program that may never end. So a short conversation is first rendered in a
+    A template is a program, which may run forever. So a short conversation is first rendered in a
     subprocess, which can be killed.
     """
     remedy = "fix the chat template next to its tokenizer_config.json"

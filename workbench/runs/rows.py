@@ -126,7 +126,7 @@ class Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the current rows of a file."""
+    """Return the rows that a file has now."""
     return _rows.read(path)
 
 
@@ -173,7 +173,7 @@ def _is_being_read(path: Path) -> bool:
 
 
 def _reader(path: Path, now: float) -> tuple[Thread, float]:
-    """Return the thread that reads a file and its start time, `now` for a new thread."""
+    """Return the thread that reads a file, and its start time (`now` if it is a new thread)."""
 
     def read() -> None:
         with contextlib.suppress(Exception):  # raised again when the rows are read

@@ -73,7 +73,7 @@ class Fact:
 
 
 class Names:
-    """The names of one world by kind, and the lexicon of the second language."""
+    """The names of one world by kind, and `l2`: English word -> word of the second language."""
 
     def __init__(self, rng: random.Random) -> None:
         taken = set(words.AVOID)

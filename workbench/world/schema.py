@@ -76,7 +76,10 @@ COMPOUNDS = tuple(
 
 
 def templates() -> tuple[Template, ...]:
-    """Return all templates of statements; compounds are first, as simple ones match them too."""
+    """Return all templates of statements.
+
+    Templates of two relations come first: a template of one relation would match their text, too.
+    """
     simple = [
         Template((relation.name,), lang, stance, text)
         for relation in RELATIONS.values()

@@ -36,8 +36,10 @@ class _Cut(NamedTuple):
 
 
 class TwoFacetWriter:
-    """Writes the questions of one world: one for each person with a page, about this person and
-    another of the same split.
+    """Writes the questions of one world.
+
+    Each person with a page has one question, about this person and another person of the same
+    split.
     """
 
     def __init__(self, base: KnowledgeBase, pages: Sequence[Page]) -> None:

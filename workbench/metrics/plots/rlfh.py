@@ -62,7 +62,7 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
 
 
 def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 5: how many responses have an accuracy and a number of claims, in panels."""
+    """Plot RLFH's figure 5: densities of (accuracy, number of claims), in panels of one scale."""
     from plotly.graph_objects import Histogram2d
 
     figure = side_by_side(names)
