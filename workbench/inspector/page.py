@@ -157,7 +157,9 @@ def first_shown(
 
 
 def launch(config: Settings, browser: bool = True, block: bool = True) -> Blocks:
-    """Serve the page on this machine and print its address; `block` waits for an interrupt.
+    """Serve the page on this machine and print its address.
+
+    With `block`, the call returns only after an interrupt.
 
     Raises:
         WorkbenchError: the port is taken.

@@ -1,4 +1,8 @@
-"""Parse replies of judges strictly: the declared value in the declared place, or a `Failure`."""
+"""Parse replies of judges strictly.
+
+A reply must have exactly the value that its task declares, in the declared form. Any other reply is
+a `Failure`; the parser never guesses what was meant.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +77,9 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
-        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`,
-            `LABELS: …, …` or `RATINGS: …, …`; "schema": a single label is a JSON string without its
-            object.
+        form: "json"; "line" for judges that cannot write JSON: one line `LABEL: …`,
+            `LABELS: …, …` or `RATINGS: …, …`; or "schema", like "json", but a single label is a
+            JSON string without an object around it.
 
     Returns:
         a `Failure` of stage "parse", or the value:

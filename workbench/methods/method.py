@@ -134,7 +134,7 @@ class Method:
 
         Raises:
             WorkbenchError: a setting names an unknown field, a field that this config does not use,
-                or a field of several parts; or its value has the wrong type.
+                or a field that several parts have; or its value has the wrong type.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}

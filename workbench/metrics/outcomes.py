@@ -76,10 +76,10 @@ def table(
     """Return the rates of graded responses with 95 % intervals.
 
     The result is `{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness,
-    attempted_accuracy, f_score, failed}`. `n` counts questions. Rates are over responses: of k
-    samples a question, they are Avg@k. The intervals are a percentile bootstrap over questions,
-    which draws all responses to a question together. Values are None if no response has an
-    outcome, or for `attempted_accuracy` if all abstain.
+    attempted_accuracy, f_score, failed}`. `n` counts questions. Rates are over responses; with k
+    samples per question they are Avg@k. The intervals are from a percentile bootstrap over
+    questions: a resample has all responses to a question or none. Values are None if no response
+    has an outcome, and for `attempted_accuracy` also if all responses abstain.
     """
     names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]

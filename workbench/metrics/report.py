@@ -175,7 +175,7 @@ def paired_runs(
 
     Args:
         runs: evaluated rows of the first policy, for each seed.
-        others: those of the second policy.
+        others: evaluated rows of the second policy, for the same seeds.
     """
     common = _common([*runs, *others])
     answers = other_answers = NO_ANSWERS

@@ -165,7 +165,7 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
     """
     if (count := len({*steps} - {None})) > 1:
         raise WorkbenchError(
-            f"{path} has training rollouts of {count} steps, which are as many policies: compare"
+            f"{path} has training rollouts of {count} steps, each with another policy: compare"
             " the answers of evaluations, which `workbench evaluate RUN --split test --out"
             " FILE.jsonl` writes, or the stored evaluations with `workbench compare RUN RUN`"
         )
@@ -177,7 +177,7 @@ def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list
 
 
 def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
-    """Reduce one stored row; claims may have their labels inline, as in rows for replay."""
+    """Reduce one stored row. A label may also be in the claim itself, as in hand-labelled rows."""
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )

@@ -78,8 +78,8 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
     check_installed()
     if rank > RANKS[-1]:
         raise WorkbenchError(
-            f"the adapter has rank {rank}, but vLLM supports at most {RANKS[-1]}: merge it,"
-            " `workbench export --merged`"
+            f"the adapter has rank {rank}, but vLLM supports at most {RANKS[-1]}: merge it with"
+            " `workbench export --merged DIR`"
         )
     release()
     prepare()

@@ -88,8 +88,8 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
         reason = problems[0]["problem"] if problems else "there are no rows"
         setting = "log_completions" if kind == "trl" else "rollout_data_dir"
         raise WorkbenchError(
-            f"'{path}' has no completions logged by {kind} ({reason}): name the files that"
-            f" {setting} wrote"
+            f"'{path}' has no completions logged by {kind} ({reason}): name the files that {kind}"
+            f" writes with {setting}"
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     count, without_gold, remaining = 0, 0, chain([first], rows)

@@ -117,8 +117,9 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 def well_formed(text: str, prefill: str = "") -> bool:
     """Whether a response is one `<think>…</think>` and one `<answer>…</answer>`, in lower case.
 
-    This is the tag rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. Tags that
-    the prompt opened count, but neither part may be empty in the response's own text *(ours)*.
+    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. A tag may be in
+    the prompt's end `prefill` instead of the response. Both parts must have text in the response
+    itself *(ours)*.
     """
     tags = [
         marker[0]

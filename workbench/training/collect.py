@@ -104,7 +104,7 @@ def collect_in_stage(
 ) -> list[Feedback]:
     """Run `collect` with the initial policy of a stage, in the folder `samples` of the stage.
 
-    `seed` is `job.seed` if it is None.
+    If `seed` is None, `job.seed` is used.
     """
     return collect(
         job.start,
@@ -149,8 +149,9 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """Return a judge's answers to the questions as responses of `policy`, stored in the folder
-    `out`.
+    """Let a judge write answers to the questions, and return them as responses of `policy`.
+
+    The answers are stored in the folder `out`, and read from it if it exists.
 
     Raises:
         TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored, but the

@@ -70,7 +70,9 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
 
 
 def gold(questions: Sequence[Question]) -> Examples:
-    """Return SFT rows with gold answers: the first of a question's answers, or a list's items."""
+    """Return SFT rows with gold answers: the first gold answer of a question, or all items of a
+    list.
+    """
     rows = [
         Example(question, phrase(question, _gold(question)))
         for question in questions

@@ -102,7 +102,7 @@ class Scorer:
         self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def encode(self, row: Judged) -> EncodedRow:
-        """Encode a row. The tokens of a segment are those that hold one of its characters."""
+        """Encode a row. The tokens of a segment are all tokens with at least one of its characters."""
         if (messages := row.question.messages()) != self._prompt[0]:
             self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
         prompt = self._prompt[1]

@@ -21,9 +21,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @contextlib.contextmanager
 def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
-    """Context manager: after an error, remove the empty folders that the block has created.
+    """Context manager: if the block raises an exception, remove the folders that it has created.
 
-    These are `folder` and its parents.
+    Only `folder` and its parents are considered, and only empty folders are removed.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:

@@ -108,7 +108,8 @@ def negate(row: Row, rng: random.Random) -> Row | None:
 def exchange_name(names: Sequence[str]) -> Rule:
     """Return a rule that exchanges a name of a supported claim.
 
-    The new name comes from the same premise half of the time, if it has one, else from `names`.
+    If the premise has another name, that name is used half of the time. Otherwise the new name
+    comes from `names`.
     """
 
     def rule(row: Row, rng: random.Random) -> Row | None:
@@ -130,7 +131,7 @@ def exchange_name(names: Sequence[str]) -> Rule:
 
 
 def surround(others: Sequence[str]) -> Rule:
-    """Return a rule that hides the premise among `others` and keeps the label."""
+    """Return a rule that adds one to three of `others` around the premise and keeps the label."""
 
     def rule(row: Row, rng: random.Random) -> Row | None:
         parts = [rng.choice(others) for _ in range(rng.choice((1, 1, 2, 3)))]
@@ -141,7 +142,11 @@ def surround(others: Sequence[str]) -> Rule:
 
 
 def mismatch_premise(others: Sequence[str]) -> Rule:
-    """Return a rule that pairs a claim with the most similar of 200 other premises (neutral)."""
+    """Return a rule that replaces the premise of a claim and labels the pair neutral.
+
+    The new premise is the one, among 200 random ones of `others`, that shares most words with the
+    claim.
+    """
 
     def rule(row: Row, rng: random.Random) -> Row | None:
         words = set(row.claim.lower().split())
@@ -172,7 +177,7 @@ def instruct(row: Row, rng: random.Random) -> Row | None:
 def augment(rows: Sequence[Row], seed: int, share: float = 0.25) -> list[Row]:
     """Make about `share` new pairs per row, 70 % or more of them from `FACTUAL` sources.
 
-    Only those premises are mismatched: in SNLI, captions of two different pictures count as
+    Only premises of these sources are exchanged: in SNLI, captions of different pictures count as
     contradicting, not as neutral.
     """
     rng = random.Random(f"augment-{seed}")

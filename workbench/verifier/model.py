@@ -43,7 +43,10 @@ def base_folder() -> Path:
 
 
 def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
-    """Return the untrained cross-encoder: packaged encoder, new head (torch's current seed)."""
+    """Return the untrained cross-encoder: the packaged encoder with a randomly initialised head.
+
+    The head's weights are drawn from torch's global random state.
+    """
     import torch
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel

@@ -73,7 +73,10 @@ class Fact:
 
 
 class Names:
-    """The names of one world by kind, and `l2`: English word -> word of the second language."""
+    """All names that a world may use, by kind, and its words.
+
+    `l2` maps an English word to its translation into the second language.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         taken = set(words.AVOID)

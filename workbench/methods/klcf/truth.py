@@ -103,8 +103,8 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def measured(
     score: TextScorer, base: Policy, training: Sequence[Judged], testing: Sequence[Judged]
 ) -> JsonObject:
-    """Measure a truthfulness model on balanced claims of held-out questions, and the untuned
-    base model.
+    """Measure a truthfulness model, and the untuned base model, on claims of held-out questions, as
+    many true as false ones.
 
     The entry `strangers` counts claims about people that the training claims do not mention.
     """
