@@ -222,7 +222,7 @@ def _with_sentence(response: Response, extraction: Claims) -> Claims:
 
 
 def _finite(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """Replace verdicts whose p is NaN or infinite by failed ones, which rewards do not use."""
+    """Replace verdicts whose p is NaN or infinite by failed verdicts, which rewards do not use."""
     return tuple(v if v.p is None or math.isfinite(v.p) else _failed(v) for v in verdicts)
 
 

@@ -37,7 +37,7 @@ def examples(verb: str, rest: str) -> list[str]:
     """Return the text without its examples, and once for each example the text with this example.
 
     "several films such as A and B" → "several films", "A", "B". Returns [] if there are no
-    examples, or if it is ambiguous of what they are examples.
+    examples, or if the phrase that they belong to is ambiguous.
 
     Args:
         verb: the verb before the text, or "".

@@ -1,4 +1,4 @@
-"""Take the claims that an input row brings in place of extracted ones."""
+"""Use the claims that an input row contains instead of extracting claims."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _TEACHING = re.compile(
 def people_of(phrase: str) -> tuple[str, str] | None:
     """Split "a former Brazilian footballer" into ("Brazilian", "a former footballer").
 
-    Returns None if the nationality may not be that of the person: an English teacher may teach
+    Returns None if the nationality may not belong to the person: an English teacher may teach
     English.
     """
     match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)

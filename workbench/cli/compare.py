@@ -48,7 +48,7 @@ def compare_command(
     """Compare the evaluations of runs, their settings and their cost.
 
     Runs that differ only in their seed are one row, with intervals over questions and seeds.
-    Of results files, a drop in accuracy below that of --against is reported.
+    For results files, accuracies that are lower than those of --against are reported.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

@@ -146,7 +146,7 @@ def _estimate(feedback: Path, other: Path | None) -> JsonObject:
 
 
 def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge:
-    """The judge with a cache file; a new one is called once, to test its address."""
+    """The judge with a cache file. A judge without cached replies is called once, as a test."""
     calls, file = _estimate(feedback, other)["calls"], file_of(feedback)
     cache = judge.cache or file.with_name(f"{file.stem}.judge.sqlite")
     judge = replace(judge, cache=cache)

@@ -204,7 +204,7 @@ def question_of(record: JsonMapping, identity: str, text: object) -> Question:
 
 
 def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
-    """Return the texts of a field; raise a ValueError if a list has only empty ones."""
+    """Return the texts of a field; raise a ValueError if it is a list of empty texts."""
     value = record.get(name)
     try:
         texts = strings(value)

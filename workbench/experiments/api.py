@@ -27,7 +27,8 @@ def train(
 ) -> JsonObject | Live:
     """Evaluate a policy, train it with a method, evaluate it again; return the run's summary.
 
-    The same call continues an unfinished `out` and returns the stored summary of a finished one.
+    If `out` has an unfinished run, the same call continues it. If the run is finished, its stored
+    summary is returned.
 
     Args:
         method: a method or baseline: "rlfh", "truthrl", "forag", "klcf", "knowrl", "dpo", …
@@ -59,7 +60,7 @@ def evaluate(
     """Evaluate a policy on a split of a bench: rates with intervals, by tier and kind.
 
     Args:
-        policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped ones.
+        policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped policies.
         split: "validation", "test", "ood", …
         bench: "tiny", "small" or "paper".
         options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as

@@ -196,11 +196,11 @@ def report(
     """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`, and `inferred` if
     there are such responses.
 
-    These have the outcome rates of `metrics.table`. Extracted claims add the
-    metrics of `metrics.claim_table`, questions of two facets those of `metrics.facet_table`.
-    `by_tier` and `by_kind` have the same metrics for each tier (how often the training documents
-    state a fact) and kind of question. `n` counts questions; intervals are 95 % bootstraps over
-    questions. A metric without responses is null, never NaN.
+    `greedy`, `sampled` and `inferred` have the outcome rates of `metrics.table`. If claims were
+    extracted, they also have the metrics of `metrics.claim_table`, and for questions of two facets
+    the metrics of `metrics.facet_table`. `by_tier` and `by_kind` have the same metrics for each
+    tier (how often the training documents state a fact) and kind of question. `n` counts questions;
+    intervals are 95 % bootstraps over questions. A metric without responses is null, never NaN.
     """
     options: JsonObject = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 

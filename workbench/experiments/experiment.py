@@ -95,13 +95,13 @@ def run_experiment(
 ) -> JsonObject:
     """Evaluate, train, evaluate again; store everything in `out` and return the summary.
 
-    The same call on an unfinished `out` continues it, with the result of an uninterrupted run; on
-    a finished one it returns the stored summary. `status` is "done", "interrupted" or
-    "too_many_failures".
+    If `out` has an unfinished run, the same call continues it, and its result equals that of an
+    uninterrupted run. If the run is finished, its stored summary is returned. `status` is "done",
+    "interrupted" or "too_many_failures".
 
     Args:
-        threads: number of CPU threads; None for that of the unfinished run, or 2. A run cannot be
-            resumed with another number, which would change the rounding.
+        threads: number of CPU threads; None for 2, or for the number of the unfinished run. A run
+            cannot be resumed with another number, which would change the rounding.
         shared: folder of finished stages that several runs use. The judge's cost of a shared stage
             counts in every run that uses it, its seconds only in the run that trained it.
 
@@ -356,7 +356,7 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """Return the seconds that the run in `out` has taken; after a kill, only those of its steps."""
+    """Return the seconds that the run in `out` has taken; after a kill, those of its steps."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(

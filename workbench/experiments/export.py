@@ -60,7 +60,7 @@ def export(
     Args:
         policy: a run's or an adapter's folder.
         out: a new or empty folder.
-        base: the adapter's base model; None for the one that the run or the adapter names.
+        base: the adapter's base model; None for the model that the run or the adapter names.
         dtype: type of the saved weights; "base" for the type of the base model's file.
         push: a new or empty repository OWNER/NAME of the hub.
 

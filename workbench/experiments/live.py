@@ -47,8 +47,8 @@ LOG = "log.txt"
 def start_live(entry: Entry, out: Path) -> Live:
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
-    The same call continues an unfinished `out` and shows a finished one. The training's output
-    goes to `out/log.txt`.
+    If `out` has an unfinished run, the same call continues it; a finished run is only shown. The
+    training's output goes to `out/log.txt`.
 
     Raises:
         WorkbenchError: the run cannot work; nothing is started.

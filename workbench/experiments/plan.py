@@ -253,7 +253,7 @@ def plan(
 
     Args:
         policy: a model's folder or public name; by default the bench's policy.
-        gpu: one of `GPUS`, or "cpu" for this machine; None for the one with the most memory.
+        gpu: one of `GPUS`, or "cpu" for this machine; None for the GPU with the most memory.
         overrides: settings "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
 
@@ -280,8 +280,8 @@ def plan(
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(
-            f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens, the policy's"
-            f" context has room for {max(0, positions - prompt)}; set max_new_tokens to at most that"
+            f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the policy has"
+            f" positions for {max(0, positions - prompt)} more; set max_new_tokens to at most that"
         )
     evaluation = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
     jobs = [("evaluation", replace(evaluation, at_once=rows, prompts=rows), sampling)]

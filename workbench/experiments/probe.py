@@ -76,8 +76,8 @@ def probe_policy(
 ) -> JsonObject:
     """Sample k answers to each question of a split, grade their outcomes and report.
 
-    The same call on an unfinished folder continues it, with the result of an uninterrupted probe;
-    on a finished one it returns the stored result.
+    If the folder has an unfinished probe, the same call continues it, and its result equals that of
+    an uninterrupted probe. If the probe is finished, its stored result is returned.
 
     Args:
         policy: as for `evaluate_policy`; by default the bench's own.
@@ -85,7 +85,7 @@ def probe_policy(
             the bench's checks; name a folder for a bench whose checks were replaced.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
-        threads: CPU threads; by default two, with actors one.
+        threads: number of CPU threads; by default two, or one if there are actors.
         actors: number of Ray actors that sample instead of this process, each with the policy on
             one CPU. The result is that of a probe with one thread.
 

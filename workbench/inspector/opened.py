@@ -104,7 +104,7 @@ def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> O
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
-    """Open a stored row with its stored rewards; those of the other methods are computed.
+    """Open a stored row with its stored rewards; the rewards of the other methods are computed.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -147,7 +147,7 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> JsonObject:
-    """Return each method's config: the one stored with the run, else the default."""
+    """Return method -> its config: the config stored with the run, else the default config."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {

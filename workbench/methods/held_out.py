@@ -1,5 +1,6 @@
-"""Train a reward model on most questions and measure it on the held-out ones. FoRAG and KLCF share
-this.
+"""Train a reward model on most questions and measure it on the held-out questions.
+
+FoRAG and KLCF share this module.
 """
 
 import random

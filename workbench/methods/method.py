@@ -165,7 +165,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Prompts:
-    """The questions for training, and those for the evaluations before and after it."""
+    """The questions for training, and the questions for the evaluations before and after it."""
 
     kinds: str = setting(
         "", "question kinds to train on, separated by commas; empty for the bench's own"

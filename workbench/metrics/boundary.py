@@ -78,7 +78,7 @@ class Probed:
     def majority(self) -> Majority | None:
         """The most frequent answer of the graded samples; None without graded samples.
 
-        The outcome is that of the first sample with this answer.
+        Its outcome is the outcome of the first sample with this answer.
         """
         graded = [sample for sample in self.samples if sample.outcome is not None]
         if not graded:

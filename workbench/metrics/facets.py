@@ -182,7 +182,7 @@ def _citations(
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
     """Return the passage numbers that a sentence cites, each once, whether or not they exist.
 
-    A sentence without numbers cites those of the plan's points about its facets.
+    A sentence without numbers cites the passages of the plan's points about its facets.
     """
     numbers = citations(sentence)
     if not numbers and outline:

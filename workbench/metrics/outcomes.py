@@ -57,7 +57,7 @@ def _rates(shares: Sequence[float]) -> dict[str, float]:
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
     """Return the numerator and denominator of one response by metric; empty without an outcome.
 
-    Of C correct answers among A attempted ones and N responses, the F-score, the harmonic mean of
+    With C correct answers, A attempted answers and N responses, the F-score, the harmonic mean of
     C/N and C/A, is 2C / (N + A).
     """
     if outcome is None:

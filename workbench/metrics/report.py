@@ -105,7 +105,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     * `steps`: training steps, each of which is another policy.
     * `excluded`: responses that the claim metrics leave out, by `Row.state`.
     * `failed`: responses with a recorded failure.
-    * `duplicate_ids`: responses with the id of an earlier one; they count in `n`.
+    * `duplicate_ids`: responses with the id of an earlier response; they count in `n`.
 
     Intervals are 95 % bootstraps over questions. An undefined metric is None with a `reason`.
     """

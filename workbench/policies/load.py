@@ -47,10 +47,10 @@ def load_policy(
 
     Args:
         name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
-            `policy/`), or a hub name. Only safetensors weights are read (for the hub name of an
-            adapter also those that torch's weights-only loader accepts), and no code from the
-            folder is run.
-        base: the base model of an adapter; None for the one that adapter_config.json names.
+            `policy/`), or a hub name. Only safetensors weights are read; for the hub name of an
+            adapter also weights that torch's weights-only loader accepts. No code from the folder
+            is run.
+        base: the base model of an adapter; None for the model that adapter_config.json names.
         device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth has patched
             transformers' models in this process, the default is a subprocess, and the policy has
             no `model`.
@@ -238,7 +238,7 @@ def load_checkpoint(
 
     Args:
         device: on "meta" no weight is read; the names and shapes in the files are still checked.
-        dtype: by default that of `number_format`, whatever type is stored.
+        dtype: type of the weights; by default `number_format`, whatever type is stored.
         quantisation: transformers' config for layers with fewer bits.
     """
     import torch

@@ -245,7 +245,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
 
 
 def _finish(table: Table, vectors: int) -> None:
-    """Compact and index the table, replacing what an interrupted attempt left.
+    """Compact and index the table; indexes of an interrupted attempt are replaced.
 
     Words are segmented by ICU, which is compiled in, so nothing is downloaded. Stop words stay:
     a band may be called The Who. Positions are not stored, so there is no phrase search.

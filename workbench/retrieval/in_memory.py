@@ -1,4 +1,4 @@
-"""Search a few passages in memory by BM25, such as those that come with a question."""
+"""Search a few passages in memory by BM25, such as the passages of a question."""
 
 from __future__ import annotations
 

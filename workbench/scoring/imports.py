@@ -74,7 +74,7 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
             of their steps.
 
     Raises:
-        WorkbenchError: there are no rows, or the columns are not those that this trainer logs.
+        WorkbenchError: there are no rows, or they lack the columns that this trainer logs.
     """
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(

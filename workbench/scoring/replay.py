@@ -278,7 +278,7 @@ def _verdict(raw: Any) -> Verdict:
 
 
 def rewards_of(row: JsonMapping) -> dict[str, Reward]:
-    """Return the rewards that a row contains; scoring replaces those of the chosen methods."""
+    """Return the rewards that a row contains; scoring replaces the rewards of chosen methods."""
     by_method = row.get("rewards") or {}
     if not _is_object(by_method):
         raise Malformed('"rewards" is not an object of rewards by method')

@@ -1,7 +1,8 @@
 """Decide by rules whether an answer states the gold answer that it names.
 
-The words directly before and after the gold answer have to be ones that a statement has there. No
-other candidate may stand next to it or in an earlier sentence, and no later text may retract it.
+The words directly before and after the gold answer must be words that can stand there in a
+statement. No other candidate may be next to the gold answer or in an earlier sentence, and no later
+text may retract it.
 """
 
 from __future__ import annotations

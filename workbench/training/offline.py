@@ -73,7 +73,7 @@ LEAST = 1e-5
 class SFT:
     """Settings of supervised fine-tuning.
 
-    Defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix) where the paper states
+    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix) where the paper states
     them.
     """
 
@@ -87,7 +87,8 @@ class SFT:
 class DPO:
     """Settings of DPO.
 
-    Defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix), which does not state β.
+    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix); the paper does not state
+    β.
     """
 
     beta: float = setting(

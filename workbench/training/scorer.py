@@ -77,8 +77,8 @@ def as_whole(
 class EncodedRow(NamedTuple):
     """A row as token ids.
 
-    `ids` are those of the prompt and the response. `places` has the positions in `ids` of each
-    segment's tokens, `targets` the target of each segment.
+    `ids` are the token ids of the prompt and the response. For each segment, `places` has the
+    positions of its tokens in `ids`, and `targets` has its target.
     """
 
     ids: list[int]
@@ -102,7 +102,7 @@ class Scorer:
         self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def encode(self, row: Judged) -> EncodedRow:
-        """Encode a row. The tokens of a segment are all tokens with at least one of its characters."""
+        """Encode a row. A token belongs to a segment if it has one of the segment's characters."""
         if (messages := row.question.messages()) != self._prompt[0]:
             self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
         prompt = self._prompt[1]

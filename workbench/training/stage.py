@@ -33,7 +33,8 @@ class Job:
 class Stage:
     """One training of a method, such as a cold start, a reward model or the policy itself.
 
-    The last stage trains the policy in the folder of the run. The others use `stages/NAME` in it.
+    The last stage trains the policy in the folder of the run. Earlier stages use its subfolders
+    `stages/NAME`.
 
     Attributes:
         run: resumes where an earlier call stopped, and returns "done", or "interrupted" if the
@@ -44,7 +45,7 @@ class Stage:
         check: called with the initial policy of a run before any work; raises a WorkbenchError if
             the stage cannot use that policy.
         cache_key: the part of the run's config that determines the stage's result, as JSON. Runs of
-            a queue with equal keys for this stage and the earlier ones share its result. None if
+            a queue with equal keys for this stage and all earlier stages share its result. None if
             the result is not shared.
     """
 

@@ -139,8 +139,8 @@ def put(config: Config, path: str, value: object) -> Config:
 def scaled(config: Config, **changes: Any) -> Config:
     """Return a copy of `config` with the fields in `changes` changed.
 
-    Names are those that `--set` takes. For a part, a mapping changes some of its fields, and a
-    config replaces it.
+    Fields are named as for `--set`. The value for a part is a mapping, which changes some of its
+    fields, or a config, which replaces it.
     """
     for path, value in _flat(changes):
         paths = [path] if is_dataclass(value) else find(config, path)

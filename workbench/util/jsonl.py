@@ -42,7 +42,7 @@ def append_json(path: Path | str, row: JsonMapping) -> None:
 
 
 def write_json(path: Path | str, value: object) -> None:
-    """Write a JSON file atomically: it contains the old value or the new one, never a part."""
+    """Write a JSON file atomically: it contains the old value or the new value, never a part."""
     replace_rows(path, [json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"])
 
 

@@ -83,7 +83,7 @@ _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share
 
 
 def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages that a search found, each once, without those of the question itself."""
+    """Return the passages that a search found, each once, without the question's own passages."""
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
     lists = (passages for passages in retrieved if not isinstance(passages, Failure))

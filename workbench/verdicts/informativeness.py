@@ -41,8 +41,9 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     * 3: is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
 
-    The subject is what the question names. The `title` may be the answer ("Canberra" for the
-    capital of Australia), so it is the subject only if the question names it, or names nothing.
+    The subject is the name in the question. The `title` may be the answer ("Canberra" for the
+    capital of Australia), so it is the subject only if the question contains it, or contains no
+    name.
     """
     words_asked = _content(question)
     names = _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
@@ -98,7 +99,7 @@ def is_part(part: str, whole: str) -> bool:
 
 
 def _is_in(word: str, others: frozenset[str]) -> bool:
-    """Return whether a word or another form of it ("open", "opened") is one of the others."""
+    """Return whether `others` has a word or another form of it ("open", "opened")."""
     return word in others or any(
         word.startswith(other) or other.startswith(word)
         for other in others

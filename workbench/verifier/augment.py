@@ -144,8 +144,7 @@ def surround(others: Sequence[str]) -> Rule:
 def mismatch_premise(others: Sequence[str]) -> Rule:
     """Return a rule that replaces the premise of a claim and labels the pair neutral.
 
-    The new premise is the one, among 200 random ones of `others`, that shares most words with the
-    claim.
+    Of 200 random premises in `others`, the premise that shares most words with the claim is used.
     """
 
     def rule(row: Row, rng: random.Random) -> Row | None:

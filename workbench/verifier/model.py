@@ -144,8 +144,8 @@ def compress(model: torch.nn.ModuleDict, rank: int, keep: float = 1.0) -> dict[s
     """Return the adapter of a trained model.
 
     A linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other tensors
-    whole. Every change is scaled by `keep`: weights between the packaged and the trained ones
-    generalise better than either (WiSE-FT, arXiv 2109.01903).
+    whole. Every change is scaled by `keep`: weights between the packaged weights and the trained
+    weights generalise better than both (WiSE-FT, arXiv 2109.01903).
     """
     import torch
 

@@ -49,7 +49,7 @@ def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
 def newest(sources: Sequence[Source]) -> frozenset[str]:
     """Return the objects that the newest edition among the sources states.
 
-    Newer editions of a page correct older ones.
+    A newer edition of a page corrects the older edition.
     """
     edition = max((source.edition for source in sources), default=0)
     return frozenset(source.object for source in sources if source.edition == edition)

@@ -45,7 +45,7 @@ class Template:
 
 
 def read_tables(name: str) -> JsonObject:
-    """Read a TOML file of this folder; its order decides what a seed draws."""
+    """Read a TOML file of this folder. The order of its entries determines what a seed draws."""
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 

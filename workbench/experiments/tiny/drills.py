@@ -127,7 +127,7 @@ class DrillWriter:
         return drill
 
     def order(self) -> Drill:
-        """State two years, or two words with years, and then the earlier one."""
+        """State two years, or two words with years, and then the earlier year or its word."""
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(4, 16)):
             first, second = self.rng.sample(range(len(self.years)), 2)

@@ -63,7 +63,9 @@ def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
 
 
 class SkillWriter(Writer):
-    """Draws examples of skills: long forms in English, three quarters of the others in English."""
+    """Draws examples of skills: long forms are in English, and three quarters of all other examples
+    are.
+    """
 
     learn_thought = False  # the thoughts state invented facts
 

@@ -52,7 +52,7 @@ def checklists(
         same: the check "claim_checklist", which compares facts; None compares only their wording.
 
     Returns:
-        The checklists by question id, without empty ones, and counts of facts by outcome.
+        Question id -> checklist, without empty checklists; and counts of facts by outcome.
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:

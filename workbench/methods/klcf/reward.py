@@ -100,7 +100,8 @@ def reward(config: KLCF) -> RewardFn:
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
     """Raise `Unscored` if the extraction failed, or a check of a claim outside the thinking.
 
-    The checks are that of a claim's truth and, with `compared`, that of a claim and the checklist.
+    The check of a claim is that of its truth and, with `compared`, its comparison with the
+    checklist.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)

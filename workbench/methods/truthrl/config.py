@@ -27,7 +27,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class Probing:
-    """The probe of what the policy cannot know, before a training with `knowledge`."""
+    """Settings of the probe before a training with `knowledge`, which finds the questions that are
+    out of the policy's knowledge.
+    """
 
     probe_samples: int = setting(
         256,

@@ -55,7 +55,7 @@ SMALL = scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512})
 
 
 def checks(config: TruthRL) -> tuple[str, ...]:
-    """Return the checks that the reward reads: the outcome, and those of the enhanced variants."""
+    """Return the checks that the reward reads: the outcome, and what the enhanced variants need."""
     boundary = ("out_of_knowledge",) if config.knowledge else ()
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
 

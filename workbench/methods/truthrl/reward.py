@@ -106,7 +106,7 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 def string_match(base: RewardFn) -> RewardFn:
     """Return `base` with the rule-based verifier of table 5: an answer is correct only if it equals
-    a gold answer, normalised as in SQuAD. Abstentions are those of the outcome verdict.
+    a gold answer, normalised as in SQuAD. Whether it abstains is read from the outcome verdict.
     """
 
     def by_string_match(feedback: Feedback) -> Reward:
