@@ -93,7 +93,7 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
 
     Args:
         skip: rows with a number up to `skip` are left out.
-        columns: the columns to read from a Parquet file; all if it has none of them.
+        columns: the columns to read from a Parquet file; all columns if these are missing.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":

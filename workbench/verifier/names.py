@@ -1,6 +1,6 @@
 """Names of a claim that its evidence does not mention *(ours)*.
 
-A name is missing if none of its words occurs in the evidence in any form. Acronyms count as forms
+A name is missing if no word of it occurs in the evidence in any form. Acronyms count as forms
 of a name, and the name of a people as a form of its country. The surname of a person is enough,
 unless the evidence names only other people with that surname.
 """
