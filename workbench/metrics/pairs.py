@@ -137,7 +137,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
 
 
 def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str | None], JsonObject]:
-    """Return the label of each prompt, None if it failed, and the cost with the failures.
+    """Ask the judge; return the label of each prompt (None for a failure), and cost and failures.
 
     Args:
         prompts: question id and prompt.

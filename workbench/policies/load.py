@@ -205,7 +205,10 @@ def _complete_in_subprocess(
 
 
 def run_job() -> None:
-    """Run a job of `_complete_in_subprocess` from stdin, and print its completions."""
+    """Read a job of `_complete_in_subprocess` from stdin, and print the completions.
+
+    The subprocess runs this function.
+    """
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
         policy = load_policy(job["folder"], base=job["base"])

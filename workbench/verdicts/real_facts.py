@@ -61,9 +61,9 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 
 
 def by_table(fact: Verify) -> Verify:
-    """Return the check `fact` with the table's labels for the claims that the table can decide.
+    """Return a check that labels claims by the table where it can, and otherwise like `fact`.
 
-    `fact` still gives their informativeness and evidence, and the labels of all other claims.
+    The informativeness and the evidence of all claims come from `fact`.
     """
 
     def verify(batch: Batch) -> list[Checked]:

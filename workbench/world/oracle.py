@@ -1,5 +1,6 @@
-"""The closed world as a judge: exact verdicts on claims, with the same five labels as a model
-judge, by the facts or by what passages state.
+"""The closed world as a judge: exact verdicts on claims, with the five labels of a model judge.
+
+The world's facts decide or, if a question asks for it, the statements of its passages.
 """
 
 from __future__ import annotations

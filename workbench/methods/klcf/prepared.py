@@ -65,7 +65,7 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Return `compared` of a config that any version stored; return other values unchanged."""
+    """Return the settings in a stored card in the form of `compared`, whatever version stored them."""
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 

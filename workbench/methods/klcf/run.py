@@ -129,8 +129,9 @@ class KLCFRun:
 def input_digests(config: KLCF, bench: Bench) -> dict[str, str | None]:
     """Return digests of the models and files that a run reads besides its policy and questions.
 
-    These are the base model, unless the initial policy has the same weights, a prepared folder, and
-    a preference model in a folder.
+    * the base model, if its weights differ from those of the initial policy
+    * a prepared folder
+    * a preference model in a folder
     """
     digests: dict[str, str | None] = {}
     base = policy_hash(source_of(bench, config.base).base)
