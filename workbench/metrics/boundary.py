@@ -27,7 +27,7 @@ from workbench.types import OUTCOMES, JsonMapping, JsonObject
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
 SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
-BINS = 10
+BINS = 10  # of confidence, of equal width
 # Normalised answers are cut to this many characters; answers with an equal start count as equal.
 LONGEST = 200
 

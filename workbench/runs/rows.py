@@ -33,7 +33,7 @@ FORMAT = 2  # version of a stored index; other versions are computed again
 STORED_FROM = 8_000_000  # bytes of new rows from which on an index is stored
 PATIENCE = 1.0  # seconds to wait for a large file before only its end is shown
 TAIL = 8_000_000  # bytes of the end that is shown meanwhile
-NO_STEP = -1
+NO_STEP = -1  # the column of steps holds integers, which cannot be None
 
 # The response in a row that `Feedback.to_row` wrote: searching it is faster than parsing the row.
 _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*)*")')

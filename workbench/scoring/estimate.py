@@ -32,7 +32,7 @@ class Counter:
     def __init__(self) -> None:
         self.calls: collections.Counter[str] = collections.Counter()
         self.tokens_in = self.tokens_out = 0.0
-        self._seen: set[int] = set()
+        self._seen: set[int] = set()  # hashes, because the prompts of a file may not fit in memory
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         for prompt in prompts:

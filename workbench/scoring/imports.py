@@ -30,7 +30,7 @@ from workbench.types import (
     WorkbenchError,
 )
 
-BATCH = 500
+BATCH = 500  # rows that are stored together
 
 # What TRL and verl call the columns that are not rewards.
 TRL = frozenset("step prompt completion images image".split())

@@ -94,6 +94,7 @@ class Reader:
         """
         if isinstance(row, str):
             raise Malformed(row)
+        # a feedback row names its question by id; a row with a question must not be overridden
         stored = row.get("question_id") and not row.get("question")
         item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         question = item.response.question

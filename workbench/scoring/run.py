@@ -166,6 +166,7 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
     def failing() -> bool:
         return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
 
+    # after Ctrl-C, `status` keeps its first value, and the summary is still returned
     with Store(options.out) as store, suppress(KeyboardInterrupt):
         for rows in batches:
             stored = store.append([row for row, _ in rows])
@@ -269,7 +270,7 @@ def as_completed(
     def run(future: Future[Result], piece: Piece) -> None:
         try:
             future.set_result(work(piece))
-        except BaseException as error:
+        except BaseException as error:  # without a result, `wait` would never return
             future.set_exception(error)
 
     def finished() -> Iterator[Result]:

@@ -183,6 +183,7 @@ def trl_reward(
             made.recognise(question_from_row(*pair)) for pair in zip(prompts, rows, strict=True)
         ]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
+        # TRL's counter has the finished steps, ours begins at 1
         step = None if state is None else state.global_step + 1
         responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
         feedbacks = made.grade(responses)

@@ -109,7 +109,7 @@ def sample(
     stop_ids = [trainer.processing_class.eos_token_id]
     completions = list(vllm.sample(generation.llm, None, requests, stop_ids, how))
     if asleep:
-        generation.llm.sleep(level=2)
+        generation.llm.sleep(level=2)  # frees the weights too: the next call copies them again
     return [ids for ids, _ in completions], [list(logprobs) for _, logprobs in completions]
 
 

@@ -225,6 +225,7 @@ def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
         num_iterations=config.iterations,
         epsilon=config.clip,
         epsilon_high=config.clip if config.clip_high is None else config.clip_high,
+        # for a negative advantage the clipped loss has no bound without it
         delta=MAX_TRAJECTORY_RATIO if trajectory else None,
         beta=config.kl.beta,
         temperature=config.sampling.temperature,

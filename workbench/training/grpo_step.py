@@ -87,6 +87,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> None:
         self.config, self.recorder, self.questions = config, recorder, questions
         self.plain = trainee.path == "plain"
+        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the class before that
         if not self.plain and not isinstance(self, trl.GRPOTrainer):
             raise WorkbenchError(
                 "Unsloth was imported after TRL's trainer was used in this process and cannot patch"
@@ -153,6 +154,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             with self.recorder.timed("grading"):
                 feedbacks = self.recorder.grade(responses)
             rewards = split_batches([self.reward_value(one) for one in feedbacks], size)
+            # one distinct reward or none: every advantage of the group would be 0
             flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
             rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
             if not rows:
@@ -183,6 +185,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         because a group may be split between two processes.
         """
         numbers, size = self.recorder.gather(number), self.config.group_size
+        # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
             raise RuntimeError(f"the trainer must repeat each question {size} times: {numbers}")
         questions = [self.questions[index] for index in numbers]
@@ -236,6 +239,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
             batch = {**batch, "advantages": advantages_BT}
         unscored = [row for row, value in enumerate(values) if value is None]
+        # TRL shuffles and splits the batch; `row` leads from its rows back to the responses
         end, device = len(self.responses), batch["completion_ids"].device
         places_B = torch.arange(end - size, end, device=device)
         return {**without(unscored, batch, self.accelerator), "row": places_B}

@@ -145,7 +145,7 @@ def load_trainee(
     if usable and has_gpu():
         trainee = _load_unsloth(policy, adapter, seed, max_length)
     else:
-        set_seed(seed)
+        set_seed(seed)  # the first matrix of a new adapter is random
         trainee = _load_plain(policy, adapter)
         if usable:
             trainee = replace(trainee, model=with_unsloth_methods(trainee.model), path="unsloth")
@@ -196,7 +196,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
         max_seq_length=positions(policy, max_length),
         dtype=torch.bfloat16,
         load_in_4bit=adapter.load_in_4bit,
-        use_exact_model_name=True,
+        use_exact_model_name=True,  # else Unsloth may load its own quantised copy of the model
         trust_remote_code=False,
         use_gradient_checkpointing=checkpointing,
     )

@@ -175,6 +175,7 @@ def ppo_step(
     import torch
 
     config: PPO = state.config
+    # the checkpoint stores the generator, so a resumed run samples the same tokens
     how = config.sampling.decoding(state.draw())
     with recorder.timed("generation"):
         responses = rollouts(
@@ -322,6 +323,7 @@ def losses(
     clipped_bT = ratios_bT.clamp(1 - config.clip, 1 + config.clip)
     # the smaller gain of the two, as in PPO: a step beyond the clip gains nothing
     policy_bT = -torch.min(ratios_bT * advantages_bT, clipped_bT * advantages_bT)
+    # the larger of two errors: a value gains nothing by moving further than the clip
     near_bT = old_bT + (values_bT - old_bT).clamp(-config.value_clip, config.value_clip)
     value_bT = 0.5 * torch.max((values_bT - returns_bT) ** 2, (near_bT - returns_bT) ** 2)
     return masked(policy_bT, mask_bT).sum(), masked(value_bT, mask_bT).sum(), ratios_bT.detach()

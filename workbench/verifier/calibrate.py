@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-BINS = 10
+BINS = 10  # of the expected calibration error, of equal width
 # Candidate thresholds of a label: at least .5, so that no label is less likely than not.
 BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]
 SPLIT = [round(0.20 + 0.05 * step, 2) for step in range(7)]

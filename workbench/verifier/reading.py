@@ -1,4 +1,6 @@
-"""How the verifier reads a claim: the text that the model compares, or why it cannot *(ours)*.
+"""How the verifier reads a claim *(ours)*: which text the model compares with the evidence.
+
+A claim that cannot be read gets the reason instead.
 
 The model takes nearly every denial for a contradiction. For a simple denial ("X was not born in
 Y"), the denied statement ("X was born in Y") is checked instead: the claim is supported as far as

@@ -65,7 +65,7 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Return the settings in a stored card in the form of `compared`, whatever version stored them."""
+    """Return the settings that any version stored in a card, in the form of `compared`."""
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 
