@@ -40,7 +40,8 @@ def compare_command(
         ),
     ],
     against: Annotated[
-        str | None, Option(metavar="NAME", help="Baseline: a row's name or a run.")
+        str | None,
+        Option(metavar="NAME", help="Row to compare with: its name, or the path of a run."),
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,

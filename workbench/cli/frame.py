@@ -101,9 +101,7 @@ Limit = Annotated[int | None, Option(min=1, help="Maximum number of questions.")
 Threads = Annotated[int, Option(min=1, help="CPU threads.")]
 ActorThreads = Annotated[
     int | None,
-    Option(
-        min=1, help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor."
-    ),
+    Option(min=1, help=f"CPU threads; default: {DEFAULT_THREADS}, or one per actor with --actors."),
 ]
 Actors = Annotated[
     int | None,

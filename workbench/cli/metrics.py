@@ -58,7 +58,7 @@ EXAMPLE = "Example: workbench metrics runs/after.jsonl runs/before.jsonl --json"
 def metrics(
     feedback: Annotated[
         Path,
-        Argument(help="JSONL of feedback rows, or a run's folder: its evaluation after training."),
+        Argument(help="JSONL of feedback rows, or a run (its evaluation after training is read)."),
     ],
     other: Annotated[
         Path | None, Argument(help="A second file or run; differences are FEEDBACK − OTHER.")

@@ -177,7 +177,7 @@ class Prompts:
         "", "question kinds to evaluate on; empty for all that have gold answers"
     )
     eval_samples: int = setting(
-        4, "sampled responses per question in an evaluation, besides the greedy one", least=0
+        4, "sampled responses per question in an evaluation, besides the greedy response", least=0
     )
     system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
 

@@ -30,7 +30,7 @@ class GRPO:
     group_size: int = setting(8, "responses sampled for each question", least=2)
     advantages: Literal["group", "centred", "batch", "process", "rtg", "whiten"] = setting(
         "group",
-        "estimator of token advantages; group is centred with loss_type=dr_grpo, as in its paper",
+        "estimator of token advantages; with loss_type=dr_grpo, group means centred, as in its paper",
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
     clip_high: float | None = setting(
@@ -41,8 +41,8 @@ class GRPO:
     )
     importance_sampling: Literal["token", "sequence", "trajectory"] = setting(
         "token",
-        "level of the probability ratio: token; sequence: a response's, normalised by length;"
-        " trajectory: a whole response's",
+        "probability ratio of each token (token), or of the whole response, with normalisation by"
+        " its length (sequence) or without (trajectory)",
     )
     entropy: float = setting(
         0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0

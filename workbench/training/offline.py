@@ -95,7 +95,7 @@ class DPO:
         0.1, "β: scale of the log-ratios to the reference model; with ipo its τ", above=0
     )
     loss_type: Literal["sigmoid", "ipo"] = setting(
-        "sigmoid", "sigmoid: DPO's loss; ipo: IPO's, (Δ − 1/2β)², Δ from means per token"
+        "sigmoid", "sigmoid: DPO's; ipo: (Δ − 1/2β)², Δ from log-ratios averaged over tokens"
     )
     passes: Passes = Passes()
     optim: Optim = Optim(learning_rate=3e-6)

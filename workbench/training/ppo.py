@@ -72,7 +72,7 @@ class PPO:
         8, "responses per backward pass; none or too large: all of the optimizer step"
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
-    value_clip: float = setting(0.2, "largest change of a value from that at sampling", above=0)
+    value_clip: float = setting(0.2, "largest change of a critic's value since sampling", above=0)
     gamma: float = setting(1.0, "γ: discount of later rewards", least=0, most=1)
     lam: float = setting(0.95, "λ of generalised advantage estimation", least=0, most=1)
     whiten: bool = setting(True, "normalise advantages over the tokens of a step")

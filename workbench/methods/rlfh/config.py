@@ -108,12 +108,12 @@ class RLFH:
     annotator: Literal["bench", "local", "self", "recall"] = setting(
         "bench",
         "source of the labels in training: the bench's judge, the local verifier with pages, or the"
-        " initial policy from memory, by yes/no questions (self) or open ones (recall)",
+        " initial policy from memory, by yes/no questions (self) or open questions (recall)",
         trains=True,
     )  # table 3; informativeness stays the bench's (ours)
     flips: float = setting(
         0.0,
-        "share of the annotator's labels that are inverted in training, to simulate a worse one",
+        "share of the annotator's labels that are inverted in training, to simulate a worse annotator",
         least=0,
         most=1,
         trains=True,
