@@ -57,8 +57,8 @@ class FoRAG:
     )
     baseline: bool | None = setting(
         None,
-        "subtract the mean factuality of the reference model's answers; none: if the row has it, and"
-        " in training with PPO; true: always; false: never",
+        "subtract the mean factuality of the reference model's answers; none: if the row has it,"
+        " and in training with PPO; true: always; false: never",
     )
     repeats: Literal["paid", "once"] = setting(
         "paid", "paid: reward a repeated sentence again, as in the paper; once: ignore it"

@@ -113,7 +113,7 @@ class RLFH:
     )  # table 3; informativeness stays the bench's (ours)
     flips: float = setting(
         0.0,
-        "share of the annotator's labels that are inverted in training, to simulate a worse annotator",
+        "share of the annotator's labels that are inverted, to simulate training with a worse one",
         least=0,
         most=1,
         trains=True,
