@@ -90,7 +90,7 @@ def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
 def _claims(
     start: int, sentence: str, pieces: dict[int, str], section: str, stated: list[str] | None
 ) -> list[Claim]:
-    """Return the claims of a sentence or line, with a span only if `locate` cannot find it.
+    """Return the claims of a sentence or line. They get a span only if `locate` cannot find one.
 
     Args:
         start: position of the sentence.

@@ -201,7 +201,9 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
 
 
 def _bounds(cell: JsonMapping) -> dict[str, float | None]:
-    """Return the interval of a rate: None for too few questions, Wilson's where it is empty."""
+    """Return the interval of a rate: Wilson's if the bootstrap's has no width, and None if there
+    are too few questions.
+    """
     if cell["value"] is None or cell["n"] < LEAST:
         return {"low": None, "high": None}
     low, high = cell["low"], cell["high"]

@@ -202,7 +202,7 @@ class Sentence:
         return article or self.has("determiner", start=start, end=end)
 
     def _stands(self, place: int) -> bool:
-        """Whether the words next to a gold answer leave it whole and do not change it.
+        """Whether the words next to a gold answer neither extend it nor change its meaning.
 
         "New York", "the mayor of Paris", "hated Paris", "page 1889" and "1889 feet" change it.
         """

@@ -30,7 +30,7 @@ class GRPO:
     group_size: int = setting(8, "responses sampled for each question", least=2)
     advantages: Literal["group", "centred", "batch", "process", "rtg", "whiten"] = setting(
         "group",
-        "estimator of token advantages; loss_type=dr_grpo turns group into centred, as in its paper",
+        "estimator of token advantages; with loss_type=dr_grpo, group is the same as centred",
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
     clip_high: float | None = setting(
