@@ -126,6 +126,7 @@ def assemble(
         for name in names
         for check in [checks.verify[name]]
     ]
+    # extraction may cost a call to a judge, so it is skipped if no check reads claims
     return grade(
         verify, rewards, _of_sections(extract, sections) if OF_CLAIMS.intersection(needed) else None
     )

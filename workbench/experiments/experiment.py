@@ -115,6 +115,7 @@ def run_experiment(
     identity = identity_of(
         method, config, bench, seed=seed, threads=threads or stored.get("threads"), stored=stored
     )
+    # before the folder is written, so that a mistake leaves nothing there
     if not finished(out):
         for stage in (stage for stage in stages if not finished(out / "stages" / stage.name)):
             stage.check(bench.path(bench.policy))

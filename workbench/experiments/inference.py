@@ -126,6 +126,7 @@ def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
         for question, lines in zip(asked, lists, strict=True)
         for number, line in enumerate(lines[:MOST_CHECKS])
     ]
+    # factored: the policy answers the checks without seeing its draft, which it would only repeat
     replies = iter(write(checks) if checks else ())
     found = [
         "\n".join(f"- {line} {_answer(next(replies))}" for line in lines[:MOST_CHECKS])

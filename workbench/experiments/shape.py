@@ -55,6 +55,7 @@ def shape_of(policy: str) -> Shape:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     with weights.loading(policy, f"name a model's folder, or one of {', '.join(MODELS)}"):
+        # a base model and its tuned variants have the same shape
         if known := MODELS.get(re.sub(r"-(Instruct|Base)$", "", policy)):
             config = AutoConfig.for_model(**known)
         else:

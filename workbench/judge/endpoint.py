@@ -320,6 +320,7 @@ class _Batch:
         client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
         if answer.text is None:
             return replace(answer, cost=cost)
+        # an unreadable reply also shows that the server works
         self.answered, self.strikes = True, 0
         text = checked_reply(prompt, answer.text, client.form)
         if isinstance(text, Failure):

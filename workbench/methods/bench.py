@@ -337,6 +337,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
             ' "kind"?}'
         )
     read = load(source)
+    # "invalid question" is offered as an answer only where it can be right
     invalid = any(question.kind == "false_premise" for question in read)
     system = THINK_THEN_BOX + MAY_BE_INVALID * invalid
     loaded = [replace(question, system=system) for question in read]

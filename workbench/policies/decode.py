@@ -125,6 +125,7 @@ class _Decoding:
     def _start(self, numbers: list[int]) -> None:
         """Add rows with their first tokens; equal prompts are computed once."""
         prompts = [self.prompts[number] for number in numbers]
+        # the responses of a group have the same prompt
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         index = [places[prompt] for prompt in prompts]
         logits_BV, cache = prefill(self.forward, self.config, list(places))

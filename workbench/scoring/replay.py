@@ -245,6 +245,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
             raise Malformed("a claim has a span outside the response")
     if spans is None or has_sentences or all(claim.span for claim in claims):
         return spans or (), tuple(claims)
+    # "body" is the default, so the section of a claim without one follows from its place
     parts, located = sections(response.text, response.prefill), []
     for claim in locate(response.text, spans, claims):
         if claim.span and claim.section == "body":

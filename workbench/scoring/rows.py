@@ -251,6 +251,7 @@ def _with_tokens(
     response: Response, row: JsonMapping, tokenize: Tokenize | None, split: bool
 ) -> Response:
     own = row.get("tokens")
+    # a tokenizer that the user names replaces the row's own tokens
     if tokenize is None and isinstance(own, Mapping) and own.get("offsets"):
         try:
             offsets = spans_of(own["offsets"], response)

@@ -132,6 +132,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             f"{options.source}: the file is empty: name one with rows of questions and responses"
             " with --in FILE"
         )
+    # rows that all have verdicts need no judge, and a dry run loads no local verifier
     if not survey.judged or (counter and not options.remote and not options.exact):
         settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
@@ -140,6 +141,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         judge = _endpoint(options, survey, closing)
     checks = world or checks_of(options, search, counter or judge)
     served, made = plan(configs, checks, options.method == "all")
+    # every row would fail, which is better said before the first request
     no_passages = survey.without_passages == survey.judged and search is None and world is None
     if no_passages and "fact" in made.needed and "single_pass" not in made.needed:
         raise WorkbenchError(

@@ -171,6 +171,7 @@ class Verifier:
             for reading, own_windows in zip(readings, claim_windows, strict=True)
             for window in own_windows
         ]
+        # one call for all windows, so that pairs of similar length share a batch
         triples = iter(self.predict(pairs))
         checks = [
             self._pool(own_windows, [next(triples) for _ in own_windows])

@@ -128,6 +128,7 @@ def _sentences(
         facts = (feedback.verdict(f"claim:{claim.id}", "fact") for claim in own)
         verdicts = [fact for fact in facts if fact]
         facets = [name for claim in own for name in about(claim.text, names)] or about(text, names)
+        # up to the next sentence, because a citation may stand after the full stop
         cited = cited_numbers(response.text[start:following], plan, facets)
         supporting = {passage for verdict in verdicts for passage in supporting_passages(verdict)}
         matching = [passage.id for passage in passages if passage.id in supporting]

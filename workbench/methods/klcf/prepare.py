@@ -75,6 +75,7 @@ def prepare(
             )
         return card
     count = min(config.drawn.questions or len(questions), len(questions))
+    # sorted, so that the files of a preparation have the questions in the order of the bench
     chosen = [questions[number] for number in sorted(order(len(questions), count, seed))]
     sampling = config.drawn.sampling
     samples = collect(

@@ -54,6 +54,7 @@ def reward(config: KLCF) -> RewardFn:
 
     @scored
     def klcf(feedback: Feedback, verdicts: Table) -> Reward:
+        # failures first: a broken format must not hide that the judge failed
         if config.w_truth:
             _check_claims(feedback, verdicts, only_missing)
         if config.w_check:
@@ -88,6 +89,7 @@ def reward(config: KLCF) -> RewardFn:
                 "no_terms",
                 "no term of the reward applies to this response: set klcf.w_check above 0",
             )
+        # a term that does not apply to this response leaves its weight to the others
         whole = fsum(weights[name] for name in terms)
         events = [Event(name, weights[name] / whole * value) for name, value in terms.items()]
         outer = {**({"format": 0.0} if config.form else {}), "length": length}

@@ -72,6 +72,7 @@ def probe_questions(
         ]
         failed, done = failed + sum(row.count(None) for row in new), done + len(new)
         why = ["the judge gave no verdict"] * failed
+        # before the rows are written: a chunk of failures is sampled again by the next call
         check_failed(why, done * k, max_failed, "samples could not be graded")
         with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in new))
