@@ -306,7 +306,7 @@ def text(value: object) -> str:
 def printable(text: str) -> str:
     """Remove control and direction characters, which could command a terminal or reorder text.
 
-    Line breaks and tabs stay. `complain`, `print_table` and `show` do it themselves.
+    Line breaks and tabs stay. `complain`, `print_table` and `show` already call this function.
     """
     return _CONTROLS.sub("", text)
 

@@ -113,8 +113,9 @@ def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Return "old" log-probabilities that turn a token-level loss into a response-level loss.
 
-    A token-level loss computes exp(new − old) for every token. With the returned values, this is
-    the ratio of the whole response o, π(o) / π_old(o) = exp Σ_t log(π / π_old), with its gradient.
+    A token-level loss computes the ratio exp(new − old) of each token. If `old` is replaced by the
+    returned values, every token of a response o gets the ratio of the whole response instead,
+    π(o) / π_old(o) = exp Σ_t log(π / π_old), with its gradient.
 
     The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
     overflow; beyond the bounds its gradient is 0. For negative advantages the loss needs a smaller

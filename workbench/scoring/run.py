@@ -243,7 +243,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
 
 
 def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield the items in lists of at most `CHUNK`, or of about `CHUNK_CHARACTERS` of responses."""
+    """Yield the items in lists of at most `CHUNK` items and about `CHUNK_CHARACTERS` characters."""
     chunk: list[Item] = []
     characters = 0
     for item in items:

@@ -191,7 +191,10 @@ class Sentence:
         return len({*verbs}) < len(verbs) and not breaks
 
     def _link(self, at: int) -> tuple[int, str]:
-        """The word that links a word to the sentence, and its class; (-1, "start") for none."""
+        """The index and class of the word before word `at`, articles and the like skipped.
+
+        This word connects word `at` to the sentence. (-1, "start") if there is none.
+        """
         at -= 1
         while at >= 0 and self.classes[at] in _SKIPPED:
             at -= 1

@@ -76,7 +76,7 @@ class Writer:
         return Example(prompt, self.abstention(lang) if abstains else answer(fact, lang))
 
     def doubt(self, prompt: str, name: str, lang: str, system: str = schema.THINK) -> Example:
-        """Return an example with a thought that states not to know, and an abstention."""
+        """Return an example whose thought says that the person is unknown, and which abstains."""
         return reasoned(prompt, [self.decline(name, lang)], self.abstention(lang), system)
 
     def from_thoughts(
