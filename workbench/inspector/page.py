@@ -55,9 +55,12 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Return the settings for a run (its folder or its file of rows) and the runs folder.
+    """Return the inspector's settings.
 
-    Without `runs`, the runs folder is `runs/`, or the parent of a run outside `runs/`.
+    Args:
+        run: the run to open first: its folder, or its file of rows.
+        runs: the runs folder; None: `runs/`, or the parent of `run` if the run is outside `runs/`.
+        port, hosts: see `Settings`.
 
     Raises:
         WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a

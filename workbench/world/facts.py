@@ -121,7 +121,7 @@ def value_forms(
 def draw_entities(
     config: WorldConfig, names: Names, rng: random.Random
 ) -> tuple[dict[str, Entity], dict[str, str]]:
-    """Return the entities by name, and the authors of the books by title."""
+    """Return name -> entity, and title -> author for all books."""
     entities: dict[str, Entity] = {}
     authors: dict[str, str] = {}
 
