@@ -166,10 +166,13 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
     """Return the texts that can follow a verb, each of which makes a claim.
 
-    For "won | the prize in Physics in 1911" these are the core ("the prize"), the core with the
-    first adjunct ("the prize in Physics"), the core with the adjuncts that are not dates, and the
-    whole text. Only the whole text states that both adjuncts hold together. For an event that
-    happens once ("was founded in Osk in 1950"), the core with the date alone replaces the whole.
+    "won | the prize in Physics in 1911" has these:
+
+    * the core: "the prize";
+    * the core with the first adjunct: "the prize in Physics";
+    * the core with all adjuncts that are not dates: the same here;
+    * the whole text, the only one that states that both adjuncts hold together. For an event that
+      happens once ("was founded in Osk in 1950"), the core with the date alone replaces the whole.
 
     Args:
         rest: the whole text after the verb.

@@ -39,12 +39,15 @@ def train(
         settings: "method.field=value", as `--set` on the command line.
         live: train in a process of its own and return a view with curves for a notebook;
             `view.wait()` returns the summary.
-        options: `questions`, data set or question file of a bench without questions of its own;
-            `policy`, model folder or hub name to start from instead of the bench's policy;
-            `threads`, number of CPU threads (a run is resumed only with the same number); `judge`,
-            "local" for the local verifier, with `verifier`, its model, or the URL of an
-            OpenAI-compatible server, with `judge_model`, its model, `judge_cache`, `judge_option`
-            (["KEY=VALUE"]) and `judge_tokens`; `store`, an index of passages.
+        options: any of these.
+
+            * `questions`: data set or question file, for a bench without questions of its own.
+            * `policy`: model folder or hub name to start from instead of the bench's policy.
+            * `threads`: number of CPU threads. A run is resumed only with the same number.
+            * `judge`: "local" for the local verifier (`verifier` names its model), or the URL of
+              an OpenAI-compatible server (`judge_model` names its model). A server also takes
+              `judge_cache`, `judge_option` (["KEY=VALUE"]) and `judge_tokens`.
+            * `store`: an index of passages.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.

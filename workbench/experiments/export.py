@@ -65,8 +65,8 @@ def export(
         push: a new or empty repository OWNER/NAME of the hub.
 
     Raises:
-        WorkbenchError: there is no adapter, its files do not match, `out` exists, the disk is
-            full, or the repository is not writable (raised before a weight is read); weights are
+        WorkbenchError: before a weight is read: there is no adapter, its files do not match, `out`
+            is not empty, the disk is full, or the repository is not writable. Later: weights are
             not finite or exceed the type's range.
         NotPushed: the hub refuses the finished export.
     """

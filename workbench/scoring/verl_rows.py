@@ -64,9 +64,12 @@ def grader_of(kwargs: JsonMapping) -> Grader:
     """Return the grader that `reward.reward_kwargs` of verl's config describes.
 
     Args:
-        kwargs: `recipe`, a method's name; `judge`, one of "world", "rules" and "local", or a
-            mapping with `url`, `model` and optionally `store`, `cache`, `tokens` and `options`, a
-            list of "KEY=VALUE"; `settings`, a list of "method.field=value".
+        kwargs: the mapping, with these keys.
+
+            * `recipe`: a method's name.
+            * `judge`: "world", "rules" or "local", or a mapping with `url` and `model` and
+              optionally `store`, `cache`, `tokens` and `options` (a list of "KEY=VALUE").
+            * `settings`: a list of "method.field=value"; optional.
 
     Raises:
         WorkbenchError: the method or judge is missing or does not exist, or the judge lacks a check

@@ -126,10 +126,13 @@ def probability(
             * `list`: the answer names every item and no other candidate.
 
     Returns:
-        One of five values (`docs/numbers.md` gives how often answers with each value are right):
-        `SURE` if the answer is a form, `STATED` if it states a form, `NAMED` if it names a form
-        and may not state it, `SHARED` if it shares a word with a form, and `APART` if it shares
-        no word, declines or states the opposite.
+        One of five values; `docs/numbers.md` gives how often answers with each value are right.
+
+        * `SURE`: the answer is a form.
+        * `STATED`: the answer states a form.
+        * `NAMED`: the answer names a form and may not state it.
+        * `SHARED`: the answer shares a word with a form.
+        * `APART`: the answer shares no word with a form, declines or states the opposite.
     """
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval

@@ -32,9 +32,9 @@ _YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|co
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
     """Return the informativeness of each claim, by claim id; its truth does not matter.
 
-    * 1: adds nothing. All words of the claim are in the question, in the subject's name or empty
-      of content ("X is a country."), or all are in an earlier claim or in a longer claim of the
-      same sentence. Denials also get 1, unless the question is a yes/no question.
+    * 1: adds nothing. Each word of the claim is in the question, in the subject's name or empty of
+      content ("X is a country."). Or all words are in an earlier claim, or in a longer claim of
+      the same sentence. Denials also get 1, unless the question is a yes/no question.
     * 5: has at least half of the content words of the question. If the question names only its
       subject, a number or name together with this subject is enough.
     * 4: has some word of the question.

@@ -77,10 +77,10 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
     * A claim in another script than Latin is vague. If the question is in another script too, the
       claim is a failure of stage "verify".
     * A claim of a hedged sentence gets a hedged label.
-    * A claim that joins two values ("won the prize in Physics in 1911"), next to a claim of the
-      same sentence with only one of them, is correct only if a single sentence of the evidence
-      supports it. The verifier reads windows of several sentences, where each value may come from
-      another statement.
+    * A claim may join two values ("won the prize in Physics in 1911") while another claim of the
+      same sentence has only one of them. The claim with both is correct only if a single sentence
+      of the evidence supports it: in the windows of several sentences that the verifier reads,
+      each value may come from another statement.
 
     `p` is the calibrated P(support). If a rule finds that the evidence lacks a number or name of
     the claim (`workbench.verifier.mentions`), `p` is capped below the threshold.
