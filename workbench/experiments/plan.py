@@ -83,7 +83,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return item -> bytes that are in use throughout a training.
+    """Return the bytes that are in use throughout a training, by item.
 
     Args:
         models: number of reward models in memory.
@@ -103,7 +103,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return item -> bytes that are in use during a backward pass."""
+    """Return the bytes that are in use during a backward pass, by item."""
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
@@ -131,7 +131,7 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return item -> bytes that are in use while `at_once` responses are sampled."""
+    """Return the bytes that are in use while `at_once` responses are sampled, by item."""
     config, prompt = shape.config, training.length - training.scored
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt

@@ -103,7 +103,7 @@ class Record:
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """Return the run with the rows read so far, or with all rows if `whole`."""
+        """Return run `name` with the rows read so far, or with all rows if `whole`."""
         rows = runs.all_rows(name) if whole else runs.rows(name)
         configs = configs_of(runs, name)
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))

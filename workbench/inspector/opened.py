@@ -87,7 +87,7 @@ def recall(key: str) -> Opened:
     """Return the cached open response with this key.
 
     Raises:
-        WorkbenchError: it is no longer cached.
+        WorkbenchError: the response is no longer cached.
     """
     with _lock:
         opened = _opened.get(key)

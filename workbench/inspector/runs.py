@@ -98,8 +98,8 @@ class Runs:
         """The file of a run's rows.
 
         Raises:
-            WorkbenchError: no run has this name, or it leads out of the runs folder or through a
-                link.
+            WorkbenchError: no run has this name, or the name leads out of the runs folder or
+                through a link.
         """
         parts, short = Path(name).parts, name[:SHORT]
         path = self.root.joinpath(*parts)

@@ -135,7 +135,7 @@ def facet_names(question: Question) -> list[str]:
 
 
 def about(text: str, names: Collection[str]) -> list[str]:
-    """Return the facets that a text names."""
+    """Return which of the facets `names` occur in a text, in any case of letters."""
     return [name for name in names if name.casefold() in text.casefold()]
 
 

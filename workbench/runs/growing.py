@@ -59,7 +59,7 @@ class Growing(Generic[State]):
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
-        """Return the current state of a file, without an unfinished last line."""
+        """Return the state after all complete lines of a file."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)

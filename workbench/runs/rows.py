@@ -40,7 +40,7 @@ _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*
 
 
 class Entry(NamedTuple):
-    """The table's values for one row."""
+    """The values of a feedback row that the table of `Rows` has."""
 
     offset: int  # position of the row's first byte
     id: str

@@ -121,7 +121,7 @@ def value_forms(
 def draw_entities(
     config: WorldConfig, names: Names, rng: random.Random
 ) -> tuple[dict[str, Entity], dict[str, str]]:
-    """Return name -> entity, and title -> author for all books."""
+    """Return all entities by name, and the authors of all books by title."""
     entities: dict[str, Entity] = {}
     authors: dict[str, str] = {}
 

@@ -111,7 +111,10 @@ class DrillWriter:
         return self._pairs((0,))
 
     def agreement(self) -> Drill:
-        """State pairs of words after the same context, and whether the two words are equal."""
+        """State pairs of words, and whether the two words are equal.
+
+        Up to three other words stand before the first word of a pair, and again before the second.
+        """
         return self._pairs((0, 1, 2, 3))
 
     def _pairs(self, contexts: Sequence[int]) -> Drill:

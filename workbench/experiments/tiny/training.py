@@ -236,7 +236,7 @@ def lesson_batches(
 def exam_items(
     world: World, encoder: Encoder, lesson: Lesson, seed: int
 ) -> dict[str, list[Tokens]]:
-    """Return the exam of a lesson: 100 items of each new kind, examples with one turn."""
+    """Return the exam of a lesson: 100 items of each new kind; each example has one turn."""
     exam = {}
     for kind in lesson.taught:
         items = practice_items(world, encoder, {kind: 1}, f"exam-{seed}")

@@ -30,7 +30,7 @@ WHEN = ("before", "after")
 def figures(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> dict[str, Figure]:
-    """Return file name -> figure, for figures 4 to 9."""
+    """Return figures 4 to 9, by file name."""
     plots = {
         "fig4_accuracy": accuracy_distribution,
         "fig5_accuracy_and_claims": accuracy_and_claims,
