@@ -44,8 +44,10 @@ class Commands(TyperGroup):
                 ordered[name].rich_help_panel = panel  # type: ignore[attr-defined]
                 self.commands[name] = self.commands.pop(name)  # moves it to the end
         for command in self.commands.values():
+            # a single line break only wraps the docstring; an empty line separates paragraphs
             command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
             for parameter in command.params:
+                # rich, which prints the help, would read "[…]" as the name of a style
                 if text := getattr(parameter, "help", None):
                     parameter.help = text.replace("[", r"\[")  # type: ignore[attr-defined]
 

@@ -78,6 +78,7 @@ def load(
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
     if not records:
         raise WorkbenchError(f"'{name}' has no records: name another data set or file")
+    # the first record decides: a data set has the same columns in all records
     source = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
     for location, record in records:

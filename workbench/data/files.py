@@ -161,6 +161,7 @@ def _is_table(value: JsonMapping) -> bool:
 def _has_columns(value: JsonMapping) -> bool:
     """Whether an object has a column for each key, as pandas writes a table by default."""
     rows = [column.keys() if isinstance(column, Mapping) else () for column in value.values()]
+    # pandas numbers the rows from 0; other objects of objects have no such key
     return bool(rows) and "0" in rows[0] and all(keys == rows[0] for keys in rows)
 
 
@@ -174,6 +175,7 @@ def _lines(path: Path, skip: int, read: Callable[[bytes], JsonObject | str]) -> 
 
 def _text_row(line: bytes) -> JsonObject | str:
     try:
+        # "sig": programs on Windows put a byte order mark before the text
         return {"text": line.decode("utf-8-sig").strip()}
     except UnicodeDecodeError:
         return NOT_UTF8

@@ -77,6 +77,7 @@ def _claims(
     row: JsonMapping, questions: JsonMapping, passages: JsonMapping
 ) -> Iterator[JsonObject]:
     verdicts = [one for one in row.get("verdicts") or () if one.get("aspect", "fact") == "fact"]
+    # reversed, so that the first of several verdicts on a claim is kept
     facts = {verdict["target"]: verdict for verdict in reversed(verdicts)}
     question = str(row.get("question_id") or row["id"])
     for claim in row.get("claims") or ():

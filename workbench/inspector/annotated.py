@@ -76,6 +76,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
         verdicts: dict[str, Verdict] = {}
+        # labels of an earlier answer or extraction with the same id must not pass to these claims
         if stored and labels_in(stored, claims_of(feedback)):
             verdicts = {v.target: v for v in stored.verdicts}
         for claim, edit in edits.items():

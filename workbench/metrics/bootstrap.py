@@ -162,6 +162,7 @@ def paired(
     )
     a_M, b_M = evaluate(*first)[0], evaluate(*second)[0]
     diffs_M = a_M - b_M
+    # where one side is undefined, there is no difference, and neither value is shown
     unknown_M = np.isnan(diffs_M)
     a_M[unknown_M] = b_M[unknown_M] = np.nan
     answers = max(len(a[1].right), len(b[1].right))

@@ -159,6 +159,7 @@ def _feedback(
         except ValueError as problem:
             problems.append({"line": line, "problem": str(problem)})
             continue
+        # the logs name no groups: the equal prompts of a step form a group
         question = response.question.id
         key = response.step, question
         response = replace(
