@@ -397,7 +397,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Read a row that `to_row` wrote; `question` has the id in its "question_id"."""
+        """Read a row that `to_row` wrote; `question` belongs to the row's "question_id"."""
         tokens = row["tokens"]
         stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(

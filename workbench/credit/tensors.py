@@ -91,7 +91,7 @@ def without(
 
 
 def masked(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Set the values to 0 where the mask is 0. A product would keep NaN, and make NaN of ∞."""
+    """Set the values to 0 where the mask is 0, also NaN and ∞ (whose product with 0 is NaN)."""
     return values_BT.masked_fill(mask_BT == 0, 0)
 
 

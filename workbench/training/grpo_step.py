@@ -337,7 +337,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: TrainerState, logs: JsonMapping) -> None:
-        """Collect the logs of an optimizer step; after the last one of a step, record the means."""
+        """Collect the logs of an update; after the last update of a step, record the means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return

@@ -197,7 +197,7 @@ class Verifier:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
         A claim with an objection is labelled `wrong`. On the pairs used to choose the rules, 1 in 8
-        such claims is true, which is less than among the claims that the model alone labels
+        such claims is true. The share is larger among the claims that the model alone labels
         `wrong`.
         """
         support, contradict, bounds = check.support, check.contradict, self.settings

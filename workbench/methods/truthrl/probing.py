@@ -184,7 +184,7 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
 
 
 def read_probe(path: Path | str) -> dict[str, bool | None]:
-    """Read a `probe.jsonl`; return question id -> whether the question is out of knowledge.
+    """Read a `probe.jsonl`; return whether a question is out of knowledge, by question id.
 
     Raises:
         WorkbenchError: no such file, or a row without this result.
