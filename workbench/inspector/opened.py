@@ -147,7 +147,7 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> JsonObject:
-    """Return method -> its config: the config stored with the run, else the default config."""
+    """Return each method's config: the config stored with the run, else the default config."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {

@@ -141,7 +141,7 @@ def unlabelled(response: Response, found: Segments) -> Judged:
 
 
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
-    """Return question id -> the mean segment value of the reference model's answers, or a failure.
+    """Return the mean segment value of the reference model's answers, or a failure, by question id.
 
     If the answers to a question have no segments, the mean over all questions is used *(ours)*:
     with a baseline of 0, any answer to that question would earn a reward. If no answer to any
