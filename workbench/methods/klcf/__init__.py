@@ -22,5 +22,5 @@ Our deviations:
   merges facts of a checklist that say the same in other words.
 * Adapters are trained, not all parameters. The truthfulness model has a scalar head, not the
   probability of a word.
-* `rewarded=confidence` uses the base model's own confidence in place of the truthfulness model.
+* `rewarded=confidence` uses the base's own confidence in place of the truthfulness model.
 """
