@@ -53,7 +53,7 @@ def world(world: World) -> Extract:
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:
-    """Return the entity that a question is about: the one in its title, else in its text."""
+    """Return the entity that a question is about: its title names the entity, or else its text."""
     title = question.title.split(";")[0].strip()
     if title.casefold() in parser.names:
         return title

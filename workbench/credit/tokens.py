@@ -211,7 +211,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
     The spans are contiguous and cover the text.
 
     Raises:
-        WorkbenchError: the tokenizer is not a fast one, so it returns no offsets, or it crashes.
+        WorkbenchError: the tokenizer is not a fast tokenizer, so it returns no offsets; or it
+            crashes.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(

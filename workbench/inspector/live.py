@@ -109,7 +109,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
 
 
 def policies(runs: Runs) -> list[str]:
-    """Return the choices of the policy menu: the shipped policies, and runs with a trained one."""
+    """Return the choices of the policy menu: shipped policies, and runs that trained a policy."""
     names = [*SHIPPED]
     for name in runs.names():
         with suppress(WorkbenchError):  # selecting a damaged run shows its error

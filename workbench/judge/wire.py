@@ -91,8 +91,8 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         * other tasks: a label
 
     The reply may begin with the thinking of the model: in <think>…</think>, [THINK]…[/THINK] or
-    similar tags, of which the opening one may be missing, or in a channel of gpt-oss. White space
-    and one code fence may surround the JSON object. It must have exactly the declared keys. A label
+    similar tags (the opening tag may be missing), or in a channel of gpt-oss. White space and one
+    code fence may surround the JSON object. It must have exactly the declared keys. A label
     is one of the task's `LABELS`, in upper or lower case. Kinds of failure:
 
     * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`

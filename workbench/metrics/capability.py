@@ -59,7 +59,7 @@ def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
 
     `after` and `before` are results of `read_accuracies`. The difference, `after` minus `before`,
     has a normal interval from both standard errors, as if the samples were independent: for the
-    same questions it is wider than a paired one. `drop` is true if the whole interval is below 0.
+    same questions it is wider than a paired interval. `drop` is true if all of it is below 0.
     Accuracies without a standard error are left out.
     """
     changes: JsonObject = {}

@@ -3,7 +3,8 @@
 An outcome is correct, uncertain (an abstention) or incorrect. Truthfulness = accuracy −
 hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). SimpleQA (arXiv
 2411.04368, section 2) adds the accuracy of the attempted answers, and the F-score: the harmonic
-mean of this accuracy and the overall one. A response without an outcome is left out of every rate.
+mean of this accuracy and the overall accuracy. A response without an outcome is left out of every
+rate.
 """
 
 from __future__ import annotations

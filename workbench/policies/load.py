@@ -55,7 +55,7 @@ def load_policy(
             transformers' models in this process, the default is a subprocess, and the policy has
             no `model`.
         engine: "vllm" chooses the device itself and takes most of a GPU's memory. A process can
-            hold one such policy; loading the next one ends it.
+            hold one such policy; loading the next such policy ends the first.
 
     Raises:
         WorkbenchError: unknown policy, unreadable weights, or an engine that is not available.

@@ -164,7 +164,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """Yield the stored rows in order. They equal the appended ones except for `prompt_ids`, which
+    """Yield the stored rows in order. They equal the appended rows except for `prompt_ids`, which
     are not stored.
 
     Raises:

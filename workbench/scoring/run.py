@@ -74,8 +74,8 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     """Score the rows of a file and return the summary that `workbench score --json` prints.
 
     Rows that `out` already has are kept if they were scored with the same settings. Failed rows
-    are tried again. The summary's `status` is "done", "interrupted" or "too_many_failures". The
-    last one means that more than the share `max_failed` of the rows failed or could not be scored.
+    are tried again. The summary's `status` is "done", "interrupted" or "too_many_failures" (more
+    than the share `max_failed` of the rows failed or could not be scored).
 
     Raises:
         WorkbenchError: the options or the input cannot work. Nothing is judged or written.

@@ -214,7 +214,7 @@ def load_reward_model(folder: Path | str) -> Scorer:
     """Load the reward model that a training saved in `folder` (its `out/model`).
 
     Raises:
-        WorkbenchError: the folder has no reward model or a damaged one, or it was trained from
+        WorkbenchError: the folder has no reward model, or the model is damaged or was trained from
             another policy.
     """
     from peft import set_peft_model_state_dict

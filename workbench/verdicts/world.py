@@ -224,7 +224,7 @@ class _Relevance:
         self.stated: set[tuple[str, str, str, str | None]] = set()
 
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
-        """Return "other" for an off-subject claim, "asked" for a repeated one, else None.
+        """Return "other" for an off-subject claim, "asked" for a repeated claim, else None.
 
         Claims must be passed in the order of the response. A vague claim repeats any claim on the
         same relation. The truth of a claim does not matter: a response that names a wrong employer,

@@ -157,7 +157,7 @@ def page_questions(world: World) -> list[Question]:
 def reasoned_questions(world: World, split: str) -> list[Question]:
     """Return questions of more than one step about the people of a split.
 
-    Each question with a false premise also occurs with the true one (kind "true_premise").
+    Each question with a false premise also occurs with a true premise (kind "true_premise").
     """
     people = {person.name for person in world.people(split)}
     source = split if split == "validation" else "ood"

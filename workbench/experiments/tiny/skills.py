@@ -140,7 +140,7 @@ class SkillWriter(Writer):
         return self._shuffled(passages, facts, others)
 
     def _show_stale(self, lang: str) -> Layout:
-        """Show two editions of a page, the newer one correct, and a page of another person."""
+        """Show two editions of a page, of which the newer is correct, and another person's page."""
         facts, others = self.ephemeral.people(2)
         stated = self.sample(facts, self.choose((2, 3)))
         corrected = self.choose(stated)

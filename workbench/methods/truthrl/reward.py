@@ -64,8 +64,8 @@ def _of_outcome(values: Mapping[str, float]) -> RewardFn:
 def knowledge(base: RewardFn, other: float) -> RewardFn:
     """Return the knowledge-enhanced variant (section 3.2) of the reward `base`.
 
-    On a question that is out of knowledge, an abstention earns +1, and every answer earns `other`
-    (paper: −1), even a correct one. On a known question `base` applies.
+    On a question that is out of knowledge, an abstention earns +1, and every answer, even if
+    correct, earns `other` (paper: −1). On a known question `base` applies.
     """
     unknown = _of_outcome({"correct": other, "uncertain": 1.0, "incorrect": other})
 
