@@ -126,6 +126,7 @@ def assemble(
         for name in names
         for check in [checks.verify[name]]
     ]
+    # extraction may cost a call to a judge, so it is skipped if no check reads claims
     return grade(
         verify, rewards, _of_sections(extract, sections) if OF_CLAIMS.intersection(needed) else None
     )
@@ -222,7 +223,7 @@ def _with_sentence(response: Response, extraction: Claims) -> Claims:
 
 
 def _finite(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """Replace verdicts whose p is NaN or infinite by failed ones, which rewards do not use."""
+    """Replace verdicts whose p is NaN or infinite by failed verdicts, which rewards do not use."""
     return tuple(v if v.p is None or math.isfinite(v.p) else _failed(v) for v in verdicts)
 
 

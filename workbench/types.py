@@ -191,8 +191,8 @@ class Response:
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
         prefill: a tag such as "<think>\\n" that the prompt leaves open and `text` continues.
-        given_claims: claims that the input row contains; they are verified instead of extracted
-            ones. None: claims are extracted. Not stored.
+        given_claims: claims that the input row contains, which are verified instead of extracted
+            claims. None: claims are extracted. Not stored.
     """
 
     id: str
@@ -398,7 +398,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Read a row that `to_row` wrote; `question` has the id in its "question_id"."""
+        """Read a row that `to_row` wrote; `question` belongs to the row's "question_id"."""
         tokens = row["tokens"]
         stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(

@@ -1,7 +1,7 @@
-"""Split off phrases of time, place and manner, and add them to claims (`workbench.claims.rules`).
+"""Split off adjuncts and introductions, and add them to claims (`workbench.claims.rules`).
 
-The attachment of chained phrases is often ambiguous, so a phrase is used only together with all
-phrases between it and the verb.
+In "in Osk on the coast in 1950", each phrase may modify the verb or an earlier phrase. So an
+adjunct is used only together with all adjuncts between it and the verb.
 """
 
 from __future__ import annotations
@@ -74,7 +74,11 @@ _PARTICIPLES = frozenset(
 
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
-    """Return the core of a predicate and the phrases after it that can follow the verb alone."""
+    """Split the text after a verb into its core and its adjuncts.
+
+    "the prize in Physics in 1911" → "the prize", ["in Physics", "in 1911"]. If the adjuncts cannot
+    be separated safely, return the whole text and [].
+    """
     tokens = tokens_of(rest)
     words = [token[0] for token in tokens]
     if ":" in words or _DWELLING.fullmatch(verb):
@@ -122,7 +126,7 @@ def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
 
 
 def _stop(words: list[str]) -> int:
-    """Return the index of the first clause, participle or infinitive, which owns later phrases."""
+    """Return the index of the first clause, participle or infinitive: later phrases modify it."""
     for i, word in enumerate(words):
         after = word_at(words, i + 1)
         if (
@@ -160,10 +164,15 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
-    """Return the texts that can follow a verb.
+    """Return the texts that can follow a verb, each of which makes a claim.
 
-    These are the core, the first phrases, and the whole, which binds its values to each other ("the
-    prize in Physics in 1911"). Of an event that happens once, the date may replace the place.
+    "won | the prize in Physics in 1911" has these:
+
+    * the core: "the prize";
+    * the core with the first adjunct: "the prize in Physics";
+    * the core with all adjuncts that are not dates: the same here;
+    * the whole text, the only one that states that both adjuncts hold together. For an event that
+      happens once ("was founded in Osk in 1950"), the core with the date alone replaces the whole.
 
     Args:
         rest: the whole text after the verb.
@@ -205,9 +214,9 @@ _WHEN = re.compile(
 
 
 def is_free(lead: str) -> bool:
-    """Whether claims hold without the introduction.
+    """Whether claims hold without the introduction `lead` of their sentence.
 
-    They do for a date, a place or a reason, but not for "in the film" or "until 1990".
+    They do if it is a date, a place or a reason, but not if it is "in the film" or "until 1990".
     """
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
@@ -215,14 +224,15 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Whether the introduction may restrict the whole sentence ("in the film")."""
+    """Whether claims may hold only in the context that the introduction names ("in the film")."""
     return not is_free(lead) and not _WHEN.match(lead)
 
 
 def led(claim: str, subject: str, lead: str) -> str:
-    """Add the introduction to a claim.
+    """Add the introduction `lead` to a claim.
 
-    It goes to the end, or after the subject if a clause at the end would absorb it.
+    It is added at the end, unless it could be read as part of a clause there. Then it is inserted
+    after the subject.
     """
     if not lead:
         return claim
@@ -237,7 +247,9 @@ def led(claim: str, subject: str, lead: str) -> str:
 
 
 def all_led(claims: list[str], subject: str, lead: str) -> list[str]:
-    """Add the introduction to the claims: only to the first if the others hold without it."""
+    """Add the introduction to the claims about `subject`: to the first one, and to the others if
+    they do not hold without it.
+    """
     own = [i for i, claim in enumerate(claims) if claim.startswith(f"{subject} ")]
     under = range(1) if is_free(lead) else own
     return [led(claim, subject, lead) if i in under else claim for i, claim in enumerate(claims)]

@@ -1,4 +1,7 @@
-"""Find the antecedent of a relative clause (see `workbench.claims.rules`); "" if ambiguous."""
+"""Find the antecedent of a relative clause: the noun phrase that "who" or "which" refers to.
+
+The result is "" if the antecedent is ambiguous. `workbench.claims.reader` uses this module.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,13 @@ _OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole stat
 def who(subject: str, previous: str, link: str) -> str:
     """Return the antecedent of "who".
 
-    After a copula this is the sentence's subject, unless another person was named last.
+    After a form of "to be" ("Ana is a painter who …") this is the sentence's subject, unless the
+    text names another person last.
+
+    Args:
+        subject: the subject of the sentence.
+        previous: the part before the relative clause.
+        link: the words that begin the clause, such as ", who".
     """
     text = _without_dates(previous)
     if not is_copular(previous):
@@ -60,7 +69,10 @@ _PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*
 
 
 def which(previous: str, verb: str) -> str:
-    """Return the antecedent of "which" if it agrees with the verb in number."""
+    """Return the antecedent of "which", the last noun phrase of `previous`.
+
+    The result is "" if it does not agree in number with the `verb` of the relative clause.
+    """
     if verb in _OF_EVENTS:
         return ""
     phrase = _phrase(previous)
@@ -72,7 +84,7 @@ def which(previous: str, verb: str) -> str:
 
 
 def is_copular(text: str) -> bool:
-    """Whether the text ends in a complement of "to be"."""
+    """Whether the text has a form of "to be" with a noun phrase: "is a painter"."""
     return bool(_COPULAR.search(text.strip(" ,")))
 
 

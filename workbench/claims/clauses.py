@@ -84,7 +84,10 @@ _LIFE = (
 
 
 def _brackets(text: str) -> tuple[str, list[str]]:
-    """Remove parentheses; return the claims of the subject's dates of life in them."""
+    """Remove parentheses, and return the text and the claims on birth and death in them.
+
+    "Ana Bo (1900–1980) was …" → "Ana Bo was born in 1900", "Ana Bo died in 1980".
+    """
     name, *_ = text.split(" (")
     words = TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
@@ -98,7 +101,7 @@ def _brackets(text: str) -> tuple[str, list[str]]:
 
 
 def _birth(text: str) -> tuple[list[str], str]:
-    """Return the claims of "Born on May 2, 1920, in Vetra, Ana Bo …" and the remaining text."""
+    """Split off the birth from "Born in Vetra, Ana Bo …"; return its claims and the other text."""
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):
@@ -166,8 +169,8 @@ _GENERIC = re.compile(r"(?i)(?:when|whenever|once|without|until|while)\b")
 def _lead(text: str) -> tuple[str | None, str]:
     """Split a sentence into its introduction ("In 1998,") and the rest.
 
-    Linking words are dropped, and so are long introductions, which mostly repeat earlier text. The
-    introduction is None if the subject is not found.
+    Linking words ("However,") and long introductions, which mostly repeat earlier text, are
+    dropped. The introduction is "" if there is none, and None if the subject was not found.
     """
     text = _LEAD_IN.sub("", text, count=1)
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):

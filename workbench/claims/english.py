@@ -59,9 +59,9 @@ _NO_PARTICIPLES = _words("no_participles")
 def is_verb(words: list[str], i: int) -> bool:
     """Whether the word at `i` is a finite verb.
 
-    It is a listed verb, or ends in "-ed" and has no determiner or adjective before it. After "and",
-    a word in "-ed" counts only before a possible object ("and inherited his", not "and respected
-    man").
+    This is a listed verb, or a word that ends in "-ed" and has no determiner or adjective before
+    it. After "and", a word in "-ed" counts only if an object may follow it ("and inherited his",
+    not "and respected man").
     """
     word, after = words[i], word_at(words, i + 1)
     previous = words[i - 1] if i else ""

@@ -34,10 +34,14 @@ _WORKS = re.compile(
 
 
 def examples(verb: str, rest: str) -> list[str]:
-    """Return the text without its examples, and the text with each example instead.
+    """Return the text without its examples, and once for each example the text with this example.
 
-    "several films such as A" → "several films", "A". Returns [] if there are no examples or the
-    category is ambiguous.
+    "several films such as A and B" → "several films", "A", "B". Returns [] if there are no
+    examples, or if the phrase that they belong to is ambiguous.
+
+    Args:
+        verb: the verb before the text, or "".
+        rest: the text.
     """
     has = verb in ("has", "have", "had")
     match = _EXAMPLES.search(rest) or (None if has else COUNTED.search(rest))
@@ -74,7 +78,10 @@ _AMBIGUOUS = re.compile(  # examples after these words may belong to another phr
 
 
 def _phrase(before: str) -> tuple[int, str] | None:
-    """Return the start and the text of the category phrase, or None."""
+    """Return the start and the text of the phrase that the examples belong to ("several films").
+
+    None if no phrase is a plural or begins with a word such as "several".
+    """
     starts: list[tuple[int, bool]] = []  # starts of phrases; whether one has "several" or the like
     inside = 0
     for match in _PHRASE.finditer(before):
@@ -95,12 +102,15 @@ _PRIZES = re.compile(r"(?:awards|hono[u]?rs|prizes|accolades|medals|nominations|
 
 
 def works(text: str) -> list[str]:
-    """Return claims about works: "films such as A (1954)" → A is a film, A was released in 1954."""
+    """Return implied claims about works.
+
+    "films such as A (1954)" → "A is a film", "A was released in 1954".
+    """
     return [*_kinds(re.sub(r"\s*\([^()]*\)", "", text)), *_titled(text), *_years(text)]
 
 
 def _kinds(text: str) -> list[str]:
-    """Return the claims of "films such as A and B": A is a film, B is a film."""
+    """Return the claims that "films such as A and B" implies: "A is a film", "B is a film"."""
     match = _EXAMPLES.search(text) or COUNTED.search(text)
     if not match:
         return []
@@ -141,7 +151,7 @@ _PLURAL_KIND = re.compile(
 
 
 def _titled(text: str) -> list[str]:
-    """Return the claims of "the 1917 film “A”": A is a film, and its year."""
+    """Return the claims that "the 1917 film “A”" implies: "“A” is a film" and its year."""
     claims = []
     for match in _PLURAL_KIND.finditer(text):
         noun = article(match["kind"].lower())
@@ -165,7 +175,7 @@ _DATED = re.compile(
 
 
 def _years(text: str) -> list[str]:
-    """Return the release years of works: "the films A (1954) and B (1960)"."""
+    """Return the claims on release years that "the films A (1954) and B (1960)" implies."""
     claims, end = [], 0
     while match := _DATED.search(text, end):
         end = match.end() - 1  # the next match may begin at the closing parenthesis

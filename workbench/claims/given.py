@@ -1,4 +1,4 @@
-"""Take the claims that an input row brings in place of extracted ones."""
+"""Use the claims that an input row contains instead of extracting claims."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def given_or(extract: Extract, *, labels: bool = False) -> Extract:
     without them.
 
     Args:
-        labels: `extract` labels its claims as well. It cannot label others, so responses with
-            given claims fail.
+        labels: whether `extract` also labels the claims, in a single pass. It cannot label other
+            claims, so responses with given claims fail.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 
@@ -31,13 +31,13 @@ def given_or(extract: Extract, *, labels: bool = False) -> Extract:
 _UNLABELLED = Failure(
     "extract",
     "given_claims",
-    "the row brings its claims, and a single pass labels only those that it extracts: set"
-    " rlfh.mode=pipeline",
+    "the row has its own claims, but with rlfh.mode=single_pass only extracted claims get labels:"
+    " set rlfh.mode=pipeline",
 )
 
 
 def _placed(response: Response) -> Claims:
-    """Match each claim to the sentence that it comes from; a claim with a span keeps it."""
+    """Match each claim to the sentence that it comes from; a claim with a span keeps that span."""
     text, spans = response.text, sentences(response.text, response.prefill)
     parts = sections(text, response.prefill)
     claims = []

@@ -29,11 +29,12 @@ PASSAGES = 5  # that a search finds for a response
 def judged(judge: Judge) -> Extract:
     """Return the extractor of RLFH's pipeline mode (arXiv 2406.12221, section 3.1.1).
 
-    Sentences are those of `workbench.text.sentences`. A claim belongs to the sentence that the
-    judge quotes for it; if a quotation spans several, to the one with most of its words.
-    Inexact quotations are located by the longest common substring. Below half coverage the
-    claims have no sentence and no span. Quotations of questions, refusals, opinions and plans
-    yield no claims. A response without a statement is not sent to the judge.
+    `workbench.text.sentences` splits the response. A claim belongs to the sentence that the judge
+    quotes for it. If a quotation spans several sentences, the claim belongs to the sentence that
+    has most of its words. Inexact quotations are located by the longest common substring; if it has
+    less than half of the quotation, the claims get no sentence and no span. Quotations of
+    questions, refusals, opinions and plans yield no claims. A response without a statement is not
+    sent to the judge.
 
     A failed call or an unreadable reply is the `error` of its own response only.
     """
@@ -41,10 +42,11 @@ def judged(judge: Judge) -> Extract:
 
 
 def single_pass(judge: Judge, search: Search | None = None) -> Extract:
-    """Return the extractor of RLFH's single-pass mode: one reply has claims and their ratings.
+    """Return the extractor of RLFH's single-pass mode: one reply has the claims and their ratings.
 
     The labels and the informativeness become verdicts of the aspect "fact". The judge also reads
-    the question's passages, or those that `search` finds for the whole response.
+    the question's passages or, if there are none, the passages that `search` finds for the whole
+    response.
     """
     extract = _extractor(judge, "single_pass")
 
@@ -59,7 +61,7 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
 
 
 def _with_passages(search: Search, responses: Sequence[Response]) -> list[Response]:
-    """Give the questions without passages those that are found for the whole response."""
+    """Return the responses; a question without passages gets those found for its response."""
     bare = [one for one in responses if not one.question.passages]
     titles = [one.question.title.strip() or None for one in bare]
     found = iter(search([one.text for one in bare], PASSAGES, titles=titles) if bare else ())
@@ -76,6 +78,7 @@ def _extractor(judge: Judge, task: str) -> Extract:
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
+        # a response without a statement has no claims, so no request is made for it
         indices = [
             n
             for n, response in enumerate(responses)
@@ -156,7 +159,7 @@ def _placed(
 ) -> list[Claim]:
     """Place the claims of one quotation in the sentences `numbers` that the quotation covers.
 
-    Without sentences the claims have no span.
+    If there are none, the claims get no span.
     """
     if not numbers:
         only = {section for section, _, _ in parts}

@@ -1,4 +1,7 @@
-"""Read headings, list items, fields and table rows: lines whose subject is in another line."""
+"""Read headings, list items, fields ("Birthplace: Osk") and table rows.
+
+The subject of such a line is in another line, or in the question.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,13 @@ def is_name(text: str) -> bool:
 
 
 class Layout:
-    """Keeps the subject, the label and the table head that apply to the current line.
+    """Reads lines in order, with the subject, the label and the table head that apply to them.
 
-    A heading that is a name gives the subject of the lines below it. Another heading, or a
-    sentence that ends in a colon, is the label of the bare items below it.
+    A heading that is a name is the subject of the lines below it. Any other heading, and a sentence
+    that ends in a colon, is the label of the list items below it that have no subject or verb.
+
+    Args:
+        topic: the subject of the first lines.
     """
 
     def __init__(self, topic: str) -> None:
@@ -51,7 +57,7 @@ class Layout:
         """Return the sentences that a line states; None if the line is prose.
 
         Args:
-            line: with its heading or list marks.
+            line: the line with its heading or list marks.
             following: the next line.
         """
         cells = _CELLS.sub(" | ", line.strip())
@@ -94,7 +100,7 @@ class Layout:
         return [] if is_name(text.rstrip(".")) else None
 
     def _predicate(self, text: str, verb: int) -> list[str] | None:
-        """Return the sentence of "Born in Osk" and "Won a prize"; None for another text."""
+        """Return the sentence that "Born in Osk" or "Won a prize" states; None for another text."""
         word, *before = words_of(text)[: max(verb, 1)] or [""]
         word = word.lower()
         starts = word in VERBS | _PASSIVE or (word.endswith("ed") and len(word) > 4)
@@ -103,7 +109,9 @@ class Layout:
         return [f"{self.subject} {'was ' if word in _PASSIVE else ''}{_lower(text)}"]
 
     def _field(self, subject: str, field: str, value: str, when: str = "") -> list[str] | None:
-        """Return the sentences of "Birthplace: Osk", such as "Ana Bo's birthplace is Osk"."""
+        """Return the sentences that a field states: "Birthplace: Osk" → "Ana Bo's birthplace is
+        Osk".
+        """
         words, name = words_of(value), _lower(field)
         verb, first = first_verb(words), name.split()[0]
         clause = [value] if verb and (words[0][0].isupper() or words[0] == "the") else None

@@ -41,11 +41,15 @@ _LONGEST = 7  # words of an item
 
 
 def items(text: str, people: bool = False) -> list[str]:
-    """Return the items of a list such as "A, B, and C", or the text itself.
+    """Return the items of a list such as "A, B, and C", or the text itself if it is not a list.
 
     Alternatives ("A or B"), quotations, names, offices and lists with an apposition are not
-    split. Text after the last item's comma stays with it ("Balliol College, Oxford"), and
+    split. A comma inside the last item does not split it ("Balliol College, Oxford"), and
     adjectives stay with their noun.
+
+    Args:
+        people: whether the items are names of people, so that "A and B" is not the name of one
+            thing.
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
@@ -111,10 +115,10 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """Repeat a phrase for each item of the list at its end.
+    """Return the phrase before a list once for each item of the list.
 
     "as an actor and singer" → "as an actor", "as a singer". Returns the text itself if the list
-    cannot be divided.
+    cannot be divided. `people` is an argument of `items`.
     """
     masked = mask(text)
     separator = _JOINED.search(masked)

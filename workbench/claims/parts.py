@@ -28,14 +28,15 @@ from workbench.claims.english import (
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a sentence.
+    """A part of a sentence, with one predicate.
 
     Attributes:
-        kind: which subject the part has. "main" and "clause" have their own subject. "same" and
-            "ing" have the sentence's subject, and "more" has that of the previous part. "who",
-            "which" and "where" modify the preceding words.
+        kind: which subject the part has. Parts of the kinds "main" and "clause" contain their
+            subject. The subject of "same" (a further predicate) and "ing" (", becoming …") is that
+            of the sentence. The subject of "more" is that of the previous relative clause. "who",
+            "which" and "where" are relative clauses.
         text: the part without its link.
-        link: the removed words before a relative clause, such as ", who".
+        link: the words that begin a relative clause, such as ", who".
     """
 
     kind: str
@@ -98,7 +99,11 @@ def speaks(words: list[str], i: int) -> bool:
 def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | None:
     """Return the kind of the part that begins at word `i`, and the number of words in its link.
 
-    Returns None if no part begins there. The current part has the given kind and starts at `start`.
+    Returns None if no part begins there.
+
+    Args:
+        start: index of the first word of the current part.
+        kind: kind of the current part.
     """
     comma = words[i] == ","
     at = i + comma
@@ -126,7 +131,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether a following clause defines the last noun: "the men", "those", "all people"."""
+    """Whether a relative clause after `part` would define its last noun, as after "the men"."""
     known = _DEFINITE | {"a", "an"} | PREPOSITIONS
     return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 
@@ -135,7 +140,10 @@ _DEFINITE = frozenset("the those these all any every each other".split())
 
 
 def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
-    """Return the part that begins with the conjunction at `at`, as `_cut` does."""
+    """Return the kind and the length of the link, as `_cut` does, of a part with a conjunction.
+
+    The conjunction is at `at`: word `i`, or the next word after a comma.
+    """
     comma, first = words[i] == ",", at + 1
     if not comma and words[at] in ("while", "although", "though", "whereas"):
         return None  # "while it lasts"
@@ -175,7 +183,10 @@ def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tupl
 
 
 def _is_free(words: list[str], i: int, first: int, start: int) -> bool:
-    """Whether the verb at `first` is outside the scope of an earlier "may" or "never"."""
+    """Whether the verb at `first` is independent of an earlier "may", "never" or auxiliary.
+
+    In "may win and lose" it is not: "lose" alone would lack the "may".
+    """
     scope, before = words[start:i], words[i - 1]
     transitive = is_verb(words, i - 1) or before.endswith(("ten", "ken", "wn"))
     return (

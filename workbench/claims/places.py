@@ -35,8 +35,8 @@ _TEACHING = re.compile(
 def people_of(phrase: str) -> tuple[str, str] | None:
     """Split "a former Brazilian footballer" into ("Brazilian", "a former footballer").
 
-    Returns None if the nationality may belong to another noun: an English teacher, the first
-    Indian actress.
+    Returns None if the nationality may not belong to the person: an English teacher may teach
+    English.
     """
     match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)
     people = match and _PEOPLE.match(match[3])
@@ -68,7 +68,10 @@ _WITHIN = re.compile(
 
 
 def places_of(claim: str) -> list[str]:
-    """Return the claims of containment: "in Lima, Peru" → "Lima is in Peru."; [] for a list."""
+    """Return the claims that a place is in another: "in Lima, Peru" → "Lima is in Peru.".
+
+    Returns [] for a list of places, such as "in Peru, Chile".
+    """
     claims = []
     for match in _WITHIN.finditer(claim):
         chain = [match["first"], *match["all"].split(", ")]

@@ -34,8 +34,8 @@ from workbench.claims.places import people_of
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     """Yield the claims of a subject and its predicate `text`.
 
-    The introduction `lead` goes with the first claim, or with all claims that need it. Denied
-    or restricted predicates ("never won A and B", "only in films") are not split.
+    The introduction `lead` is added to the first claim, and to all others that do not hold without
+    it. Denied or restricted predicates ("never won A and B", "only in films") are not split.
     """
     text = text.strip(" ,")
     tokens = tokens_of(text)
@@ -90,7 +90,7 @@ _REPORTING = re.compile(
 
 
 def _other_verb(words: list[str]) -> bool:
-    """Whether a second finite verb follows outside a subordinate clause."""
+    """Whether the words have another finite verb, outside a subordinate clause."""
     for i, word in enumerate(words):
         if word in ("that", "which", "who", "whom", "whose", "where", "when"):
             return False
@@ -122,7 +122,10 @@ _DENIED = re.compile(
 
 
 def _apposed_name(rest: str, copula: str) -> tuple[str, list[str]]:
-    """Split off an apposition at the end and return its claims: "Ana Bo, a painter and poet"."""
+    """Split off an apposition at the end of `rest`, and return the remaining text and its claims.
+
+    "met Ana Bo, a painter and poet" → "Ana Bo is a painter", "Ana Bo is a poet".
+    """
     match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
     if (
         not match
@@ -185,7 +188,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
-    """Yield the claims of "is …": each list item, and each modifier after it."""
+    """Yield the claims of "is …": one for each item of a list, and for each modifier after it."""
     if alternatives(rest):
         yield f"{subject} {copula} {rest}"
         return
@@ -234,7 +237,7 @@ def _articled(first: str, item: str) -> str:
 
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
-    """Yield the claims of a complement without a list of nouns: "a painter of ships"."""
+    """Yield the claims of "is …" without a list of nouns: "is a painter of ships"."""
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return
@@ -249,7 +252,7 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
 
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
-    """Yield one claim, or two for a nationality: "is a Brazilian footballer"."""
+    """Yield one claim, or two if it states a nationality: "is a Brazilian footballer"."""
     # not for "It is an Italian bestseller"
     people = None if subject in ("It", "it", "This", "That") else people_of(what)
     for complement in people or (what,):
@@ -263,7 +266,14 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 
 
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
-    """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
+    """Yield the texts that can follow the verb alone: one for each example, list item or adjunct.
+
+    Args:
+        group: the verb with its auxiliaries and adverbs.
+        verb: the last word of `group`, or nothing.
+        rest: the text after the verb.
+        lead: a date from the introduction of the sentence, or "".
+    """
     last = verb[0] if verb else ""
     # "blended jazz and rock"
     if any(map(_JOINING.match, group.split())) or alternatives(rest):

@@ -62,10 +62,10 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Replace subject pronouns ("He", "Her father", "It", "Its") by their referents.
 
-    The referent is the question's title, unless the response introduces another person. Without
-    a title, "he" and "she" refer to the only named person. "It" then refers to the previous
-    sentence's subject if this begins with "The", else to the name in the question. Ambiguous
-    pronouns stay.
+    The referent is the question's title, unless the response introduces another person. If the
+    question has no title, "he" and "she" refer to the only named person. "It" then refers to the
+    subject of the previous sentence if that subject begins with "The", and otherwise to the name in
+    the question. Ambiguous pronouns are not replaced.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     mentioned, sentence, resolved = _Mentioned(response, topic), None, []

@@ -45,19 +45,19 @@ _INSIDE = re.compile(
 )
 
 
-_OFTEN = 4  # ambiguous clauses in a row
+_OFTEN = 4  # ambiguous clauses of a sentence, above which it stays whole
 
 
 class Reader:
-    """Reads the parts of one sentence in order.
+    """Reads the parts of one sentence in order and returns their claims.
 
-    A part without a subject inherits the subject of the previous part.
+    A part without a subject gets a subject from the earlier parts, by its kind (see `Part`).
     """
 
     def __init__(self) -> None:
         self.subject = ""  # the subject of the sentence
         self.latest = ""  # the subject of the last relative clause; "" if it is ambiguous
-        self.whole = ""  # the last claim that keeps an ambiguous clause with the words before it
+        self.whole = ""  # the last claim that `_grow` returned
         self.extensions = 0  # how often `whole` was set
 
     def read(self, text: str, lead: str) -> Iterator[str]:
@@ -94,7 +94,12 @@ class Reader:
             previous = part.text if own else f"{self.subject} {part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
-        """Yield the claims of one part."""
+        """Yield the claims of one part.
+
+        Args:
+            previous: the text of the previous part.
+            lead: the introduction of the sentence if it applies to this part, else "".
+        """
         text = part.text.strip(" ,;")
         words = TOKEN.findall(text)
         if not words:
@@ -119,10 +124,10 @@ class Reader:
             yield from self._clause(text, lead)
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
-        """Yield the claims of an "-ing" part.
+        """Yield the claims of an "-ing" part, such as ", becoming a judge in 1950".
 
-        An action of the subject is a claim; a consequence stays with its sentence ("making it the
-        longest").
+        An action of the subject becomes a claim of its own. A consequence stays with its sentence:
+        ", making it the longest bridge".
         """
         # "is a member, joining in 1990"
         present = re.search(r"\b(?:is|are|am)\b", previous)
@@ -135,7 +140,8 @@ class Reader:
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """Yield the claims of a further predicate.
 
-        Its subject is the sentence's, or for the kind "more" that of the previous relative clause.
+        Its subject is that of the sentence. For the kind "more" it is that of the previous relative
+        clause.
         """
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")
@@ -144,9 +150,9 @@ class Reader:
         yield from predicate(self.latest if kind == "more" else self.subject, text, under)
 
     def _about(self, subject: str, text: str, previous: str, part: Part) -> Iterator[str]:
-        """Yield the claims of a relative clause.
+        """Yield the claims of a relative clause about `subject`.
 
-        If its subject is ambiguous, the clause stays with the words before it.
+        If the subject is "" (ambiguous), the claim also has the words before the clause.
         """
         self.latest = subject
         if subject:
@@ -155,12 +161,12 @@ class Reader:
             yield self._grow(f"{self._whole(previous)}{part.link or ','} {text}")
 
     def _grow(self, whole: str) -> str:
-        """Store and return a claim that keeps an ambiguous clause with the words before it."""
+        """Store and return a claim in which an ambiguous clause follows the words before it."""
         self.whole, self.extensions = whole, self.extensions + 1
         return whole
 
     def _whole(self, previous: str) -> str:
-        """The claim that an ambiguous clause extends: the previous part with its subject."""
+        """The claim to which an ambiguous clause is added: the previous part with its subject."""
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
@@ -219,7 +225,10 @@ _NEW_SUBJECT = re.compile(
 
 
 def _is_torn(pieces: list[Part]) -> bool:
-    """Whether a subject continues in a later part: "but his house, which stood in Osk, fell"."""
+    """Whether a subject and its verb are in different parts.
+
+    In "but his house, which stood in Osk, fell", a clause is inserted between them.
+    """
     for part, after in pairwise(pieces):
         text, related = part.text.strip(" ,"), after.kind in ("who", "which", "where")
         clause, opening = _CLAUSE_START.search(text), _SUBORDINATE.search(text)
@@ -276,10 +285,10 @@ def _in_past(text: str, words: list[str]) -> str:
 
 
 def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
-    """Add the auxiliary of the previous passive to a bare participle.
+    """Add the auxiliary of the previous predicate to a participle without one.
 
-    "was tried for treason and executed in Vetra" → "was executed in Vetra". A verb that is not
-    passive stays: "was born in Osk and moved to Vetra".
+    In "was tried for treason and executed in Vetra", the second predicate becomes "was executed in
+    Vetra". An active verb is not changed: "was born in Osk and moved to Vetra".
     """
     passive = re.search(
         rf"\b(is|was|are|were|been) (?:(?:\w+ly|{'|'.join(ADVERBS)})"

@@ -6,10 +6,15 @@ implied claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a fi
 is replaced by its referent (`workbench.claims.pronouns`). List items, fields and table rows get
 the subject that their heading, the title or the question names (`workbench.claims.layout`).
 
-A part becomes a separate claim only if the form shows what belongs to it; otherwise the sentence
-stays whole. Denied, restricted, counted, conditional and quoted statements are not split.
-`workbench.claims.guard` checks the results: if a claim lacks a subject or lost a denial, the
-sentence stays whole.
+The modules of this package use these terms. The *introduction* of a sentence is the phrase before
+its subject ("In 1998, …"). An *adjunct* is a phrase of time, place or manner after the verb. A
+*part* is a stretch of a sentence with one predicate. A sentence *stays whole* if it becomes a
+single claim.
+
+A part becomes a separate claim only if the form shows which words belong to it; otherwise the
+sentence stays whole. Denied, restricted, counted, conditional and quoted statements are not split.
+`workbench.claims.guard` checks the claims: if one has no subject or lost a denial, the sentence
+stays whole.
 
 Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
 and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
@@ -59,9 +64,7 @@ def _extract(response: Response) -> Claims:
 
 
 def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
-    """Yield the claims of each sentence, and of each line that its heading, list or table makes a
-    statement, in order.
-    """
+    """Yield the claims of the sentences, list items, fields and table rows, in order."""
     text, parts = response.text, sections(response.text, response.prefill)
     layout = Layout("" if is_unclear(response) else topic_of(response))
     line = before = 0  # the start of the current line and the end of the previous unit
@@ -87,7 +90,7 @@ def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
 def _claims(
     start: int, sentence: str, pieces: dict[int, str], section: str, stated: list[str] | None
 ) -> list[Claim]:
-    """Return the claims of a sentence or line, with a span only if `locate` cannot find it.
+    """Return the claims of a sentence or line. They get a span only if `locate` cannot find one.
 
     Args:
         start: position of the sentence.
@@ -120,7 +123,7 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> tuple[list[int], list[Span]]:
-    """Return what is read: the sentences with their numbers, and the statements in code blocks."""
+    """Return the texts to read: the sentences with their numbers, and statements in code blocks."""
     numbers, pieces = list[int](), list[Span]()
     for number, (start, end) in enumerate(spans):
         inside = [(start, end)]

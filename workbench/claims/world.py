@@ -38,10 +38,11 @@ def world(world: World) -> Extract:
     A bare value that answers the question ("Vetra.") is a claim. Questions, refusals, "invalid
     question", praise of the answer and other short answers ("yes") yield no claims.
 
-    An unreadable sentence is a claim in its own words, so that broken sentences cannot avoid a
-    verdict *(ours)*. Its verdict is `wrong` if the subject or the object does not exist, else
-    `vague`, with the lowest informativeness. If the response is not about this world, there is
-    no verdict, and the world's judge fails the claim. Citations ("… [2].") are ignored.
+    A sentence that the grammar cannot parse is a claim in its own words, so that broken sentences
+    cannot avoid a verdict *(ours)*. Its verdict is `wrong` if the subject or the object does not
+    exist, else `vague`, with the lowest informativeness. If the response is not about this world,
+    the claim gets no verdict here, and the world's judge records a failure. Citations ("… [2].")
+    are ignored.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -52,7 +53,7 @@ def world(world: World) -> Extract:
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:
-    """Return the entity that a question is about: from its title, else its text."""
+    """Return the entity that a question is about: its title names the entity, or else its text."""
     title = question.title.split(";")[0].strip()
     if title.casefold() in parser.names:
         return title
@@ -136,7 +137,7 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
 def _numeral(
     response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]
 ) -> tuple[Span, str] | None:
-    """Return the span and the claim of an answer in digits ("1921."), which the parser skips."""
+    """Return the span and the claim of an answer in digits ("1921."), which is not a sentence."""
     for span in sentences(response.text, response.prefill):
         sentence = response.text[slice(*span)]
         if any(map(str.isalpha, sentence)):
@@ -151,8 +152,11 @@ def _as_answer(
 ) -> str | None:
     """Return the claim that a sentence states as the answer to the question.
 
-    Returns None if the sentence is not `final`, the final answer without punctuation, and "" if the
-    answer is not a claim.
+    Args:
+        final: the final answer without punctuation.
+
+    Returns:
+        None if the sentence is not the final answer, and "" if the answer is not a claim.
     """
     bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:

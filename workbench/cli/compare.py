@@ -40,7 +40,8 @@ def compare_command(
         ),
     ],
     against: Annotated[
-        str | None, Option(metavar="NAME", help="Baseline: a row's name or a run.")
+        str | None,
+        Option(metavar="NAME", help="Row to compare with: its name, or the path of a run."),
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -48,7 +49,7 @@ def compare_command(
     """Compare the evaluations of runs, their settings and their cost.
 
     Runs that differ only in their seed are one row, with intervals over questions and seeds.
-    Of results files, a drop in accuracy below that of --against is reported.
+    For results files, accuracies that are lower than those of --against are reported.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

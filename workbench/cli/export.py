@@ -33,7 +33,7 @@ def export(
     ] = None,
     base: Annotated[
         str | None,
-        Option(help="Base model of the adapter; default: the one that the adapter names."),
+        Option(help="Base model of the adapter; default: the model that the adapter names."),
     ] = None,
     dtype: Annotated[
         Dtype, Option(help="Type of the stored weights; base: as in the base model.")

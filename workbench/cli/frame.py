@@ -44,8 +44,10 @@ class Commands(TyperGroup):
                 ordered[name].rich_help_panel = panel  # type: ignore[attr-defined]
                 self.commands[name] = self.commands.pop(name)  # moves it to the end
         for command in self.commands.values():
+            # a single line break only wraps the docstring; an empty line separates paragraphs
             command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
             for parameter in command.params:
+                # rich, which prints the help, would read "[…]" as the name of a style
                 if text := getattr(parameter, "help", None):
                     parameter.help = text.replace("[", r"\[")  # type: ignore[attr-defined]
 
@@ -101,9 +103,7 @@ Limit = Annotated[int | None, Option(min=1, help="Maximum number of questions.")
 Threads = Annotated[int, Option(min=1, help="CPU threads.")]
 ActorThreads = Annotated[
     int | None,
-    Option(
-        min=1, help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor."
-    ),
+    Option(min=1, help=f"CPU threads; default: {DEFAULT_THREADS}, or one per actor with --actors."),
 ]
 Actors = Annotated[
     int | None,
@@ -308,7 +308,7 @@ def text(value: object) -> str:
 def printable(text: str) -> str:
     """Remove control and direction characters, which could command a terminal or reorder text.
 
-    Line breaks and tabs stay. `complain`, `print_table` and `show` do it themselves.
+    Line breaks and tabs stay. `complain`, `print_table` and `show` already call this function.
     """
     return _CONTROLS.sub("", text)
 

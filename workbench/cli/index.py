@@ -35,7 +35,9 @@ Root = Annotated[Path, Option("--root", "--out", help="Folder of the indexes.")]
     " --from hf:wikimedia/wikipedia/20231101.simple:train",
 )
 def index_build(
-    name: Annotated[str, Argument(help="Name or path of the index; an unfinished one is resumed.")],
+    name: Annotated[
+        str, Argument(help="Name or path of the index; an unfinished index is resumed.")
+    ],
     source: Annotated[
         str,
         Option(

@@ -26,7 +26,7 @@ def judge_serve(
     ] = 8000,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the model in requests; default: MODEL, or a file's name."),
+        typer.Option(help="Name of the model in requests; default: MODEL, or the file's name."),
     ] = None,
     gpu_memory: Annotated[
         float,
@@ -41,8 +41,8 @@ def judge_serve(
         typer.Option(
             min=1,
             help=(
-                "Maximum tokens of prompt and reply together; default: as many as fit, and"
-                f" {LENGTH} of a GGUF file."
+                "Maximum tokens of prompt and reply together; default: as many as fit, or"
+                f" {LENGTH} for a GGUF file."
             ),
         ),
     ] = None,

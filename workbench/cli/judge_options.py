@@ -30,9 +30,9 @@ LocalOrURL = Annotated[
     typer.Option(
         metavar="local|URL|local+URL",
         help=(
-            "The local verifier, an OpenAI-compatible endpoint, or the endpoint where the verifier"
-            " says correct. The key is read from WORKBENCH_JUDGE_KEY or, for"
-            " api.openai.com, OPENAI_API_KEY."
+            "The local verifier, an OpenAI-compatible endpoint, or both: the endpoint then judges"
+            " the claims that the verifier calls correct. The key is read from WORKBENCH_JUDGE_KEY"
+            " or, for api.openai.com, OPENAI_API_KEY."
         ),
     ),
 ]

@@ -40,7 +40,7 @@ klcf_app = add_group(
 )
 @judge_options(local=True)
 def klcf_prepare(
-    out: Annotated[Path, Option(help="Folder of the preparation; an unfinished one is resumed.")],
+    out: Annotated[Path, Option(help="Folder of the preparation, which is resumed if unfinished.")],
     bench: Bench = "tiny",
     policy: Policy = None,
     samples: Annotated[

@@ -58,7 +58,7 @@ EXAMPLE = "Example: workbench metrics runs/after.jsonl runs/before.jsonl --json"
 def metrics(
     feedback: Annotated[
         Path,
-        Argument(help="JSONL of feedback rows, or a run's folder: its evaluation after training."),
+        Argument(help="JSONL of feedback rows, or a run (its evaluation after training is read)."),
     ],
     other: Annotated[
         Path | None, Argument(help="A second file or run; differences are FEEDBACK − OTHER.")
@@ -146,7 +146,7 @@ def _estimate(feedback: Path, other: Path | None) -> JsonObject:
 
 
 def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge:
-    """The judge with a cache file; a new one is called once, to test its address."""
+    """The judge with a cache file. A judge without cached replies is called once, as a test."""
     calls, file = _estimate(feedback, other)["calls"], file_of(feedback)
     cache = judge.cache or file.with_name(f"{file.stem}.judge.sqlite")
     judge = replace(judge, cache=cache)

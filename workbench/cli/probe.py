@@ -55,7 +55,7 @@ def probe(
     out: Annotated[
         Path | None,
         Option(
-            help="Folder of the probe; an unfinished one is resumed. Default: a folder in"
+            help="Folder of the probe; an unfinished probe is resumed. Default: a folder in"
             " runs/probe, named by the settings."
         ),
     ] = None,

@@ -52,8 +52,8 @@ Source = Annotated[
     Path,
     Option(
         "--in",
-        help=f"JSONL, JSON, CSV, TSV or Parquet of {COLUMNS}; given claims are verified instead of"
-        " extracted ones, and rows with verdicts need no judge.",
+        help=f"JSONL, JSON, CSV, TSV or Parquet of {COLUMNS}. If a row has claims, none are"
+        " extracted. Rows with verdicts need no judge.",
     ),
 ]
 Method = Annotated[
@@ -68,7 +68,8 @@ JudgeName = Annotated[
     Option(
         metavar="world|local|URL|local+URL",
         help="The closed world's exact judge, the packaged verifier (local, the default), an"
-        " OpenAI-compatible endpoint, or the endpoint where the verifier says correct.",
+        " OpenAI-compatible endpoint, or local+URL: the endpoint judges the claims that the"
+        " verifier calls correct.",
     ),
 ]
 KeyName = Annotated[

@@ -60,7 +60,7 @@ def train(
         str,
         Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}; see `workbench methods`."),
     ],
-    out: Annotated[Path, Option(help="Folder of the run; an unfinished one is resumed.")],
+    out: Annotated[Path, Option(help="Folder of the run; an unfinished run is resumed.")],
     bench: Bench = "tiny",
     seed: Seed = 0,
     steps: Annotated[
@@ -108,7 +108,7 @@ def evaluate(
         int,
         Option(
             min=0,
-            help="Sampled answers per question, besides the greedy one; their rates are Avg@k.",
+            help="Sampled answers per question, besides the greedy answer; their rates are Avg@k.",
         ),
     ] = 4,
     temperature: Annotated[

@@ -42,7 +42,7 @@ Data = Annotated[
 def verifier_train(
     data: Data,
     out: Annotated[
-        Path, Option(help="Folder of the verifier and its card; an unfinished one is resumed.")
+        Path, Option(help="Folder of the verifier and its card; an unfinished training is resumed.")
     ],
     dev: Annotated[
         Path | None,

@@ -2,13 +2,15 @@
 
 A group consists of the responses to one prompt; a batch has several groups. An estimator takes a
 batch and returns, for each group, the advantages of each response. `batch` and `whiten` normalise
-over the whole batch, the other estimators over each group. An outcome reward is on the last token
-and a claim's reward on the claim's token; the estimators differ in how they pass such rewards on
-to earlier tokens. A response that was not scored is ignored and gets advantage 0.
+over the whole batch, the other estimators over each group. The reward of an outcome is on the last
+token of the response, the reward of a claim on the last token of the claim. The estimators differ
+in how they pass such rewards on to earlier tokens. A response that was not scored is ignored and
+gets advantage 0.
 
+An event is a part of a reward that belongs to one place in the response (`workbench.types.Event`).
 Finite rewards of any size give finite advantages. `centred` and `gae` keep the unit of the rewards.
-The advantages of the other estimators are bounded by the number of responses, events or tokens that
-are normalised together.
+The advantages of the other estimators have an upper bound, which depends on the number of
+responses, events or tokens that are normalised together.
 """
 
 import math
@@ -31,8 +33,8 @@ class Rewarded:
 
     Attributes:
         length: T, the number of tokens.
-        rewards: (T) the reward of each token; None if the response was not scored. A response with
-            T = 0 has one entry, its scalar reward, so that it counts in the mean of its group.
+        rewards: (T) the reward of each token; None if the response was not scored. An empty
+            response (T = 0) has one entry, its scalar reward, to count in the mean of its group.
         events: indices of the tokens with an event.
         values: (T) a critic's value before each token; () without a critic.
 
@@ -90,10 +92,9 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """Estimate advantages as in GRPO, divided by the std of the whole batch (arXiv 2508.08221).
 
     An advantage is (total − mean of the group) / (std of all totals of the batch + 1e-4), as with
-    TRL's `scale_rewards="batch"`. If each group were divided by its own std, a group with nearly
-    equal totals would count as much as any other, even if its differences are noise, such as that
-    of a reward model on equally good answers. With n scored responses in the batch, no advantage
-    exceeds √n.
+    TRL's `scale_rewards="batch"`. The std of each group would give a group with nearly equal totals
+    the same weight as any other group, even if the differences are only the noise of a reward
+    model. With n scored responses in the batch, no advantage exceeds √n.
     """
     totals = [
         [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
@@ -116,9 +117,9 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 def centred(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages as in Dr. GRPO (arXiv 2503.20783, section 3.2): total − group mean.
 
-    The unit is that of the rewards, as with TRL's `scale_rewards="none"`. Division by the std of
-    the group would give more weight to questions that are nearly always or nearly never answered
-    correctly, because their std is small.
+    Advantages keep the unit of the rewards, as with TRL's `scale_rewards="none"`. Division by the
+    std of the group would give more weight to questions that are nearly always or nearly never
+    answered correctly, because their std is small.
     """
     totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
     mean, _ = _moments([total for total in totals if total is not None])
@@ -132,11 +133,11 @@ def centred(responses: Sequence[Rewarded]) -> Advantages:
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
-    A token's advantage is the sum of the normalised events at or after this token. Events on one
-    token are added up, and all events of the group are normalised together: (event − mean) / (std +
-    1e-4). The last token of every response counts as an event, of value 0 if it has no reward
-    *(ours)*: without it, a refusal would have no event, and a group of one refusal and one wrong
-    answer would give no signal. With n events, no normalised event exceeds √n.
+    Events on one token are added up, and all events of the group are normalised together: (event −
+    mean) / (std + 1e-4). A token's advantage is the sum of the normalised events at or after this
+    token. The last token of every response counts as an event, of value 0 if it has no reward
+    *(ours)*. Without this event, a refusal would have none, and a group of one refusal and one
+    wrong answer would give no signal. With n events, no normalised event exceeds √n.
     """
     events = [
         {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}
@@ -157,10 +158,10 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by scaled returns-to-go *(ours)*.
 
     The return-to-go of a token is the sum of the rewards from this token to the end. It is divided
-    by (the root mean square, over the tokens of the group with events, of their returns-to-go) +
-    1e-4. No mean is subtracted: the tokens of a refusal get 0 and those of a wrong claim a negative
-    value, whatever the other responses are. With m tokens with events in the group, no advantage
-    exceeds √m.
+    by the scale of the group, rms + 1e-4, where rms is the root mean square of the returns-to-go at
+    the tokens with events. No mean is subtracted, so the advantages of a refusal are 0 and those of
+    a wrong claim negative, whatever the other responses are. With m tokens with events in the
+    group, no advantage exceeds √m.
     """
     returns = [_to_go(r.rewards or ()) for r in responses]
     squares = [
@@ -197,8 +198,8 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
     """Return an estimator by generalised advantage estimation (GAE, arXiv 1506.02438).
 
-    It uses the critic's values in `Rewarded.values`, and raises a WorkbenchError if a scored
-    response has none.
+    The estimator uses the critic's values in `Rewarded.values`. It raises a WorkbenchError if a
+    scored response has no values.
 
     Args:
         gamma: discount of later rewards, per token.
@@ -240,9 +241,9 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def advantages(
     feedbacks: Sequence[Feedback], method: str, estimator: Estimator = group
 ) -> Advantages:
-    """Return the token advantages of the responses to one prompt, for their `method` reward.
+    """Return the token advantages of the responses to one prompt, for the reward of `method`.
 
-    The estimator gets them as a batch of one group.
+    The responses form a batch of one group.
     """
     return batch_advantages([feedbacks], method, estimator)[0]
 
@@ -250,17 +251,17 @@ def advantages(
 def batch_advantages(
     groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
 ) -> list[Advantages]:
-    """Return the token advantages of all groups of a batch, for their rewards by `method`."""
+    """Return the token advantages of all groups of a batch, for the reward of `method`."""
     return estimator(
         [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
     )
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
-    """Return the token rewards of one response under `method`, as estimators take them.
+    """Return the token rewards of one response, by `method`, in the form that estimators take.
 
     Raises:
-        WorkbenchError: the reward has no value for each token.
+        WorkbenchError: the reward was not assigned to the tokens of the response.
     """
     response, reward = feedback.response, feedback.rewards.get(method)
     length = len(response.offsets)
@@ -294,7 +295,10 @@ def _to_go(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def _fit(values: Sequence[float], response: Rewarded) -> tuple[float, ...]:
-    """Return one number for each token of the response; zeros if it was not scored."""
+    """Return `values` cut to the tokens of the response; zeros if it was not scored.
+
+    An empty response has one entry in its rewards, but no token.
+    """
     if response.rewards is None:
         return (0.0,) * response.length
     return tuple(values[: response.length])

@@ -2,15 +2,16 @@
 
 Source: RLFH, arXiv 2406.12221, section 3.2. The paper aligns a claim with its sentence by the
 longest common subsequence of characters, and the sentence with the response by the longest common
-substring. The claim's reward goes to the token with the last matched character. The paper does not
-say which of several equally long alignments counts. Here it is the one that ends first: the last
-matched character is the end of the shortest prefix of the sentence whose common subsequence with
-the claim is as long as that of the whole sentence *(ours)*. Only lengths are computed, so memory is
-linear.
+substring. The claim's reward goes to the token with the last matched character.
+
+The paper does not say which of several equally long alignments counts. Here it is the alignment
+that ends first *(ours)*. To find it, we look for the shortest prefix of the sentence whose common
+subsequence with the claim is as long as that of the whole sentence. The last matched character is
+the last character of this prefix. Only lengths are computed, so memory is linear.
 
 The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
-in the same order *(ours)*. Characters cannot measure it: two unrelated English sentences have most
-letters of the shorter one in the same order.
+in the same order *(ours)*. A share of characters would not measure quality: most letters of a
+sentence also occur, in the same order, in a longer unrelated sentence.
 """
 
 import re
@@ -39,9 +40,10 @@ def words(text: str) -> list[str]:
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     """Return (start, end, coverage) of the part of `sentence` that matches `claim`, or None.
 
-    Final punctuation of the claim is ignored; otherwise every claim would end at the full stop of
-    the sentence. The end is the last matched character, as described above. The start is as late
-    as this end allows, moved to the beginning of its word *(ours)*.
+    Start and end are positions in `sentence`. The end is after the last matched character, as the
+    module describes. The start is the latest one for which the match is still complete, moved back
+    to the beginning of its word *(ours)*. Final punctuation of the claim is ignored; otherwise
+    every claim would end at the full stop of the sentence.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -50,6 +52,7 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     if not length:
         return None
     complete = lambda start, end: LCSseq.similarity(claim, sentence[start:end]) >= length  # noqa: E731
+    # a longer part stays complete, so a binary search finds the first end and the last start
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
     return _word_start(sentence, start), end, coverage(claim, sentence)
@@ -82,9 +85,9 @@ def strip_end(text: str) -> str:
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
     """Find a quoted sentence in `text` from position `after` on; return (start, end, share).
 
-    Start and end are positions in `text`, of an exact occurrence or else of the longest common
-    substring. The share is the part of the quote that matches, from 0 to 1. Returns None if no
-    character matches.
+    An exact occurrence is preferred to the longest common substring. Start and end are positions in
+    `text`. The share, from 0 to 1, is the matching part of the quote. Returns None if no character
+    matches.
     """
     quote = quote.strip()
     if not quote:
@@ -157,8 +160,9 @@ def _best_sentence(
 ) -> int | None:
     """Return the index of the sentence, a list of words, with the highest coverage.
 
-    Among equals it is the one with more of the claim's second half, since a claim names its subject
-    first and sentences share it *(ours)*; then the first in which this claim has not been placed.
+    Of several such sentences, the sentence with most words of the claim's second half is returned
+    *(ours)*: a claim names its subject first, and many sentences have the same subject. If several
+    remain, the first in which the same claim has not been placed yet is returned.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -175,21 +179,24 @@ def _best_sentence(
 
 
 def is_placed(claim: Claim) -> bool:
-    """Return whether a claim's events go to its place: its coverage is at least `THRESHOLD`."""
+    """Return whether a claim's events go to its place in the text.
+
+    They do if at least `THRESHOLD` of its words match (`coverage`), or if its place was given.
+    """
     return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
 
 def token_at(response: Response, end: int | None) -> int:
     """Return the index of the token that gets an event at character position `end`.
 
-    It is the token with the character before `end`. None returns the last token, which is the
-    end-of-sequence token unless the response was cut off.
+    This is the token with the character before `end`. If `end` is None, it is the last token, which
+    is the end-of-sequence token unless the response was cut off.
     """
     return tokens_between(response.offsets, None, end)[0]
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """Return (T) the reward of each token: the sum of its events; () if T is 0."""
+    """Return the reward of each of the T tokens, the sum of its events; () if T is 0."""
     if not response.offsets:
         return ()
     # `fsum` rounds once, so the order of the events on the same tokens does not change the sum
@@ -210,11 +217,12 @@ def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
 
 
 def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
-    """Return the indices of the tokens of a span; `offsets` has the characters of each token.
+    """Return the indices of the tokens in the span of characters from `start` to `end`, in order.
 
-    The last index is the token with the character before `end`, or the last token if `end` is None.
-    Without `start`, it is the only one. With `start`, the earlier tokens that have a character at
-    or after `start` come before it.
+    Args:
+        offsets: the span of each token's characters.
+        start: None selects only the last token of the span.
+        end: the last token is the token with the character before `end`; None: the last of all.
     """
     last = len(offsets) - 1
     if end is not None:
@@ -222,13 +230,15 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
     if start is None:
         return (last,)
     first = bisect_right(offsets, start, key=lambda offset: offset[1])
+    # special tokens inside the span have no characters, so they get no share
     return (*(token for token in range(first, last) if offsets[token][0] < offsets[token][1]), last)
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """Return the reward with `tokens` filled: the events, distributed over the tokens.
+    """Return the reward with its field `tokens` filled: the events, distributed over the tokens.
 
-    A reward without events goes to the last token. A reward without a value is unchanged.
+    The value of a reward without events goes to the last token. A reward without a value is
+    returned unchanged.
     """
     if reward.value is None:
         return reward

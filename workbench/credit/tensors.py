@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) -> Response:
     """Return the response with fields such as `logprobs` filled from row `row` of the tensors.
 
-    Each keyword is the name of a field of `Response`, with a (B, T) tensor or None.
+    Each keyword is the name of a field of `Response`; its value is a (B, T) tensor, or None to
+    leave the field unchanged.
     """
     count = len(response.token_ids)
     fields: dict[str, Any] = {
@@ -37,13 +38,16 @@ def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) 
 def token_advantages(
     rows: Sequence[Rewarded], group_size: int, estimator: Estimator
 ) -> list[tuple[float, ...]]:
-    """Return the token advantages of each row; each `group_size` successive rows form a group."""
+    """Return the token advantages of each row; `group_size` successive rows form a group."""
     groups = [rows[start : start + group_size] for start in range(0, len(rows), group_size)]
     return list(chain.from_iterable(estimator(groups)))
 
 
 def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """Return a row with a KL penalty subtracted from each token reward, and the critic's values."""
+    """Return a row with a KL penalty subtracted from its token rewards, and the critic's values.
+
+    A row that was not scored is returned unchanged.
+    """
     if row.rewards is None:
         return row
     # the penalties of a padded row are longer than its rewards
@@ -54,9 +58,9 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
 
 
 def as_tensor(rows: Sequence[Sequence[float]], like_BT: Tensor) -> Tensor:
-    """Return rows of different lengths as one float32 tensor (B, T), padded with 0.
+    """Return rows of different lengths as one float32 tensor (B, T), padded with 0 on the right.
 
-    Shape and device are those of `like_BT`. Column t belongs to the sampled token t.
+    The tensor has the shape and the device of `like_BT`.
     """
     import torch
 
@@ -71,7 +75,8 @@ def without(
 ) -> dict[str, Tensor]:
     """Return the batch with all tokens of the rows `rows` masked.
 
-    These tokens count neither in the loss, nor in its number of tokens, nor in the KL.
+    Masked tokens do not count in the loss, in the number of tokens that divides the loss, or in the
+    KL.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
@@ -80,12 +85,13 @@ def without(
     return {
         **batch,
         "completion_mask": mask_BT,
-        "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum(),  # of all processes
+        # TRL divides the loss by this number, which counts the tokens of all processes
+        "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum(),
     }
 
 
 def masked(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return the values with 0 where the mask is 0. A product would keep NaN and infinity."""
+    """Set the values to 0 where the mask is 0, also NaN and ∞ (whose product with 0 is NaN)."""
     return values_BT.masked_fill(mask_BT == 0, 0)
 
 
@@ -100,26 +106,31 @@ def whitened(advantages_BT: Tensor, mask_BT: Tensor) -> Tensor:
 
 
 def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
-    """Return the probability ratios exp(new − old), between e⁻²⁰ and e²⁰."""
+    """Return the probability ratios exp(new − old), clamped between e⁻²⁰ and e²⁰."""
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return old log-probabilities that turn a token-level loss into a response-level one.
+    """Return "old" log-probabilities that turn a token-level loss into a response-level loss.
 
-    With them, exp(new − old) of every token is the ratio of the whole response, π(o) / π_old(o) =
-    exp Σ_t log π/π_old, and has its gradient. The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*,
-    because a sum over hundreds of tokens can overflow; outside, its gradient is 0. The loss needs a
-    closer bound for negative advantages, where the clipped surrogate takes the unclipped ratio.
+    A token-level loss computes the ratio exp(new − old) of each token. If `old` is replaced by the
+    returned values, every token of a response o gets the ratio of the whole response instead,
+    π(o) / π_old(o) = exp Σ_t log(π / π_old), with its gradient.
+
+    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
+    overflow; beyond the bounds its gradient is 0. For negative advantages the loss needs a smaller
+    bound of its own, because the clipped surrogate then takes the unclipped ratio.
     """
+    # the sum has a gradient, so the difference from the new log-probabilities has it too
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
     return logprobs_BT.float() - log_ratio_B[:, None]
 
 
 def kl_of(logprobs_BT: Tensor, ref_logprobs_BT: Tensor, kind: str) -> Tensor:
-    """Estimate the KL divergence from the reference policy ρ for each token, clamped to ±10.
+    """Estimate the KL divergence from a reference policy for each token, clamped to ±10.
 
-    `kind` is the estimator: "k1" is log π/ρ, "k3" is ρ/π − 1 − log ρ/π.
+    With the token's probabilities π under the policy and ρ under the reference policy, the
+    estimator `kind` "k1" is log(π/ρ), and "k3" is ρ/π − 1 − log(ρ/π).
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 Offsets = tuple[tuple[int, int], ...]
 
-REPLACEMENT = "\ufffd"
-# tokens of context for incremental decoding; a character has up to 4 bytes, each maybe a token
+REPLACEMENT = "\ufffd"  # what decoders write for bytes that are not UTF-8
+# Tokens of context for incremental decoding. A character has up to 4 bytes, each of which may be a
+# token.
 WINDOW = 6
 
 
@@ -60,8 +61,8 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
     """Return the tag that the chat template opens before a response, such as "<think>\\n", or "".
 
-    Only the text that the template adds after the last role header counts, not a tag in the text of
-    a question. If `prompt_ids` are given but do not end with the template's text, "" is returned.
+    A tag in the text of a question does not count, only the text that the template adds after the
+    last role header. If `prompt_ids` are given but do not end with this text, "" is returned.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -75,7 +76,8 @@ def _generation_prompt(
 ) -> tuple[tuple[int, ...], str]:
     """Return the ids that a chat template adds before a response, and the tag that they leave open.
 
-    `template` is the tokenizer's own; as an argument it is part of the cache's key.
+    `template` is the tokenizer's own template. It is an argument only to be part of the cache's
+    key, because the template of a tokenizer can be replaced.
     """
     if not template:
         return (), ""
@@ -93,8 +95,9 @@ def _generation_prompt(
 
 
 def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
-    """Decode UTF-8 with one U+FFFD for each ill-formed part. Return the text and the byte position
-    after each character.
+    """Decode UTF-8 and return the text with the byte position after each of its characters.
+
+    Each ill-formed sequence of bytes becomes one U+FFFD, as in tokenizers' own decoders.
     """
     if data.isascii():  # the usual case, and fast
         return data.decode(), list(range(1, len(data) + 1))
@@ -144,7 +147,7 @@ def _byte_level_ends(
     pieces = [_bytes_of_token(token) for token in tokens]
     data, byte_ends = b"".join(pieces), list(accumulate(map(len, pieces)))
     decoded, character_ends = characters_of_bytes(data)
-    if decoded != text:
+    if decoded != text:  # the tokenizer changes the text after decoding
         return None
     return [bisect_right(character_ends, byte_end) for byte_end in byte_ends]
 
@@ -160,6 +163,7 @@ def _windowed_ends(
     for position in range(len(ids)):
         before = decode(tokenizer, ids[context:read])
         after = decode(tokenizer, ids[context : position + 1])
+        # the bytes of a character may be spread over tokens: wait for the last one
         incomplete = after.endswith(REPLACEMENT) and position + 1 < len(ids)
         if not incomplete:
             done += after[len(before) :]
@@ -207,7 +211,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
     The spans are contiguous and cover the text.
 
     Raises:
-        WorkbenchError: the tokenizer is not a fast one, so it returns no offsets, or it crashes.
+        WorkbenchError: the tokenizer is not a fast tokenizer, so it returns no offsets; or it
+            crashes.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(

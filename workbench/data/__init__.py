@@ -78,6 +78,7 @@ def load(
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
     if not records:
         raise WorkbenchError(f"'{name}' has no records: name another data set or file")
+    # the first record decides: a data set has the same columns in all records
     source = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
     for location, record in records:
@@ -181,8 +182,10 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 def _fitting(
     location: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
-    """Return the schema of the records: the named one, else the one whose columns match, else the
-    plain schema.
+    """Return the schema of the records.
+
+    This is the named schema. Without a name, it is the schema that recognises the columns, or else
+    the plain schema.
     """
     if mapping is not None:
         if unknown := [field for field in mapping if field not in FIELDS]:

@@ -80,7 +80,7 @@ def _role(message: Mapping[str, Any], default: str) -> str:
 
 
 def _content(message: Mapping[str, Any]) -> str:
-    """Return the text of a message; of a list of parts, those with text are joined."""
+    """Return the text of a message. If its content is a list, the texts of its parts are joined."""
     content = message.get("value") if message.get("content") is None else message["content"]
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)

@@ -89,9 +89,11 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
 
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
-    """Return what a file's numbers count ("line", "record" or "row"), and the rows after `skip`.
+    """Return the unit of a file's row numbers ("line", "record" or "row"), and its numbered rows.
 
-    From a Parquet file, only the columns in `columns` are read; if it has no such column, all are.
+    Args:
+        skip: rows with a number up to `skip` are left out.
+        columns: the columns to read from a Parquet file; all columns if these are missing.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -107,8 +109,9 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
 
 
 def _whole(path: Path) -> list[JsonObject] | None:
-    """Return the records of a file with one JSON value (a list or a wrapper object), or None for
-    JSONL.
+    """Return the records of a file with a single JSON value, a list or an object around a list.
+
+    None for JSONL.
     """
     with open_bytes(path) as file:
         first = file.readline()
@@ -158,6 +161,7 @@ def _is_table(value: JsonMapping) -> bool:
 def _has_columns(value: JsonMapping) -> bool:
     """Whether an object has a column for each key, as pandas writes a table by default."""
     rows = [column.keys() if isinstance(column, Mapping) else () for column in value.values()]
+    # pandas numbers the rows from 0; other objects of objects have no such key
     return bool(rows) and "0" in rows[0] and all(keys == rows[0] for keys in rows)
 
 
@@ -171,6 +175,7 @@ def _lines(path: Path, skip: int, read: Callable[[bytes], JsonObject | str]) -> 
 
 def _text_row(line: bytes) -> JsonObject | str:
     try:
+        # "sig": programs on Windows put a byte order mark before the text
         return {"text": line.decode("utf-8-sig").strip()}
     except UnicodeDecodeError:
         return NOT_UTF8
@@ -200,10 +205,11 @@ def _object(line: bytes) -> JsonObject | str:
 
 
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
-    """Yield the rows below the header with the number of their last line.
+    """Yield the rows below the header, each with the number of its last line.
 
-    The delimiter is the one that divides the header most. Quotes are those of Excel and pandas; in
-    a file with tabs whose quotes do not fit that, a quote is an ordinary character.
+    The delimiter that divides the header into most columns is used. Quotes enclose values, as Excel
+    and pandas write them. If a file with tabs uses quotes in another way, they are ordinary
+    characters.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -237,7 +243,7 @@ def _decode_lines(file: BufferedReader) -> Iterator[str]:
 
 
 def _is_quoted(path: Path) -> bool:
-    """Whether the rows of a file with tabs are complete if quotes enclose values."""
+    """Whether all rows of a file with tabs have as many values if quotes enclose values."""
     with open_bytes(path) as file, suppress(csv.Error):
         rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
         return len({len(row) for row in rows if row}) == 1

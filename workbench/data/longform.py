@@ -35,7 +35,7 @@ def longfact(record: Record) -> Iterator[Question]:
 def eli5(record: Record) -> Iterator[Question]:
     """Read ELI5 (arXiv 1907.09190).
 
-    The question is the post's title and text. The reference answer is the one with the most votes.
+    The question is the post's title and text. The answer with the most votes is the reference.
     """
     answers = record["answers"]
     texts, scores = (

@@ -29,7 +29,7 @@ def container(value: Any) -> Any:
     if not isinstance(value, str) or not _CONTAINER.fullmatch(text := value.strip()):
         return value
     try:
-        return json.loads(text, parse_constant=lambda _: None)
+        return json.loads(text, parse_constant=lambda _: None)  # NaN and Infinity become None
     except (ValueError, RecursionError):
         pass
     try:

@@ -39,6 +39,7 @@ def strings(value: object) -> tuple[str, ...]:
 def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         found = [value[name] for name in ANSWER_KEYS if value.get(name) is not None]
+        # KILT also has objects with only "provenance", the evidence: these have no answer
         if value and not found and not value.keys() & {*ANSWER_KEYS, "provenance"}:
             raise ValueError(
                 f"an object needs one of the keys {', '.join(ANSWER_KEYS)}; it has"
@@ -56,11 +57,12 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _text_in(value: Any) -> str:
-    if value is ...:
+    if value is ...:  # as numpy prints a long array; Python parses it as Ellipsis
         raise ValueError("a list was printed with '...' for some of its items: write it in full")
     if isinstance(value, float):
         if math.isinf(value):
             raise ValueError(f"{value} is not a finite number: write it as text")
+        # pandas stores whole numbers as floats if the column has gaps, and a gap as NaN
         value = None if math.isnan(value) else int(value) if value.is_integer() else value
     return "" if value is None else str(value).strip()
 
@@ -74,7 +76,7 @@ def whole_number(row: JsonMapping, name: str) -> int | None:
         ValueError: the value is not a whole number.
     """
     value: Any = row.get(name)
-    if value is None or value == "" or value != value:
+    if value is None or value == "" or value != value:  # only NaN differs from itself
         return None
     whole = re.fullmatch(r"(-?\d{1,18})(\.0*)?", str(value).strip())
     if not whole:
@@ -102,7 +104,9 @@ def column(row: JsonMapping, name: str) -> object:
 
 
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the values of a row by field, where `columns` says which column has each field.
+    """Return the values of a row by field.
+
+    `columns` maps a field to the name of its column, where the names differ.
 
     Lists and objects that are printed as text, as in CSV files, are parsed. Empty cells are left
     out, except an empty response.
@@ -202,7 +206,7 @@ def question_of(record: JsonMapping, identity: str, text: object) -> Question:
 
 
 def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
-    """Return the texts of a field; raise a ValueError if a list has only empty ones."""
+    """Return the texts of a field; raise a ValueError if it is a list of empty texts."""
     value = record.get(name)
     try:
         texts = strings(value)

@@ -31,9 +31,9 @@ class DataSet:
     """A data set and its schema.
 
     Attributes:
-        columns: alternative lists of columns, such as "question, answer". A record with all columns
-            of one list can be read.
-        own: alternative lists of columns that only this data set has. They identify a file.
+        columns: alternative lists of columns, such as "question, answer". A record that has all
+            columns of one of the lists can be read.
+        own: alternative lists of columns that only this data set has; they identify a file.
         hub: repository on the hub, or "".
         split: default split on the hub.
         file: the file in a hub repository with several files.

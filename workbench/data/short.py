@@ -175,8 +175,8 @@ def chinese_simpleqa(record: Record) -> Iterator[Question]:
 
 
 def selfaware(record: Record) -> Iterator[Question]:
-    """Read SelfAware (arXiv 2305.18153): answerable questions with answers, and unanswerable ones
-    without.
+    """Read SelfAware (arXiv 2305.18153): answerable questions with their answers, and unanswerable
+    questions.
     """
     identity = record.get("question_id")
     yield short_question(
@@ -195,8 +195,8 @@ def _true(value: object) -> bool:
 def truthfulqa(record: Record) -> Iterator[Question]:
     """Read TruthfulQA (arXiv 2109.07958), for generation.
 
-    The first gold answer is the best answer; the other correct answers follow. The incorrect ones
-    are in `meta`. In the authors' CSV file, "; " separates the items of a list.
+    The first gold answer is the best answer; the other correct answers follow. `meta` has the
+    incorrect answers. In the authors' CSV file, "; " separates the items of a list.
     """
     row = {key.lower().replace(" ", "_"): value for key, value in record.items()}
 

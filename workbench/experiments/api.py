@@ -27,7 +27,8 @@ def train(
 ) -> JsonObject | Live:
     """Evaluate a policy, train it with a method, evaluate it again; return the run's summary.
 
-    The same call continues an unfinished `out` and returns the stored summary of a finished one.
+    If `out` has an unfinished run, the same call continues it. If the run is finished, its stored
+    summary is returned.
 
     Args:
         method: a method or baseline: "rlfh", "truthrl", "forag", "klcf", "knowrl", "dpo", …
@@ -38,12 +39,15 @@ def train(
         settings: "method.field=value", as `--set` on the command line.
         live: train in a process of its own and return a view with curves for a notebook;
             `view.wait()` returns the summary.
-        options: `questions`, data set or question file of a bench without questions of its own;
-            `policy`, model folder or hub name to start from instead of the bench's policy;
-            `threads`, number of CPU threads (a run is resumed only with the same number); `judge`,
-            "local" for the local verifier, with `verifier`, its model, or the URL of an
-            OpenAI-compatible server, with `judge_model`, its model, `judge_cache`, `judge_option`
-            (["KEY=VALUE"]) and `judge_tokens`; `store`, an index of passages.
+        options: any of these.
+
+            * `questions`: data set or question file, for a bench without questions of its own.
+            * `policy`: model folder or hub name to start from instead of the bench's policy.
+            * `threads`: number of CPU threads. A run is resumed only with the same number.
+            * `judge`: "local" for the local verifier (`verifier` names its model), or the URL of
+              an OpenAI-compatible server (`judge_model` names its model). A server also takes
+              `judge_cache`, `judge_option` (["KEY=VALUE"]) and `judge_tokens`.
+            * `store`: an index of passages.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
@@ -59,7 +63,7 @@ def evaluate(
     """Evaluate a policy on a split of a bench: rates with intervals, by tier and kind.
 
     Args:
-        policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped ones.
+        policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped policies.
         split: "validation", "test", "ood", …
         bench: "tiny", "small" or "paper".
         options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as

@@ -77,6 +77,7 @@ def _claims(
     row: JsonMapping, questions: JsonMapping, passages: JsonMapping
 ) -> Iterator[JsonObject]:
     verdicts = [one for one in row.get("verdicts") or () if one.get("aspect", "fact") == "fact"]
+    # reversed, so that the first of several verdicts on a claim is kept
     facts = {verdict["target"]: verdict for verdict in reversed(verdicts)}
     question = str(row.get("question_id") or row["id"])
     for claim in row.get("claims") or ():
@@ -128,7 +129,7 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why a claim was not checked, or what a rule objects to; None for other verdicts."""
+    """Return why a claim was not checked, or the objection of a rule; None for other verdicts."""
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():

@@ -65,7 +65,7 @@ def compare(
           {metric: {value, low, high, n}}}`).
         * `differences`: `{setting: {row: value}}` of settings that differ and all methods have.
         * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`;
-          of results files also `drop`.
+          for results files also `drop`.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
@@ -137,7 +137,9 @@ def _read(path: Path, options: Settings) -> Evaluated:
 
 
 def _named(found: Group) -> dict[str, list[Evaluated]]:
-    """Group runs that differ only in their seed; name a group by its method and what differs."""
+    """Group runs that differ only in their seed. A group's name is its method, with the settings
+    that other groups of the method have changed.
+    """
     groups: dict[str, list[Evaluated]] = {}
     for one in found:
         key = json.dumps(
@@ -175,9 +177,9 @@ def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
-    """Return the metrics of a set of questions, over all seeds.
+    """Return the metrics of a set of questions, over all seeds of a group.
 
-    If the answers of a seed are not stored, values are means over the seeds, without intervals.
+    If the answers of a seed are not stored, the values are means over the seeds, without intervals.
     """
     if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
         return _known(over_runs(rows, options))
@@ -201,10 +203,11 @@ def _known(report: JsonMapping) -> JsonObject:
 
 
 def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
-    """Return the paired differences of two rows on their main sets, or the `reason` for none.
+    """Return the paired differences of two rows on their main sets, or the `reason` if there are
+    none.
 
-    Runs are paired by seed; without a common seed, in order. Results files are not paired by
-    question.
+    Runs with the same seed are paired; if no seed is common, they are paired in order. Results
+    files have no answers to single questions, so only their totals are compared.
     """
     accuracies = [
         side[0].sets[CAPABILITY][0] for side in (group, base) if CAPABILITY in side[0].sets

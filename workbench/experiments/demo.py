@@ -26,12 +26,12 @@ SHOWN_PER_TIER = 2
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
     """Train two runs of about a minute each, and show tables, sample answers and two figures.
 
-    The runs are in `out/ternary` and `out/binary`. A killed demo is resumed, and a finished one is
-    shown again in seconds.
+    The runs are in `out/ternary` and `out/binary`. A killed demo is resumed. A finished demo is
+    only shown again, in seconds.
 
     Returns:
-        The runs' summaries by reward. If a run was interrupted, nothing is shown, and its summary
-        is the last one.
+        Reward -> summary of its run. After an interrupted run, the demo stops and shows nothing,
+        and the summary of that run is the last entry.
     """
     from rich.console import Console
 
@@ -91,7 +91,7 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """Return a sentence with `share_of_oracle` of each reward, for greedy answers."""
+    """Return a sentence that states `share_of_oracle` for each reward, for greedy answers."""
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
         for reward in REWARDS

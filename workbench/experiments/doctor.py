@@ -48,7 +48,7 @@ class Check:
 
 
 def examine() -> JsonObject:
-    """Run all checks.
+    """Run all checks of this machine and installation.
 
     Returns:
         `checks`, and for "cpu" and "gpu" whether the path `works`, its worst `status` and the names

@@ -70,8 +70,8 @@ def evaluate_policy(
             own checkpoints.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
-        samples: sampled responses per question, besides the greedy one. The sampled rates are
-            Avg@k of k samples; KnowRL's are 5, at temperature .6.
+        samples: number k of sampled responses per question, besides the greedy response. The
+            sampled rates are means over the k samples (Avg@k); KnowRL uses k = 5, temperature .6.
         limit: number of questions, drawn with `seed` so that every tier is represented.
         kinds: question kinds, including kinds without gold answers, for which only claim metrics
             are reported; by default all kinds with gold answers.
@@ -83,12 +83,12 @@ def evaluate_policy(
         as_trained: prompt a run's policy with the system prompt of its training, instead of the
             bench's.
         engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
-        out: new file for the graded greedy answers, to compare with another policy's
-            (`metrics.pairs`); with `inference`, for the answers of that.
-        temperature: of the sampled responses.
-        inference: also report the answers of a baseline at inference time: the best of the sampled
-            responses by the local verifier, their majority or an abstention, or the greedy ones
-            revised by chain of verification.
+        out: new file for the graded greedy answers, to compare with another policy's answers
+            (`metrics.pairs`); with `inference`, for the answers of that baseline.
+        temperature: temperature of the sampled responses.
+        inference: also report the answers of a baseline at inference time: the sampled response
+            that the local verifier rates best, the majority of the sampled responses or an
+            abstention, or the greedy responses revised by chain of verification.
 
     Raises:
         WorkbenchError: `out` exists, the policy, bench or split is unknown, no question is left,
@@ -196,11 +196,11 @@ def report(
     """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`, and `inferred` if
     there are such responses.
 
-    These have the outcome rates of `metrics.table`. Extracted claims add the
-    metrics of `metrics.claim_table`, questions of two facets those of `metrics.facet_table`.
-    `by_tier` and `by_kind` have the same metrics for each tier (how often the training documents
-    state a fact) and kind of question. `n` counts questions; intervals are 95 % bootstraps over
-    questions. A metric without responses is null, never NaN.
+    `greedy`, `sampled` and `inferred` have the outcome rates of `metrics.table`. If claims were
+    extracted, they also have the metrics of `metrics.claim_table`, and for questions of two facets
+    the metrics of `metrics.facet_table`. `by_tier` and `by_kind` have the same metrics for each
+    tier (how often the training documents state a fact) and kind of question. `n` counts questions;
+    intervals are 95 % bootstraps over questions. A metric without responses is null, never NaN.
     """
     options: JsonObject = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 

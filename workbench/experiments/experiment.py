@@ -95,13 +95,13 @@ def run_experiment(
 ) -> JsonObject:
     """Evaluate, train, evaluate again; store everything in `out` and return the summary.
 
-    The same call on an unfinished `out` continues it, with the result of an uninterrupted run; on
-    a finished one it returns the stored summary. `status` is "done", "interrupted" or
-    "too_many_failures".
+    If `out` has an unfinished run, the same call continues it, and its result equals that of an
+    uninterrupted run. If the run is finished, its stored summary is returned. `status` is "done",
+    "interrupted" or "too_many_failures".
 
     Args:
-        threads: number of CPU threads; None for that of the unfinished run, or 2. A run cannot be
-            resumed with another number, which would change the rounding.
+        threads: number of CPU threads; None for 2, or for the number of the unfinished run. A run
+            cannot be resumed with another number, which would change the rounding.
         shared: folder of finished stages that several runs use. The judge's cost of a shared stage
             counts in every run that uses it, its seconds only in the run that trained it.
 
@@ -115,6 +115,7 @@ def run_experiment(
     identity = identity_of(
         method, config, bench, seed=seed, threads=threads or stored.get("threads"), stored=stored
     )
+    # before the folder is written, so that a mistake leaves nothing there
     if not finished(out):
         for stage in (stage for stage in stages if not finished(out / "stages" / stage.name)):
             stage.check(bench.path(bench.policy))
@@ -163,7 +164,8 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 def max_failed(method: Method, config: MethodConfig) -> float:
     """Return the share of ungraded answers above which an evaluation of the run fails.
 
-    This is the trainer's `max_failed`, or the largest in the rest of the config.
+    This is the trainer's `max_failed`. If the trainer has none, it is the largest `max_failed` in
+    the config.
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -218,7 +220,7 @@ def identity_of(
 
 
 def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
-    """A stored identity with its config in the current form; newer fields have their defaults."""
+    """A stored identity with its config in the current form; missing fields get their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
         raise WorkbenchError(

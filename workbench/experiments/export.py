@@ -38,7 +38,7 @@ A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
 
 
 class NotPushed(WorkbenchError):
-    """The hub refused an export that is complete on this machine."""
+    """The hub refused an export. The export itself is complete on this machine."""
 
     code = 3
 
@@ -60,13 +60,13 @@ def export(
     Args:
         policy: a run's or an adapter's folder.
         out: a new or empty folder.
-        base: the adapter's base model; None for the one that the run or the adapter names.
+        base: the adapter's base model; None for the model that the run or the adapter names.
         dtype: type of the saved weights; "base" for the type of the base model's file.
         push: a new or empty repository OWNER/NAME of the hub.
 
     Raises:
-        WorkbenchError: there is no adapter, its files do not match, `out` exists, the disk is
-            full, or the repository is not writable (raised before a weight is read); weights are
+        WorkbenchError: before a weight is read: there is no adapter, its files do not match, `out`
+            is not empty, the disk is full, or the repository is not writable. Later: weights are
             not finite or exceed the type's range.
         NotPushed: the hub refuses the finished export.
     """

@@ -33,7 +33,7 @@ REVISE = (
 
 
 def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
-    """Return the sample of each question with the highest score; of equal ones, the first.
+    """Return the sample of each question with the highest score, the first of equal samples.
 
     Args:
         samples: graded samples.
@@ -68,7 +68,7 @@ def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
 def verifier_grade(bench: Bench) -> Grade:
     """Return a grader of answers by the local verifier: "score" is the share of supported claims.
 
-    It is not the bench's own judge, which grades the chosen answers.
+    The bench's own judge would not be a fair choice, because it grades the chosen answers.
     """
     store = bench.named_judge.store if bench.named_judge else None
     local = LocalJudge(store=store).checks(bench.search and bench.search())
@@ -79,8 +79,9 @@ def verifier_grade(bench: Bench) -> Grade:
 def self_consistency(
     samples: Sequence[Feedback], grade: Grade, least: float = AGREED
 ) -> list[Feedback]:
-    """Return the first sample with the majority answer of each question, or an abstention if
-    less than the share `least` of the graded samples gives that answer.
+    """Return for each question the first sample with the majority answer.
+
+    If less than the share `least` of the graded samples gives that answer, return an abstention.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):
@@ -125,6 +126,7 @@ def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
         for question, lines in zip(asked, lists, strict=True)
         for number, line in enumerate(lines[:MOST_CHECKS])
     ]
+    # factored: the policy answers the checks without seeing its draft, which it would only repeat
     replies = iter(write(checks) if checks else ())
     found = [
         "\n".join(f"- {line} {_answer(next(replies))}" for line in lines[:MOST_CHECKS])

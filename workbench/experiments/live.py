@@ -47,8 +47,8 @@ LOG = "log.txt"
 def start_live(entry: Entry, out: Path) -> Live:
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
-    The same call continues an unfinished `out` and shows a finished one. The training's output
-    goes to `out/log.txt`.
+    If `out` has an unfinished run, the same call continues it; a finished run is only shown. The
+    training's output goes to `out/log.txt`.
 
     Raises:
         WorkbenchError: the run cannot work; nothing is started.
@@ -180,7 +180,7 @@ class Live:
     def _over(self) -> bool:
         """Whether the training has ended, or the process that used the folder has released it.
 
-        Only the watching thread may call this, because it compares with the previous call.
+        Only the thread that updates the view may call this: it compares with its previous call.
         """
         if self.training:
             return not self.training.running

@@ -38,8 +38,9 @@ Items = dict[str, int]  # bytes by item
 class Training:
     """The trainer settings that the memory formulas use.
 
-    A backward pass has `micro` examples of `sides` rows (DPO: 2). A row has `length` tokens, of
-    which `scored` have logits. GRPO and PPO sample `at_once` responses to `prompts` at a time.
+    A backward pass has `micro` examples. An example has `sides` rows: 2 for DPO (chosen and
+    rejected), else 1. A row has `length` tokens, of which `scored` have logits. GRPO and PPO sample
+    `at_once` responses to `prompts` prompts at a time.
     """
 
     part: str
@@ -82,7 +83,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes in use throughout a training, by item.
+    """Return the bytes that are in use throughout a training, by item.
 
     Args:
         models: number of reward models in memory.
@@ -102,7 +103,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes in use during a backward pass, by item."""
+    """Return the bytes that are in use during a backward pass, by item."""
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
@@ -130,7 +131,7 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes in use while `at_once` responses are sampled, by item."""
+    """Return the bytes that are in use while `at_once` responses are sampled, by item."""
     config, prompt = shape.config, training.length - training.scored
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt
@@ -252,7 +253,7 @@ def plan(
 
     Args:
         policy: a model's folder or public name; by default the bench's policy.
-        gpu: one of `GPUS`, or "cpu" for this machine; None for the one with the most memory.
+        gpu: one of `GPUS`, or "cpu" for this machine; None for the GPU with the most memory.
         overrides: settings "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
 
@@ -280,7 +281,7 @@ def plan(
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(
             f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the policy has"
-            f" positions for {max(0, positions - prompt)}; set max_new_tokens to at most that"
+            f" positions for {max(0, positions - prompt)} more; set max_new_tokens to at most that"
         )
     evaluation = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
     jobs = [("evaluation", replace(evaluation, at_once=rows, prompts=rows), sampling)]

@@ -41,9 +41,9 @@ def prepare_klcf(
 ) -> JsonObject:
     """Sample the base model on a bench's training questions and store KLCF's training data.
 
-    A training reads the folder `out` if its setting `klcf.prepare.folder` names it. The same call
-    on an unfinished folder continues it, with the result of an uninterrupted preparation; on a
-    finished folder it returns the stored summary.
+    A training reads the folder `out` if its setting `klcf.prepare.folder` names it. If the folder
+    has an unfinished preparation, the same call continues it, and its result equals that of an
+    uninterrupted preparation. If the preparation is finished, its stored summary is returned.
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.

@@ -76,8 +76,8 @@ def probe_policy(
 ) -> JsonObject:
     """Sample k answers to each question of a split, grade their outcomes and report.
 
-    The same call on an unfinished folder continues it, with the result of an uninterrupted probe;
-    on a finished one it returns the stored result.
+    If the folder has an unfinished probe, the same call continues it, and its result equals that of
+    an uninterrupted probe. If the probe is finished, its stored result is returned.
 
     Args:
         policy: as for `evaluate_policy`; by default the bench's own.
@@ -85,9 +85,9 @@ def probe_policy(
             the bench's checks; name a folder for a bench whose checks were replaced.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
-        threads: CPU threads; by default two, with actors one.
-        actors: Ray actors that sample instead of this process, each with the policy on one CPU.
-            The result equals that of one thread.
+        threads: number of CPU threads; by default two, or one if there are actors.
+        actors: number of Ray actors that sample instead of this process, each with the policy on
+            one CPU. The result is that of a probe with one thread.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
@@ -181,7 +181,7 @@ def _in_actors(actors: Actors, path: str, base: str | None, grade: Grade, how: S
 
 
 def _place(name: str) -> str:
-    """A folder's absolute path, which is valid on every machine; a hub name unchanged."""
+    """A folder's absolute path, which other machines can open, too; a hub name unchanged."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 

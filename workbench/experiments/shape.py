@@ -29,9 +29,10 @@ class Shape:
     Attributes:
         parameters: number of all weights.
         matrices: number of weights in the linear layers.
-        sides: sum of the input and output widths of the linear layers; × rank, the size of a LoRA.
-        queries: total width of a layer's queries.
-        keys: total width of a layer's keys.
+        sides: sum of the input and output widths of the linear layers; times the rank, this is the
+            number of weights of a LoRA adapter.
+        queries: width of a layer's queries, all heads together.
+        keys: width of a layer's keys, all heads together.
     """
 
     config: PretrainedConfig
@@ -43,8 +44,9 @@ class Shape:
 
 
 def shape_of(policy: str) -> Shape:
-    """Read a model's config by public name, folder or hub name, and count its parameters on the
-    meta device.
+    """Read a model's config by public name, folder or hub name, and count its parameters.
+
+    No weight is loaded.
 
     Raises:
         WorkbenchError: there is no such model, or it is not a dense decoder of a known type.
@@ -53,6 +55,7 @@ def shape_of(policy: str) -> Shape:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     with weights.loading(policy, f"name a model's folder, or one of {', '.join(MODELS)}"):
+        # a base model and its tuned variants have the same shape
         if known := MODELS.get(re.sub(r"-(Instruct|Base)$", "", policy)):
             config = AutoConfig.for_model(**known)
         else:

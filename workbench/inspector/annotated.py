@@ -76,6 +76,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
         verdicts: dict[str, Verdict] = {}
+        # labels of an earlier answer or extraction with the same id must not pass to these claims
         if stored and labels_in(stored, claims_of(feedback)):
             verdicts = {v.target: v for v in stored.verdicts}
         for claim, edit in edits.items():
@@ -117,7 +118,7 @@ def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
     """Return a person's labels of these claims, by claim id.
 
-    {} if the stored row has another answer or other claims, such as after a new training.
+    {} if the stored row has another answer or other claims, for example from an earlier training.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 

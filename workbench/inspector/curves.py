@@ -134,9 +134,9 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
 
 
 def _series(curves: Sequence[JsonMapping]) -> list[tuple[str, str, bool]]:
-    """(column, title, is a share) of all curves: `SERIES` with the parts of the reward.
+    """Return (column, title, whether it is a share) of each curve: `SERIES` and the reward's parts.
 
-    Columns that a run lacks are filled with None.
+    Columns that a run lacks are added to it, filled with None.
     """
     columns = dict.fromkeys(column for run in curves for column in run["series"])
     parts = []

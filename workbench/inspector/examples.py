@@ -10,9 +10,9 @@ from workbench.types import Feedback
 
 
 def words(text: str) -> tuple[tuple[int, int], ...]:
-    """Split a text without sampled tokens into words, punctuation and tags.
+    """Split a text, for which no tokens were sampled, into words, punctuation and tags.
 
-    A token includes the white space before it.
+    Each span includes the white space before its word.
     """
     spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
     if spans:
@@ -21,7 +21,7 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def worked_example() -> Feedback:
-    """Return an answer with a correct crucial claim, a wrong minor one and a hedged one.
+    """Return an answer with three claims: correct and crucial, wrong and minor, and hedged.
 
     The thinking has one correct claim. The row has no rewards: `rescore` it. RLFH by hand with the
     paper's constants: the truth of the answer's claims gives 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25; the

@@ -1,7 +1,8 @@
 """Access control of the page: only its own requests under its own host names; no uploads.
 
-Every page open in the same browser can reach a server on loopback. A page whose host name resolves
-to 127.0.0.1 (DNS rebinding) even has the same origin; only the `Host` header differs.
+Every web page that is open in the same browser can send requests to a server on loopback. A page
+whose host name resolves to 127.0.0.1 (DNS rebinding) even has the same origin as the inspector;
+only the `Host` header of its requests differs.
 """
 
 from __future__ import annotations

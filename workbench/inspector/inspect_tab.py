@@ -154,9 +154,10 @@ def open_number(
 def step_row(
     runs: Runs, step: int, name: str | None, number: float | None, origin: JsonMapping | None = None
 ) -> tuple[Any, ...]:
-    """Return the row number, the view and the note of the row `step` rows after `number`.
+    """Return the number, the view and the note of the row that is `step` rows after row `number`.
 
-    The order is that of the list that the row was opened from, if any, else that of the file.
+    If the row was opened from a list, the rows are in the order of that list, else in the order of
+    the file.
     """
     import gradio as gr
 

@@ -31,7 +31,7 @@ NO_OUTCOME = "none"  # selects rows without an outcome
 
 @dataclass(frozen=True)
 class Query:
-    """The selected rollouts, their order and the first one to list."""
+    """Which rollouts are selected, their order, and the position of the first listed rollout."""
 
     step: int | None = None  # None: all steps
     order: str = ORDERS[0]
@@ -65,9 +65,10 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """Return the (first) method that a run was trained or scored with.
+    """Return the method that a run was trained with, or the first that it was scored with.
 
-    Without rewards this is the first of `METHODS`. With only a trainer's logged numbers it is "".
+    A run without rewards has the first of `METHODS`. A run that has only numbers logged by a
+    trainer has "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -89,8 +90,8 @@ class Record:
 
     Attributes:
         own: the method that the run was trained or scored with.
-        configs: config of each method, to compute rewards that are not stored.
-        key: text of `configs`, for the cache.
+        configs: method -> config, to compute rewards that are not stored.
+        key: text of `configs`, part of the key of cached rewards.
     """
 
     runs: Runs
@@ -102,7 +103,7 @@ class Record:
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """Return the run with the rows read so far, or with all rows if `whole`."""
+        """Return run `name` with the rows read so far, or with all rows if `whole`."""
         rows = runs.all_rows(name) if whole else runs.rows(name)
         configs = configs_of(runs, name)
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
@@ -208,7 +209,9 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
 def neighbour(
     runs: Runs, name: str, query: Query, number: int, step: int
 ) -> tuple[int, int, int] | None:
-    """Return the number and place of the row `step` places further, and the list's length."""
+    """Return the row that is `step` places further in a list: its number, its place, and the list's
+    length.
+    """
     numbers = listing(Record.of(runs, name), query).numbers
     place = numbers.index(number) + step if number in numbers else -1
     return (numbers[place], place + 1, len(numbers)) if 0 <= place < len(numbers) else None
@@ -302,7 +305,7 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
 
 
 def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
-    """The columns of the list: its methods, and the reasons for missing ones."""
+    """The columns of the list: the methods, and why the columns of other methods are missing."""
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
     scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}

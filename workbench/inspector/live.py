@@ -109,7 +109,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
 
 
 def policies(runs: Runs) -> list[str]:
-    """Return the choices of the policy menu: the shipped policies, and runs with a trained one."""
+    """Return the choices of the policy menu: shipped policies, and runs that trained a policy."""
     names = [*SHIPPED]
     for name in runs.names():
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
@@ -153,7 +153,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
     if store == PAGES:
         return closed_world()
     if (card := _cards(runs).get(store)) is None:
-        raise WorkbenchError(f"no index '{store[:60]}' in the runs folder: choose one of the list")
+        raise WorkbenchError(f"no index '{store[:60]}' in the runs folder: choose one in the list")
     # an index may come from other people, and its encoder may have to be downloaded
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
@@ -188,7 +188,7 @@ def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject
 def _policy_path(runs: Runs, policy: str) -> str:
     """The name or folder of a policy of the menu."""
     if not (name := SHIPPED.get(policy) or runs.policy(policy)):
-        raise WorkbenchError(f"run '{policy}' has no policy of its own: choose one of the list")
+        raise WorkbenchError(f"run '{policy}' has no policy of its own: choose one in the list")
     return str(name)
 
 

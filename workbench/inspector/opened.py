@@ -87,7 +87,7 @@ def recall(key: str) -> Opened:
     """Return the cached open response with this key.
 
     Raises:
-        WorkbenchError: it is no longer cached.
+        WorkbenchError: the response is no longer cached.
     """
     with _lock:
         opened = _opened.get(key)
@@ -104,7 +104,7 @@ def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> O
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
-    """Open a stored row with its stored rewards; those of the other methods are computed.
+    """Open a stored row with its stored rewards; the rewards of the other methods are computed.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -147,7 +147,7 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> JsonObject:
-    """Return each method's config: the one stored with the run, else the default."""
+    """Return each method's config: the config stored with the run, else the default config."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {
@@ -194,8 +194,8 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """Return the row with the rewards of these methods, computed again.
 
-    A method may compute a value without a verdict that it needs, for example if the format is
-    broken. If the row was never checked for this verdict, the reward is a failure instead.
+    A method may return a value although one of its verdicts is missing, for example if the format
+    is broken. If the row was never checked for this verdict, the reward becomes a failure.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():

@@ -55,9 +55,12 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Return the settings for a run (its folder or its file of rows) and the runs folder.
+    """Return the inspector's settings.
 
-    Without `runs`, the runs folder is `runs/`, or the parent of a run outside `runs/`.
+    Args:
+        run: the run to open first: its folder, or its file of rows.
+        runs: the runs folder; None: `runs/`, or the parent of `run` if the run is outside `runs/`.
+        port, hosts: see `Settings`.
 
     Raises:
         WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a
@@ -157,7 +160,9 @@ def first_shown(
 
 
 def launch(config: Settings, browser: bool = True, block: bool = True) -> Blocks:
-    """Serve the page on this machine and print its address; `block` waits for an interrupt.
+    """Serve the page on this machine and print its address.
+
+    With `block`, the call returns only after an interrupt.
 
     Raises:
         WorkbenchError: the port is taken.

@@ -141,7 +141,7 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
 
 
 def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Annotate arguments that gradio fills, such as `event="EventData"` or `request="Request"`.
+    """Return a decorator that annotates arguments which gradio fills, as in `event="EventData"`.
 
     Gradio finds them by their annotations, but cannot resolve the text annotations of these
     modules, which import gradio late.

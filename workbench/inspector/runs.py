@@ -98,8 +98,8 @@ class Runs:
         """The file of a run's rows.
 
         Raises:
-            WorkbenchError: no run has this name, or it leads out of the runs folder or through a
-                link.
+            WorkbenchError: no run has this name, or the name leads out of the runs folder or
+                through a link.
         """
         parts, short = Path(name).parts, name[:SHORT]
         path = self.root.joinpath(*parts)
@@ -131,7 +131,7 @@ class Runs:
         return self._read(name, read_rows)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether reading a run's rows is fast; if not, start loading its stored index."""
+        """Return whether a run's rows can be read at once; if not, begin to load its index."""
         return self._read(name, at_hand)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:

@@ -91,7 +91,9 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
 def _step(
     steps: Sequence[int | None], own: int | None, *, same: bool, wanted: int | None
 ) -> int | None:
-    """The step of the second answer: the selected one, else the first answer's, else the last."""
+    """The step of the second answer: `wanted` if it exists. Otherwise, in another run it is the
+    first answer's step `own`, and else the last other step.
+    """
     if wanted in steps:
         return wanted
     if not same and own in steps:
@@ -101,7 +103,10 @@ def _step(
 
 
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[int | None, str]]:
-    """(step, id) of a run's answers to a question, by its text and, in its own run, its id."""
+    """Return (step, id) of a run's answers to a question, which is recognised by its text.
+
+    In the run of the first answer, `own`, the question's id identifies it, too.
+    """
     with damage(f"run '{name}'"):
         table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
         if question.text.strip():

@@ -51,7 +51,7 @@ class BatchJudge:
     Attributes:
         name: name of the model.
         send: sends distinct prompts, and calls its second argument with each reply that arrives.
-        sampling: the sampling parameters. Model, prompt and these form the key in the cache.
+        sampling: the sampling parameters. The key of the cache consists of model, prompt and these.
     """
 
     name: str

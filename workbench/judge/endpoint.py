@@ -189,7 +189,8 @@ class _Client:
         _run_in_thread(_Batch(self, prompts, arrived).run())
 
     def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
-        """Change the requests if the model refuses a parameter of `sent`; return whether it does.
+        """If the model refuses a parameter of `sent`, change all further requests; return whether
+        it does.
 
         Newer models of OpenAI take `max_completion_tokens` and no temperature.
         """
@@ -210,9 +211,9 @@ class _Client:
         return True
 
     def pause(self, answer: Answer, tries: Mapping[str | None, int]) -> float | None:
-        """Return the seconds before a prompt is sent again; None if it is not.
+        """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
-        They are those of Retry-After, or exponential backoff with jitter.
+        The server's Retry-After header gives them, or else exponential backoff with jitter.
         """
         tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)
@@ -319,6 +320,7 @@ class _Batch:
         client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
         if answer.text is None:
             return replace(answer, cost=cost)
+        # an unreadable reply also shows that the server works
         self.answered, self.strikes = True, 0
         text = checked_reply(prompt, answer.text, client.form)
         if isinstance(text, Failure):
@@ -342,9 +344,10 @@ class _Batch:
 
 
 def _with_p(answer: Answer, prompt: Prompt, text: str, form: Form) -> Answer:
-    """Return an answer with its text in normal form and `p`.
+    """Return an answer with its text in normal form and, for tasks with one label, its `p`.
 
-    It is a failure if a constraint made a label of a reply that would hardly be one.
+    In the form "schema" a server makes every reply a label. If all labels together had a
+    probability below `LEAST_MASS` without this constraint, the answer is a failure.
     """
     if prompt.task not in ONE_LABEL:
         return replace(answer, text=text)

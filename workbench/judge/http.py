@@ -47,7 +47,8 @@ class Answer:
     """The outcome of one request.
 
     Attributes:
-        again: "retry" after an error, "reask" after an unusable reply; None: do not send again.
+        again: how to send the prompt again: "retry" after an error, "reask" after an unusable
+            reply; None: do not send it again.
         wait: seconds that the server asks to wait before a retry.
         absent: True if the server did not accept the connection.
     """
@@ -131,9 +132,10 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
 
 
 def _content(message: JsonMapping) -> str:
-    """Return the text of a message; without a content, the text that the server calls its thoughts.
+    """Return the text of a message.
 
-    A server that does not find the end of the thoughts puts the whole reply there.
+    If the content is empty, return the text in the server's field for thoughts: a server that does
+    not find the end of the thoughts puts the whole reply into that field.
     """
     for name in ("content", "reasoning_content", "reasoning"):
         text = message.get(name) or ""

@@ -11,10 +11,11 @@ MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vL
 
 
 def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] | None:
-    """Return the probability of each label of `task` where the reply has `label`.
+    """Return the probability of each label of `task`, at the token where the reply's label begins.
 
-    A label's probability is the sum over the alternatives that its text begins with. The first
-    letters of a task's labels differ, so an alternative belongs to at most one label.
+    The server reports alternatives to this token. The probability of a label is the sum over the
+    alternatives with which the label begins. No two labels of a task begin with the same letter, so
+    an alternative belongs to at most one label.
 
     Args:
         task: a task whose reply is one label.

@@ -1,4 +1,8 @@
-"""Parse replies of judges strictly: the declared value in the declared place, or a `Failure`."""
+"""Parse replies of judges strictly.
+
+A reply must have exactly the value that its task declares, in the declared form. Any other reply is
+a `Failure`; the parser never guesses what was meant.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +77,9 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
-        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`,
-            `LABELS: …, …` or `RATINGS: …, …`; "schema": a single label is a JSON string without its
-            object.
+        form: "json"; "line" for judges that cannot write JSON: one line `LABEL: …`,
+            `LABELS: …, …` or `RATINGS: …, …`; or "schema", like "json", but a single label is a
+            JSON string without an object around it.
 
     Returns:
         a `Failure` of stage "parse", or the value:
@@ -87,8 +91,8 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         * other tasks: a label
 
     The reply may begin with the thinking of the model: in <think>…</think>, [THINK]…[/THINK] or
-    similar tags, of which the opening one may be missing, or in a channel of gpt-oss. White space
-    and one code fence may surround the JSON object. It must have exactly the declared keys. A label
+    similar tags (the opening tag may be missing), or in a channel of gpt-oss. White space and one
+    code fence may surround the JSON object. It must have exactly the declared keys. A label
     is one of the task's `LABELS`, in upper or lower case. Kinds of failure:
 
     * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
@@ -211,9 +215,10 @@ def one_line(text: str) -> str:
 def _without_thoughts(text: str) -> str:
     """Return the text after the thoughts at the beginning of a reply.
 
-    Thoughts may quote whole blocks of thoughts, so as many tags are closed as were opened. A single
-    quoted closing tag ends the thoughts early, and the rest is then refused as extra text. The
-    opening tag is missing if the server's chat template ends with it.
+    Thoughts may quote whole blocks of thoughts, so the thoughts end where as many tags are closed
+    as were opened. If they quote a closing tag alone, they seem to end early, and the rest of the
+    reply is refused as extra text. The opening tag is missing if the server's chat template ends
+    with it.
     """
     if _CHANNEL.match(text):
         if final := _FINAL.search(text):
@@ -308,7 +313,7 @@ def _typed(value: object, kind: type[Kind], what: str) -> Kind:
 
 
 def _planned(value: JsonMapping) -> JsonObject:
-    """Check an outline and reduce the white space of its points to single spaces."""
+    """Check an outline, and replace runs of white space in its points by single spaces."""
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")

@@ -20,8 +20,10 @@ ENTRY_POINTS = "workbench.methods"  # the group under which other packages regis
 
 
 def _registered() -> dict[str, Method]:
-    """The methods that installed packages register. One that cannot be loaded is reported on
-    stderr and left out, so that it does not stop the others."""
+    """The methods that installed packages register.
+
+    A method that cannot be loaded is reported on stderr and left out, so that the others work.
+    """
     found: dict[str, Method] = {}
     for entry in entry_points(group=ENTRY_POINTS):
         try:
@@ -101,8 +103,7 @@ def method_configs(
 
     Args:
         names: the methods; None for all.
-        settings: changes such as "truthrl.abstain=0.2". The part before the first dot is the method
-            that a setting applies to.
+        settings: changes such as "truthrl.abstain=0.2", which begin with the name of the method.
 
     Raises:
         WorkbenchError: no such method or field, a value of the wrong type, or a setting of a method

@@ -30,7 +30,7 @@ from workbench.world.questions import SHORT_KINDS, select
 # The repository has this folder; an installed package does not.
 TINY_POLICY = Path(__file__).resolve().parents[2] / "data" / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# In a run's folder: the policy that an earlier stage made for the last stage to start from.
+# in a run's folder: names the policy that an earlier stage made, from which the last stage starts
 START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
@@ -43,7 +43,7 @@ THINK_THEN_BOX = (
     "Reason about the question between <think> and </think>. Then give the final answer in"
     " \\boxed{}. If you are not sure of the answer, write \\boxed{I don't know}."
 )
-# added where some questions have a false premise; their gold answer is "invalid question"
+# added to the prompts of a data set in which some questions have a false premise
 MAY_BE_INVALID = " If the question assumes something false, write \\boxed{invalid question}."
 
 
@@ -89,13 +89,13 @@ class Bench:
             resumed.
         judge: returns the checks that grade responses; called when they are first needed.
         checkpoints: policy name -> folder or hub name.
-        long_new_tokens: as `max_new_tokens`, for questions that ask for a long text.
-        shown: question -> how many training documents of the base model state the answer; None if
-            unknown.
+        long_new_tokens: like `max_new_tokens`, but for questions that ask for a long text.
+        shown: question -> number of training documents of the base model that state the answer;
+            None if unknown.
         named_judge: the judge that the user named instead of the bench's own, if any.
         search: finds evidence for a named judge, if the bench has pages.
-        questions_hash: question kinds -> digest of those questions that `hash` does not cover; None
-            if `hash` covers them all.
+        questions_hash: question kinds -> digest of the questions of these kinds that `hash` does
+            not cover; None if `hash` covers them all.
     """
 
     name: str
@@ -257,8 +257,11 @@ def _tiny() -> Bench:
     def questions(
         split: str, kinds: Sequence[str] | None = None, lang: str = "en"
     ) -> list[Question]:
-        """Return by default the short questions that RL trains on, in `ood` all that RL never
-        uses. Questions with two facets are returned only if their kind is named.
+        """Return the questions of a split.
+
+        Without `kinds`, these are the short questions that RL trains on; in the split "ood" they
+        are all questions, which RL never uses. Questions with two facets are returned only if their
+        kind is named.
         """
         own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
         return (
@@ -288,7 +291,10 @@ def _tiny() -> Bench:
 
 @cache
 def _real() -> Bench:
-    """Return the bench of the table of real facts: short questions, and long ones by name."""
+    """Return the bench of the table of real facts.
+
+    Its questions are short; questions that ask for a long text are returned if their kind is named.
+    """
     systems = {"yes_no": YES_OR_NO, **dict.fromkeys(LONG_KINDS, "")}
     prompted = [
         replace(question, system=systems.get(question.kind, NAME_ALONE))
@@ -331,6 +337,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
             ' "kind"?}'
         )
     read = load(source)
+    # "invalid question" is offered as an answer only where it can be right
     invalid = any(question.kind == "false_premise" for question in read)
     system = THINK_THEN_BOX + MAY_BE_INVALID * invalid
     loaded = [replace(question, system=system) for question in read]

@@ -1,5 +1,6 @@
-"""Train a reward model on most questions and measure it on the held-out ones. FoRAG and KLCF share
-this.
+"""Train a reward model on most questions and measure it on the held-out questions.
+
+FoRAG and KLCF share this module.
 """
 
 import random
@@ -28,7 +29,7 @@ def train_with_held_out(
     seed: int,
     measure: Callable[[Scorer, Sequence[Judged], Sequence[Judged]], JsonObject] | None = None,
 ) -> Status:
-    """Train a reward model in `out` without the held-out questions; write its metrics on them.
+    """Train a reward model in `out` on most questions, and measure it on the held-out questions.
 
     Args:
         share: at most this share of the questions is held out.
@@ -49,8 +50,9 @@ def split_held_out(
 ) -> tuple[list[Judged], list[Judged]]:
     """Split rows into training and held-out rows, with at most `share` of the questions held out.
 
-    All rows of a question are on the same side of the split. So are questions whose titles name the
-    same person, unless shared people link nearly all questions: then single questions are sampled.
+    All rows of a question are on the same side of the split. Questions whose titles name the same
+    person are on the same side, too. If shared people link so many questions that too few can be
+    held out, single questions are held out instead.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -65,7 +67,7 @@ def split_held_out(
 
 
 def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """Return the connected components of questions whose titles share a name, as sets of ids."""
+    """Return sets of question ids: questions whose titles share a name are in the same set."""
     groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}

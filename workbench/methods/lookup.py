@@ -34,10 +34,9 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Wrap `pay` as a reward function.
+    """Make a reward function of `pay`, a function from feedback and its verdict table to a reward.
 
-    `pay` also gets the verdict table. If it raises `Unscored`, the reward has the value None and
-    the failure as its error.
+    If `pay` raises `Unscored`, the reward has the value None, and the failure as its error.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -50,9 +49,10 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 
 def table(feedback: Feedback) -> Table:
-    """Return verdicts by (target, aspect), and by (target, None) for any aspect.
+    """Map (target, aspect) to a verdict, and (target, None) to the target's verdict of any aspect.
 
-    A target is "outcome", "response", "claim:0", …; of several verdicts the first counts.
+    A target is "outcome", "response", "claim:0", …. If several verdicts have the same key, the
+    first one is used.
     """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
@@ -86,9 +86,9 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
     """Raise `Unscored` if the verdict that `find` would return has failed.
 
-    A row with a failed check gets no reward, even if the reward does not depend on that check.
-    Otherwise the rows of an unreachable judge would look scored. A missing verdict is not a
-    failure, nor is a missing input such as gold answers.
+    A reward calls this for verdicts that its value does not need: a row with a failed check gets no
+    reward. Otherwise rows would look scored although the judge could not be reached. A missing
+    verdict and a missing input, such as gold answers, are not failures.
     """
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
@@ -108,8 +108,10 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
 
 
 def probability(verdict: Verdict) -> float:
-    """Return the verdict's p, or that of its label (`P_TRUE`); raise `Unscored` if p is not in
-    [0, 1].
+    """Return the verdict's p, or without p the value of its label in `P_TRUE`.
+
+    Raises:
+        Unscored: p is not in [0, 1].
     """
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
@@ -176,11 +178,11 @@ def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
 
 
 def total(events: Sequence[Event]) -> float:
-    """Return the sum of the events' values. It is rounded once, so their order does not matter."""
+    """Return the sum of the events' values, rounded once: their order does not change the sum."""
     return fsum(event.value for event in events)
 
 
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
-    """Return the sum of each part's events; the named parts are 0 without events."""
+    """Return the sum of the events of each part; a named part without events has the sum 0."""
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

@@ -52,7 +52,7 @@ class Training:
         idle: paths of the fields that this config does not use; setting one is an error.
         start: the bench's checkpoint that a run starts from unless a policy is named; None for
             the bench's policy.
-        resident_models: how many models of the policy's size the reward keeps in memory.
+        resident_models: number of models of the policy's size that the reward keeps in memory.
     """
 
     trainer: str = "grpo"
@@ -134,7 +134,7 @@ class Method:
 
         Raises:
             WorkbenchError: a setting names an unknown field, a field that this config does not use,
-                or a field of several parts; or its value has the wrong type.
+                or a field that several parts have; or its value has the wrong type.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
@@ -165,7 +165,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Prompts:
-    """The questions for training, and those for the evaluations before and after it."""
+    """The questions for training, and the questions for the evaluations before and after it."""
 
     kinds: str = setting(
         "", "question kinds to train on, separated by commas; empty for the bench's own"
@@ -177,7 +177,7 @@ class Prompts:
         "", "question kinds to evaluate on; empty for all that have gold answers"
     )
     eval_samples: int = setting(
-        4, "sampled responses per question in an evaluation, besides the greedy one", least=0
+        4, "sampled responses per question in an evaluation, besides the greedy response", least=0
     )
     system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
 

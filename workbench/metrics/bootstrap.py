@@ -37,7 +37,12 @@ class Sums:
 def collect(
     terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
 ) -> Sums:
-    """Sum `(question, {metric: (numerator, denominator)})` by question, in sorted order."""
+    """Sum the numerators and denominators of each question.
+
+    Args:
+        terms: (question, {metric: (numerator, denominator)}) of each response.
+        names: names of the metrics, the columns of the result.
+    """
     import numpy as np
 
     questions = sorted({question for question, _ in terms})
@@ -72,8 +77,8 @@ def draws(
 ) -> Iterator[np.ndarray]:
     """Yield resampling weights (R, runs · questions) in pieces that fit into memory.
 
-    A weight is the number of times that the question is drawn. With several runs, it is
-    multiplied by the number of times that the run is drawn.
+    The weight of a question is the number of times that it is drawn, with replacement. With several
+    runs, runs are drawn as well, and the weight is multiplied by the number of draws of the run.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -105,10 +110,10 @@ def intervals(
 ) -> dict[str, dict[str, float | None]]:
     """Return `{value, low, high, n}` of each metric, with 95 % percentile intervals.
 
-    Without ranked `answers`, AURC and AUROC are undefined.
-
-    `n` counts the questions that define the metric; its values are None where n is 0. With several
-    `runs` the questions of the runs follow each other, and each resample also draws the runs.
+    `n` counts the questions for which the metric is defined; the other values are None if n is 0.
+    Without ranked `answers`, AURC and AUROC are undefined. With several `runs`, `sums` has the
+    questions of the first run, then those of the second, and so on; resamples draw questions and
+    runs.
     """
     import numpy as np
 
@@ -129,13 +134,12 @@ def intervals(
 def paired(
     a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
 ) -> dict[str, dict[str, float | None]]:
-    """Return `{value, other, diff, low, high, p, n}` of each metric: a, b, and a minus b with its
-    95 % interval.
+    """Return `{value, other, diff, low, high, p, n}` of each metric.
 
-    Both sides have the same questions, and each resample draws the same ones for both. `n` counts
-    the questions that define the metric on both sides; the others are left out of all values. With
-    several `runs` the questions of the runs follow each other, and each resample also draws the
-    runs.
+    `value` is the metric of `a`, `other` that of `b`, and `diff` their difference with its 95 %
+    interval. Both sides have the same questions, and a resample draws the same questions on both
+    sides. `n` counts the questions for which the metric is defined on both sides; other questions
+    are left out. For `runs`, see `intervals`.
 
     `p` is two-sided: twice the share of resamples on the far side of 0, but at least
     2/(resamples + 1). It is also at least 2/2^n, the smallest p-value of an exact sign test on n
@@ -158,6 +162,7 @@ def paired(
     )
     a_M, b_M = evaluate(*first)[0], evaluate(*second)[0]
     diffs_M = a_M - b_M
+    # where one side is undefined, there is no difference, and neither value is shown
     unknown_M = np.isnan(diffs_M)
     a_M[unknown_M] = b_M[unknown_M] = np.nan
     answers = max(len(a[1].right), len(b[1].right))

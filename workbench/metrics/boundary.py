@@ -27,7 +27,7 @@ from workbench.types import OUTCOMES, JsonMapping, JsonObject
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
 SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
-BINS = 10
+BINS = 10  # of confidence, of equal width
 # Normalised answers are cut to this many characters; answers with an equal start count as equal.
 LONGEST = 200
 
@@ -78,7 +78,7 @@ class Probed:
     def majority(self) -> Majority | None:
         """The most frequent answer of the graded samples; None without graded samples.
 
-        The outcome is that of the first sample with this answer.
+        Its outcome is the outcome of the first sample with this answer.
         """
         graded = [sample for sample in self.samples if sample.outcome is not None]
         if not graded:
@@ -122,8 +122,8 @@ class Probed:
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
     """Compute all statistics of the samples; undefined values are None.
 
-    `n` counts questions, `ook` the questions out of knowledge, `unsettled` the questions without
-    a label because a sample failed, and `failed` samples.
+    Three entries count questions: `n` all of them, `ook` those out of knowledge, and `unsettled`
+    those without a label because a sample failed. `failed` counts failed samples.
     """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]
@@ -186,7 +186,9 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
-    """Group majority answers by confidence: `BINS` bins `{low, high, n, correct, abstain, wrong}`.
+    """Group majority answers by confidence into `BINS` bins.
+
+    A bin is `{low, high, n, correct, abstain, wrong}`.
 
     `correct`, `abstain` and `wrong` are shares of the n majority answers in the bin; None in an
     empty bin. A bin includes `low` but not `high`; the last bin includes 1.

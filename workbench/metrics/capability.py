@@ -1,6 +1,6 @@
-"""Capability guard: accuracies on other tasks before and after training.
+"""Accuracies on other tasks before and after training, to detect lost capabilities.
 
-They are read from results files in the format of lm-evaluation-harness: `results` has for each task
+They are read from results files of lm-evaluation-harness. Its object `results` has for each task
 the metrics `"NAME,FILTER"` and their standard errors `"NAME_stderr,FILTER"`.
 """
 
@@ -21,9 +21,9 @@ def read_accuracies(path: Path) -> JsonObject | None:
     """Return `{"TASK METRIC": {value, low, high, n, stderr}}` of a results file; None for another
     file.
 
-    `n` is None if the file has no `n-samples`. Without a stored standard error it is the binomial
-    one of n samples; without both, `stderr`, `low` and `high` are None. Left out are metrics of
-    which a smaller value is better, and values outside 0 to 1.
+    `n` is None if the file has no `n-samples`. If no standard error is stored, that of a binomial
+    distribution with n samples is used; if n is missing too, `stderr`, `low` and `high` are None.
+    Metrics whose smaller values are better are left out, and so are values outside 0 to 1.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")
@@ -59,7 +59,7 @@ def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
 
     `after` and `before` are results of `read_accuracies`. The difference, `after` minus `before`,
     has a normal interval from both standard errors, as if the samples were independent: for the
-    same questions it is wider than a paired one. `drop` is true if the whole interval is below 0.
+    same questions it is wider than a paired interval. `drop` is true if all of it is below 0.
     Accuracies without a standard error are left out.
     """
     changes: JsonObject = {}

@@ -1,9 +1,13 @@
-"""Claim metrics, as a numerator and a denominator per response: a file's value is the ratio of
-their sums.
+"""Claim metrics.
 
-Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect. Vague is
-neither, and counts as not supported in every precision. A claim that the judge could not read
-(`unparsed`) is labelled vague or, if it has unknown names, wrong. With S of n claims supported:
+Each metric has a numerator and a denominator per response. Its value for a file is the sum of the
+numerators divided by the sum of the denominators. For an average over responses, such as FactScore,
+the denominator of a response is 1.
+
+The labels correct and hedged_correct are supported, wrong and hedged_wrong are incorrect. The label
+vague is neither, and counts as not supported in every precision. A claim that the judge could not
+read (`unparsed`) is labelled vague or, if it has unknown names, wrong. With S of n claims of a
+response supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251,
     section 3)
@@ -11,19 +15,19 @@ neither, and counts as not supported in every precision. A claim that the judge 
     precision    S/n, as in SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276,
     section 3.3)
     recall@K     min(S/K, 1)
-    F1@K         their harmonic mean, 0 where S = 0
+    F1@K         the harmonic mean of precision and recall@K; 0 where S = 0
     VeriScore    F1@K, where K is the median number of claims of a response over all compared files
     off_subject  the share of claims about a subject that the question does not ask for *(ours)*
 
 FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another
-subject then counts in n but never as supported. So true claims about others earn nothing, and
-false ones still cost. These metrics are undefined without ratings of what the claims are about.
+subject then counts in n but never as supported. These metrics are undefined if the subjects of the
+claims were not rated.
 
-Recall and F1 are 0 for a response without claims, which includes abstentions. They are averages
-over every response that did not fail (KLCF, appendix A.4.2). FactScore and precision are undefined
-for such a response and leave it out *(ours)*. Fact per query and per sentence follow FoRAG (arXiv
-2406.13779, section 4.1): a response is factual if all its sentences are, and a sentence if all its
-claims are supported. Only sentences with claims count *(ours)*.
+Recall and F1 are averages over all responses that did not fail (KLCF, appendix A.4.2). They are 0
+for a response without claims, such as an abstention. FactScore and precision are undefined for a
+response without claims and leave it out *(ours)*. The facts per query and per sentence follow FoRAG
+(arXiv 2406.13779, section 4.1): a sentence is factual if all its claims are supported, and a
+response is factual if all its sentences are. Only sentences with claims count *(ours)*.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from workbench.types import SUPPORTED, WorkbenchError
 Term = tuple[float, float]  # a response's part of a metric's numerator and denominator
 
 ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject")
-# of a response, not shares
+# metrics that count claims of a response; the others are shares
 COUNTS = ("claims", "correct", "incorrect", "vague", "unparsed", "correct_on_subject")
 CLAIM_METRICS = (
     "factscore",

@@ -20,7 +20,7 @@ COUNTS = ("all", "correct", "wrong")
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows with judged claims: neither refused nor failed."""
+    """Return the rows with judged claims, which were neither refused nor failed."""
     return [row for row in rows if row.state == "scored"]
 
 
@@ -56,8 +56,8 @@ def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
 def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObject]:
     """Figure 6: `{claims, n, share}` for each number of claims of a response.
 
-    `which` counts "all" claims, or only the "correct" or "wrong" ones. Refused responses are left
-    out. Numbers that do not occur between the smallest and the largest have n = 0.
+    `which` counts "all" claims, only "correct" or only "wrong" claims. Refused responses are left
+    out. Numbers between the smallest and the largest that do not occur have n = 0.
     """
     count = {
         "all": lambda row: len(row.labels),

@@ -2,8 +2,8 @@
 (such as two people).
 
 FoRAG's judge (arXiv 2406.13779) rates coherence and helpfulness as a whole; these rules measure
-parts of both *(ours)*. The title of the question names the facets. A claim is about the facets that
-its text names. Only the answer counts, not the thinking.
+parts of both *(ours)*. The title of the question names the facets, such as "Ana Bo; Toma Fel". A
+claim is about the facets that its text names. Only the answer counts, not the thinking.
 
     form         whether the answer has a plan that `read_outline` can read and was not cut off
     facets       the share of facets that claims are about
@@ -11,8 +11,8 @@ its text names. Only the answer counts, not the thinking.
     as_planned   whether the claims follow the order of the plan; only where a plan names facets
     repetition   the share of claims that repeat an earlier claim of the answer
     off_subject  the share of claims that are not about any facet; unreadable claims do not count
-    coherent     whether all facets are covered in order, without repetition, claims off the
-    subject or a cut-off end; a plan is not needed
+    coherent     whether all facets are covered in order, without a repetition, an off-subject claim
+    or a cut-off end; a plan is not needed
     length       words of the answer
 
 A sentence cites passages by number ("… [2]"). A sentence without a number cites the passages that
@@ -135,7 +135,7 @@ def facet_names(question: Question) -> list[str]:
 
 
 def about(text: str, names: Collection[str]) -> list[str]:
-    """Return the facets that a text names."""
+    """Return which of the facets `names` occur in a text, in any case of letters."""
     return [name for name in names if name.casefold() in text.casefold()]
 
 
@@ -182,7 +182,7 @@ def _citations(
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
     """Return the passage numbers that a sentence cites, each once, whether or not they exist.
 
-    A sentence without numbers cites those of the plan's points about its facets.
+    A sentence without numbers cites the passages of the plan's points about its facets.
     """
     numbers = citations(sentence)
     if not numbers and outline:

@@ -1,8 +1,7 @@
-"""Reward hacking in a run's rollouts: shares of behaviour that raises a reward without better
-answers, by step *(ours)*.
+"""Reward hacking in a run's rollouts: how often a policy raises its reward without better answers.
 
-These are the attacks on RLFH's and KnowRL's rewards that succeed, or nearly do, in
-`benchmarks/hacking.py`. In the answer:
+The shares, by training step, are *(ours)*. They measure the attacks on RLFH's and KnowRL's rewards
+that succeed, or nearly do, in `benchmarks/hacking.py`. In the answer:
 
     repeated            the share of claims that repeat an earlier claim of the same section
     off_subject         the share of claims about a subject that the question does not ask for;
@@ -10,12 +9,12 @@ These are the attacks on RLFH's and KnowRL's rewards that succeed, or nearly do,
     told_again          the share of facts (subject and relation) that several claims state, with
     any object
     sentences_per_fact  sentences with claims per fact: 1/2 if each sentence states two facts, 1
-    if the facts are split into a sentence each
+    if each sentence states one
 
-In the thinking, where KnowRL rewards supported claims, "after_facts" is the share of responses that
-abstain after a supported claim, of all responses that were read for claims. "beside" is, of these
-abstentions, the share whose thinking has no claim, true or false, about a fact that the question
-asks for.
+KnowRL rewards supported claims in the thinking. "after_facts" is the share of responses that state
+a supported claim there and then abstain, among the responses from which claims were extracted.
+"beside" is the share of these abstentions whose thinking states nothing, true or false, about the
+facts that the question asks for.
 
 The parser of the closed world reads the facts that claims state; the question names the facts
 of its answer. For other text, repetitions are exact repetitions of words, and the shares that

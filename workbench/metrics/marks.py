@@ -17,7 +17,7 @@ from workbench.metrics.pairs import ask, read_answers
 from workbench.metrics.rows import check_one_policy
 from workbench.types import JsonObject, Judge, Prompt
 
-GOOD = 4
+GOOD = 4  # least mark that counts as good, as in the paper
 MEANS = tuple(f"{name}_mark" for name in MARKED)
 REASON = "no answer was marked"
 

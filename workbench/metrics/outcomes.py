@@ -3,7 +3,8 @@
 An outcome is correct, uncertain (an abstention) or incorrect. Truthfulness = accuracy −
 hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). SimpleQA (arXiv
 2411.04368, section 2) adds the accuracy of the attempted answers, and the F-score: the harmonic
-mean of this accuracy and the overall one. A response without an outcome is left out of every rate.
+mean of this accuracy and the overall accuracy. A response without an outcome is left out of every
+rate.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Whether a response has no outcome although its question has gold answers, or has an error.
+    """Whether a response should have an outcome but has none, because grading failed.
 
-    An outcome verdict without a valid label counts as a failure, too.
+    An outcome verdict without a valid label counts as a failure, too. A question without gold
+    answers does not.
     """
     expected = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
     return outcome_of(feedback) is None and (expected or feedback.error is not None)
@@ -56,7 +58,7 @@ def _rates(shares: Sequence[float]) -> dict[str, float]:
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
     """Return the numerator and denominator of one response by metric; empty without an outcome.
 
-    Of C correct answers among A attempted ones and N responses, the F-score, the harmonic mean of
+    With C correct answers, A attempted answers and N responses, the F-score, the harmonic mean of
     C/N and C/A, is 2C / (N + A).
     """
     if outcome is None:
@@ -75,10 +77,10 @@ def table(
     """Return the rates of graded responses with 95 % intervals.
 
     The result is `{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness,
-    attempted_accuracy, f_score, failed}`. `n` counts questions. Rates are over responses: of k
-    samples a question, they are Avg@k. The intervals are a percentile bootstrap over questions,
-    which draws all responses to a question together. Values are None if no response has an
-    outcome, or for `attempted_accuracy` if all abstain.
+    attempted_accuracy, f_score, failed}`. `n` counts questions. Rates are over responses; with k
+    samples per question they are Avg@k. The intervals are from a percentile bootstrap over
+    questions: a resample has all responses to a question or none. Values are None if no response
+    has an outcome, and for `attempted_accuracy` also if all responses abstain.
     """
     names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
@@ -106,11 +108,12 @@ def breakdown(
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return a training's share of an oracle's gain: (T_after − T_before) / (oracle − T_before).
+    """Return the gain of a training as a share of an oracle's gain.
 
-    T is truthfulness; both arguments are results of `table`. The oracle abstains exactly where
-    `before` was wrong. 0 is no change, 1 the oracle, and more than 1 means new correct answers.
-    None if either table is empty or `before` is never wrong.
+    Both arguments are results of `table`. With T their truthfulness, the share is (T_after −
+    T_before) / (T_oracle − T_before). The oracle abstains exactly where `before` was wrong. 0 means
+    no change, 1 the oracle, and more than 1 new correct answers. None if a table is empty or
+    `before` is never wrong.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
     oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy

@@ -109,8 +109,8 @@ class Duel(NamedTuple):
     def score(self) -> float:
         """1 if the first file's answer wins in both orders, 0 if it loses in both, else 0.5.
 
-        A win in one order may only show that the judge prefers a position. For a judge without
-        ties this score equals the paper's mean of both trials.
+        A win in only one order may show that the judge prefers a position, not an answer. If the
+        judge never returns a tie, this score equals the paper's mean over both orders.
         """
         values = (self.leading, self.following)
         return 1.0 if min(values) > 0.5 else 0.0 if max(values) < 0.5 else 0.5
@@ -119,8 +119,8 @@ class Duel(NamedTuple):
 def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
     """Judge all pairs in both orders, in one batch of calls.
 
-    Returns the pairs that were judged in both orders, and the cost with the failures. A pair with
-    one failed order is left out: the other order alone may show a preference for a position.
+    Returns the pairs that were judged in both orders, and the cost with the failures. A pair is
+    left out if one order failed: the other order alone may show a preference for a position.
     """
     prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
     verdicts, used = ask(judge, prompts)
@@ -137,7 +137,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
 
 
 def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str | None], JsonObject]:
-    """Return the label of each prompt, None if it failed, and the cost with the failures.
+    """Ask the judge; return the label of each prompt (None for a failure), and cost and failures.
 
     Args:
         prompts: question id and prompt.
@@ -201,7 +201,9 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
 
 
 def _bounds(cell: JsonMapping) -> dict[str, float | None]:
-    """Return the interval of a rate: None for too few questions, Wilson's where it is empty."""
+    """Return the interval of a rate: Wilson's if the bootstrap's has no width, and None if there
+    are too few questions.
+    """
     if cell["value"] is None or cell["n"] < LEAST:
         return {"low": None, "high": None}
     low, high = cell["low"], cell["high"]

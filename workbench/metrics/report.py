@@ -42,7 +42,8 @@ def compare_files(
     """Compute every metric of `feedback`, and with `other` the paired differences to that file.
 
     Differences are `feedback` minus `other`. VeriScore's K is the median number of claims of all
-    compared responses. Of a run's folder, the evaluation after training is read (see `file_of`).
+    compared responses. If a path is a run's folder, its evaluation after training is read (see
+    `file_of`).
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
@@ -104,7 +105,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     * `steps`: training steps, each of which is another policy.
     * `excluded`: responses that the claim metrics leave out, by `Row.state`.
     * `failed`: responses with a recorded failure.
-    * `duplicate_ids`: responses with the id of an earlier one; they count in `n`.
+    * `duplicate_ids`: responses with the id of an earlier response; they count in `n`.
 
     Intervals are 95 % bootstraps over questions. An undefined metric is None with a `reason`.
     """
@@ -174,7 +175,7 @@ def paired_runs(
 
     Args:
         runs: evaluated rows of the first policy, for each seed.
-        others: those of the second policy.
+        others: evaluated rows of the second policy, for the same seeds.
     """
     common = _common([*runs, *others])
     answers = other_answers = NO_ANSWERS

@@ -44,7 +44,7 @@ class Row:
       rate of the row, so the whole row is left out. (After other failures the claims count, and
       only the field `failed` is set.)
     * `abstained`: the outcome is `uncertain` or, without an outcome, the text declines to answer.
-      Claims in the reasoning do not change that, unless only the reasoning is counted.
+      Claims in the thinking do not change this, unless only claims of the thinking are counted.
     * `no_claims`: the response answers without a claim.
     * `unverified`: a claim has no verdict on its truth.
     * `scored`: every claim has a label.
@@ -165,7 +165,7 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
     """
     if (count := len({*steps} - {None})) > 1:
         raise WorkbenchError(
-            f"{path} has training rollouts of {count} steps, which are as many policies: compare"
+            f"{path} has training rollouts of {count} steps, each with another policy: compare"
             " the answers of evaluations, which `workbench evaluate RUN --split test --out"
             " FILE.jsonl` writes, or the stored evaluations with `workbench compare RUN RUN`"
         )
@@ -177,7 +177,7 @@ def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list
 
 
 def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
-    """Reduce one stored row; claims may have their labels inline, as in rows for replay."""
+    """Reduce one stored row. A label may also be in the claim itself, as in hand-labelled rows."""
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )
@@ -227,8 +227,8 @@ class _Claim(NamedTuple):
 def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) -> _Claim:
     """Combine a stored claim and the verdicts on it; without a verdict, an inline label counts.
 
-    `off_subject` is the verdict of the aspect "subject". Without that verdict, a claim of the
-    lowest informativeness (repeated or useless) is off the subject, unless it is unreadable.
+    `off_subject` comes from the verdict of the aspect "subject". Without this verdict, a claim with
+    the lowest informativeness is off-subject, unless the judge could not read it.
     """
     # claims that another program wrote may have no ids
     target = f"claim:{stored.get('id', position)}"

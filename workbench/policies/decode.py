@@ -125,6 +125,7 @@ class _Decoding:
     def _start(self, numbers: list[int]) -> None:
         """Add rows with their first tokens; equal prompts are computed once."""
         prompts = [self.prompts[number] for number in numbers]
+        # the responses of a group have the same prompt
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         index = [places[prompt] for prompt in prompts]
         logits_BV, cache = prefill(self.forward, self.config, list(places))
@@ -177,10 +178,10 @@ class _Decoding:
 
 
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:
-    """Return the model's forward pass as a function of new ids, row lengths and the cache, which
-    the function extends.
+    """Return the model's forward pass as a function of new ids, row lengths and the cache.
 
-    Shorter rows of new ids are padded on the left, which is only correct with an empty cache.
+    The function adds the new tokens to the cache. Shorter rows of new ids are padded on the left,
+    which is only correct with an empty cache.
     """
     import torch
 
@@ -214,10 +215,10 @@ def prefill(
     forward: Forward, config: PretrainedConfig, prompts: Sequence[Prompt]
 ) -> tuple[Tensor, DynamicCache]:
     """Return the logits after each of these distinct prompts, (B, V), and a cache with a row for
-    each.
+    each prompt.
 
-    If many prompts have the same beginning, the distinct beginnings are computed first, and then
-    the tail of every prompt.
+    If many prompts have the same beginning, each distinct beginning is computed once, and then the
+    remaining tokens of every prompt.
     """
     from transformers import DynamicCache
 
@@ -232,10 +233,10 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Return the number of last tokens to compute separately for each prompt, so that the fewest
-    tokens are computed in total.
+    """Return how many tokens at the end of each prompt to compute separately.
 
-    Returns 0 if this saves less time than another forward pass takes.
+    With this number the fewest tokens are computed in total. It is 0 if fewer than `PASS` tokens
+    are saved, because a second forward pass has a cost of its own.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 
@@ -302,9 +303,10 @@ def token_sampler(how: Sampling) -> SampleTokens:
 def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
     """Return for each row the first token whose cumulative probability exceeds the row's number.
 
-    A token of probability 0 adds nothing to the sum, so it is never sampled. Numbers are below 1
-    and scaled to the sum, so rounding cannot lead past the last token. The sums are in double
-    precision: in single precision, tokens with a probability below 6e-8 would never be sampled.
+    A token of probability 0 adds nothing to the sum, so it is never sampled. The random numbers are
+    below 1 and are multiplied by the total, so rounding cannot select a position after the last
+    token. The sums are in double precision: in single precision, tokens with a probability below
+    6e-8 would never be sampled.
 
     Raises:
         WorkbenchError: a probability is NaN.

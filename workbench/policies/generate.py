@@ -34,8 +34,8 @@ class Sampling:
         logprobs: also return the log-probability of each sampled token, at temperature 1.
         seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: used if several processes share a batch: index of each prompt in the whole batch, so
-            that a prompt gets the random numbers that a single process would use.
+        rows: if several processes share a batch, the index of each prompt in the whole batch. A
+            prompt then gets the random numbers that a single process would use.
     """
 
     max_new_tokens: int

@@ -34,7 +34,7 @@ def complete(
     """Return a completion for each prompt, in order, with log-probabilities if `how.logprobs`.
 
     The caller's random state does not change. With `how.seeds`, the samples of each question are
-    computed in a separate batch, so that they do not depend on the others even in rounding.
+    computed in a separate batch, so that no other question changes even the rounding.
     """
     import torch
 

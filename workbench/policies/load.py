@@ -47,15 +47,15 @@ def load_policy(
 
     Args:
         name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
-            `policy/`), or a hub name. Only safetensors weights are read (for the hub name of an
-            adapter also those that torch's weights-only loader accepts), and no code from the
-            folder is run.
-        base: the base model of an adapter; None for the one that adapter_config.json names.
+            `policy/`), or a hub name. Only safetensors weights are read; for the hub name of an
+            adapter also weights that torch's weights-only loader accepts. No code from the folder
+            is run.
+        base: the base model of an adapter; None for the model that adapter_config.json names.
         device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth has patched
             transformers' models in this process, the default is a subprocess, and the policy has
             no `model`.
         engine: "vllm" chooses the device itself and takes most of a GPU's memory. A process can
-            hold one such policy; loading the next one ends it.
+            hold one such policy; loading the next such policy ends the first.
 
     Raises:
         WorkbenchError: unknown policy, unreadable weights, or an engine that is not available.
@@ -205,7 +205,10 @@ def _complete_in_subprocess(
 
 
 def run_job() -> None:
-    """Run a job of `_complete_in_subprocess` from stdin, and print its completions."""
+    """Read a job of `_complete_in_subprocess` from stdin, and print the completions.
+
+    The subprocess runs this function.
+    """
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
         policy = load_policy(job["folder"], base=job["base"])
@@ -238,7 +241,7 @@ def load_checkpoint(
 
     Args:
         device: on "meta" no weight is read; the names and shapes in the files are still checked.
-        dtype: by default that of `number_format`, whatever type is stored.
+        dtype: type of the weights; by default `number_format`, whatever type is stored.
         quantisation: transformers' config for layers with fewer bits.
     """
     import torch

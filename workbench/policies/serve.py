@@ -85,8 +85,9 @@ def serve(
             ending.
         memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
             the same GPU needs the rest.
-        length: largest number of tokens of prompt and reply together. By default vLLM takes that of
-            the model or of the memory, whichever is smaller, and llama.cpp `llama_cpp.LENGTH`.
+        length: largest number of tokens of prompt and reply together. By default vLLM takes the
+            model's limit, or a smaller one if the memory needs it, and llama.cpp takes
+            `llama_cpp.LENGTH`.
 
     Raises:
         WorkbenchError: vLLM or llama.cpp is not installed, unknown model, the port is in use, or

@@ -78,8 +78,8 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
     check_installed()
     if rank > RANKS[-1]:
         raise WorkbenchError(
-            f"the adapter has rank {rank}, but vLLM supports at most {RANKS[-1]}: merge it,"
-            " `workbench export --merged`"
+            f"the adapter has rank {rank}, but vLLM supports at most {RANKS[-1]}: merge it with"
+            " `workbench export --merged DIR`"
         )
     release()
     prepare()
@@ -214,8 +214,8 @@ def sample(
 ) -> Iterator[Completion]:
     """Yield a completion for each pair of prompt and seed, computed in one batch.
 
-    Log-probabilities are always requested, to find damaged weights: then they are not finite, while
-    vLLM alone would sample without an error.
+    Log-probabilities are always requested to detect damaged weights. With such weights they are not
+    finite, while vLLM itself reports no error.
     """
     from vllm import SamplingParams
 
@@ -250,7 +250,7 @@ def sample(
 def seeds(how: Sampling, count: int) -> list[int]:
     """Return a seed for each of `count` completions.
 
-    The seeds come from one random stream, or with `how.seeds` from a stream for each question.
+    They come from one random stream. With `how.seeds`, each question has a stream of its own.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

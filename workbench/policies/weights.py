@@ -68,7 +68,7 @@ def check_loaded(name: str, info: JsonMapping) -> None:
 
     Args:
         info: transformers' loading info. The loader initialises missing weights randomly and
-            ignores unexpected ones.
+            ignores unexpected weights.
 
     Raises:
         WorkbenchError: weights are missing, unexpected or of another shape.
@@ -102,7 +102,7 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise a WorkbenchError if the tokenizer's chat template fails or exceeds the limits.
 
-    A template is a program that may never end. So a short conversation is first rendered in a
+    A template is a program, which may run forever. So a short conversation is first rendered in a
     subprocess, which can be killed.
     """
     remedy = "fix the chat template next to its tokenizer_config.json"
@@ -185,8 +185,8 @@ def over(model: PreTrainedModel, adapter: Path) -> PeftModel:
     On the device "meta" only the names and shapes of the adapter's weights are loaded.
 
     Raises:
-        WorkbenchError: the weights of the adapter are not exactly those that its
-            adapter_config.json requires on this model.
+        WorkbenchError: the adapter lacks a weight that its adapter_config.json requires for this
+            model, or has another weight.
     """
     from peft import PeftModel
 

@@ -205,7 +205,7 @@ def _build(
 def _steps(
     source: Source, settings: Settings, state: _State
 ) -> Iterator[tuple[list[JsonObject], int]]:
-    """Yield the passages of whole pages step by step, with the number of the last row read."""
+    """Yield the passages in steps of whole pages, each with the number of the last source row."""
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
@@ -228,7 +228,7 @@ def _steps(
 
 
 def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
-    """Return the table's columns. `body` has title, text and, after a NUL, hidden words."""
+    """Return rows as a table; `body` has title, text and, after a NUL, the hidden words."""
     import pyarrow as pa
 
     plain = [f"{row['title']}\n{row['text']}" for row in rows]
@@ -245,7 +245,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
 
 
 def _finish(table: Table, vectors: int) -> None:
-    """Compact and index the table, replacing what an interrupted attempt left.
+    """Compact and index the table; indexes of an interrupted attempt are replaced.
 
     Words are segmented by ICU, which is compiled in, so nothing is downloaded. Stop words stay:
     a band may be called The Who. Positions are not stored, so there is no phrase search.
@@ -280,7 +280,7 @@ class _State:
         return self._counts.get(name, 0)
 
     def admit(self, number: int, page: Page | str) -> Page | None:
-        """Count a page and return it if it has text and is new.
+        """Count a page, and return it if it has text and is new; else None.
 
         Unreadable pages, and pages whose id belongs to another text, count as failed.
         """

@@ -1,4 +1,4 @@
-"""Search a few passages in memory by BM25, such as those that come with a question."""
+"""Search a few passages in memory by BM25, such as the passages of a question."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ K1, B = 1.2, 0.75  # BM25's usual constants (Robertson and Zaragoza 2009)
 class Search(Protocol):
     """The type of a search function, such as `Index.search` and `from_passages(...).search`.
 
-    It returns, for each query, a list of at most `k` passages, best first. `titles[i]` limits query
-    i to the pages with this title, or with one of several titles joined by `;`; None or "" searches
-    all pages. A limited query also returns passages that share no word with it (score 0), so its
-    list is empty only if no page has the title; callers report that as a `Failure`. For an
-    unlimited query, the list is empty if no passage shares a word with it.
+    A search returns, for each query, a list of at most `k` passages, best first. `titles[i]` limits
+    query i to the pages with this title, or with one of several titles joined by `;`; None or ""
+    searches all pages. A limited query also returns passages that share no word with the query
+    (score 0). Its list is empty only if no page has the title, which callers report as a `Failure`.
+    The list of an unlimited query is empty if no passage shares a word with it.
     """
 
     def __call__(
@@ -50,7 +50,10 @@ class InMemoryIndex:
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        """Search as `Search` describes; BM25's word statistics are those of all passages."""
+        """Search the passages; see `Search`.
+
+        BM25 weighs words by their frequency in all passages, also if a title limits the query.
+        """
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]
 

@@ -249,13 +249,16 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 def _best(
     read: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
 ) -> list[Passage]:
-    """Return the best k rows of a search; more are read so that equal scores are ordered by id."""
+    """Return the best k rows of a search, equal scores in the order of their ids.
+
+    More than k rows are read, because a search returns equal scores in any order.
+    """
     rows = read(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
 
 def _passage(row: JsonMapping) -> Passage:
-    """Return the passage of a row. `body` is the title, the text and, after a NUL, hidden words."""
+    """Return the passage of a row, without the `hidden_words` that its `body` has after a NUL."""
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 

@@ -110,8 +110,9 @@ def title_key(title: str) -> str:
 def title_runs(titles: str) -> list[list[str]]:
     """Return the titles that a `;`-joined list may contain.
 
-    Row i has the titles that begin at part i, longest first: a title may itself contain `;`, so
-    neighbouring parts may form one title. In a list of more than 12 parts, each part is one title.
+    Row i of the result has the titles that begin at part i of the list, longest first. A title may
+    itself contain `;`, so neighbouring parts may form one title. In a list of more than 12 parts,
+    each part is one title.
     """
     parts = titles.split(";")
     longest = len(parts) if len(parts) <= 12 else 1  # the number of runs grows quadratically

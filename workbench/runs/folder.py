@@ -30,7 +30,7 @@ import workbench
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import remove_new_folders_on_error, unique_keys, write_json
 
-FREE_MB = 200
+FREE_MB = 200  # least free space, in megabytes, to start or resume a run
 FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")  # of a run
 LOCK_SECONDS = 0.2  # to wait for the lock, because `in_use` holds it for a moment
 PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions affect a run

@@ -32,9 +32,9 @@ class Progress(Generic[State]):
 class Growing(Generic[State]):
     """A state computed from the complete lines of growing files, such as a list of rows.
 
-    A file that has only grown is read from its previous end. It counts as grown if it has the same
-    inode, is not shorter and still has its last line at the same place. Other files are read again
-    from their beginning.
+    A file that has only grown is read from its previous end. A file has only grown if its inode is
+    the same, it is not shorter, and the line that was last is still at the same place. Any other
+    file is read again from its beginning.
 
     Args:
         start: returns the state of an empty file.
@@ -59,7 +59,7 @@ class Growing(Generic[State]):
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
-        """Return the current state of a file, without an unfinished last line."""
+        """Return the state after all complete lines of a file."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)

@@ -41,8 +41,8 @@ def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> s
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Describe runs whose folders are named by a digest, such as "truthrl reward=binary seed 2".
 
-    The settings are those that differ between the runs of the same method in the same folder. Runs
-    with other folder names are described by their name.
+    A description has the settings that differ between the runs of the same method in the same
+    folder. Runs whose folders have other names are described by these names.
 
     Args:
         configs: the stored `config.json` by the run's name, which is its path.

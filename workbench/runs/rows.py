@@ -33,14 +33,14 @@ FORMAT = 2  # version of a stored index; other versions are computed again
 STORED_FROM = 8_000_000  # bytes of new rows from which on an index is stored
 PATIENCE = 1.0  # seconds to wait for a large file before only its end is shown
 TAIL = 8_000_000  # bytes of the end that is shown meanwhile
-NO_STEP = -1
+NO_STEP = -1  # the column of steps holds integers, which cannot be None
 
 # The response in a row that `Feedback.to_row` wrote: searching it is faster than parsing the row.
 _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*)*")')
 
 
 class Entry(NamedTuple):
-    """The table's values for one row."""
+    """The values of a feedback row that the table of `Rows` has."""
 
     offset: int  # position of the row's first byte
     id: str
@@ -126,7 +126,7 @@ class Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the current rows of a file."""
+    """Return the rows that a file has now."""
     return _rows.read(path)
 
 
@@ -173,7 +173,7 @@ def _is_being_read(path: Path) -> bool:
 
 
 def _reader(path: Path, now: float) -> tuple[Thread, float]:
-    """Return the thread that reads a file and its start time, `now` for a new thread."""
+    """Return the thread that reads a file, and its start time (`now` if it is a new thread)."""
 
     def read() -> None:
         with contextlib.suppress(Exception):  # raised again when the rows are read

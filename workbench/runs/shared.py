@@ -25,8 +25,8 @@ class Shared:
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
         """Return the folder for the result of the last of `stages`.
 
-        The folder's name is a digest of all `stages`, given as (name, cache key), because a stage
-        depends on the earlier ones.
+        The folder's name is a digest of all `stages`, because a stage depends on the earlier
+        stages. A stage is given as (name, cache key).
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])

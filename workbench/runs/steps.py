@@ -37,7 +37,7 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 
 
 def reward_of(rows: Rows, method: str) -> Series:
-    """Return the reward of every row: by `method`, or if it is "" the sum of logged numbers.
+    """Return the reward of every row by `method`; if `method` is "", the sum of logged numbers.
 
     The value is NaN for a row that was not scored.
     """

@@ -52,7 +52,7 @@ class Store:
     def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
         """Write rows with their new questions and passages; return the rows.
 
-        The passages are those of the questions and the search results of the rows.
+        Passages are the passages of the questions, and the search results of the rows.
 
         Raises:
             WorkbenchError: a question or passage has the id of a different stored one.
@@ -149,8 +149,8 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
     """Replace the row with the feedback's id, or append it; with `remove`, only delete the row.
 
-    The whole file is rewritten, so use this for small stores only, such as those of annotators. A
-    kill may leave both rows; the later one counts.
+    The whole file is rewritten, so use this for small stores only, such as an annotator's. A kill
+    may leave both rows; the later row counts.
     """
     if not remove:
         append_feedback(folder, [feedback])
@@ -164,7 +164,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """Yield the stored rows in order. They equal the appended ones except for `prompt_ids`, which
+    """Yield the stored rows in order. They equal the appended rows except for `prompt_ids`, which
     are not stored.
 
     Raises:

@@ -30,9 +30,9 @@ def agreement(first: Path, second: Path) -> JsonObject:
     """Compare the labels of two feedback files: accuracy, Cohen's κ and scores by label.
 
     The result has scores for claims and outcomes, and for checklist items and reasoning if there
-    are any. Responses are matched by id if their texts are equal up to white space, claims by their
-    text. The first file is the reference for precision and recall. For a run's folder its rollouts
-    are read. `excluded` counts:
+    are any. Two responses match if their ids are equal, and their texts up to white space. Claims
+    match by their text. The first file is the reference for precision and recall. If a path is a
+    run's folder, its rollouts are read. `excluded` counts:
 
     * rows in one file only (`only_first`, `only_second`)
     * rows that cannot be read or repeat an id (`unreadable`)
@@ -86,12 +86,13 @@ def agreement(first: Path, second: Path) -> JsonObject:
 def compare(pairs: Sequence[Pair]) -> JsonObject:
     """Return n, accuracy, Cohen's κ, and precision, recall and F1 by label.
 
-    The first label of each pair is the reference. Undefined values are None, such as κ if all
-    labels are equal, or the precision of a label that is never second in a pair.
+    The first label of each pair is the reference. Undefined values are None: κ if all labels are
+    equal, and the precision of a label that is never second in a pair.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
     right = sum(count for (a, b), count in pair_counts.items() if a == b)
+    # agreement of random labels with the same frequencies, which κ subtracts
     chance = (
         sum(first_counts[label] * second_counts[label] for label in first_counts) / n**2
         if n

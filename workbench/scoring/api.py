@@ -46,16 +46,16 @@ def score(
         question: the question that a text answers.
         method: one method, several, or "all": every method whose checks the judge can run.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
-            OpenAI-compatible server, "local+URL" (the server where the verifier says correct), or
-            `Checks`.
+            OpenAI-compatible server, "local+URL" (the server decides only about claims that the
+            local verifier calls correct), or `Checks`.
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
         judge_tokens: the most tokens of the server's reply.
         store: name of an index that is searched for passages if the question has none; for a
             server only.
         settings: "method.field=value", as `--set` on the command line.
-        about: other fields of a text's question: `answers`, `title`, `passages`, `checklist`,
-            `kind`.
+        about: other fields of the question that a text answers: `answers`, `title`, `passages`,
+            `checklist`, `kind`.
 
     Returns:
         A `Feedback` for each response. `feedback.rewards[method].tokens` has one number for each

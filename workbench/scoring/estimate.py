@@ -17,7 +17,8 @@ from workbench.types import Claims, Extract, Failure, JsonObject, Prompt, Reply,
 
 SAMPLE = 200  # rows whose prompts are rendered; larger files are extrapolated
 CHARACTERS = 4  # per token, roughly
-# tokens of a one-label reply, of one label in a list, and of a claim list per token of response
+# assumed tokens of a reply with one label, of a label in a list, and of a list of claims (per token
+# of the response)
 SHORT, PER_LABEL, PER_CLAIM = 8, 4, 1.5
 
 _NOT_SENT = Failure("judge", "dry_run", "the prompt was not sent")
@@ -31,7 +32,7 @@ class Counter:
     def __init__(self) -> None:
         self.calls: collections.Counter[str] = collections.Counter()
         self.tokens_in = self.tokens_out = 0.0
-        self._seen: set[int] = set()
+        self._seen: set[int] = set()  # hashes, because the prompts of a file may not fit in memory
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         for prompt in prompts:
@@ -54,7 +55,8 @@ def _reply_tokens(prompt: Prompt) -> float:
 def estimate_file(options: Options) -> JsonObject:
     """Estimate the calls and tokens of scoring a file. Nothing is sent or written.
 
-    Claims are estimated by rules, tokens by characters. Cached replies are counted too.
+    Rules extract the claims in place of the judge, and the number of tokens is estimated from the
+    number of characters. Calls that the cache would answer are counted too.
     """
     check(options)
     counter = Counter()
@@ -87,7 +89,7 @@ def estimate_file(options: Options) -> JsonObject:
 
 
 def estimate_pairs(paired: Pairs) -> JsonObject:
-    """Estimate calls and tokens of comparing pairs of answers. Cached replies count too."""
+    """Estimate the calls and tokens of comparing pairs of answers, including cached replies."""
     identical = sum(pair.identical for pair in paired.pairs)
     counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}
     prompts = [prompt for pair in paired.pairs for prompt in pair.prompts]
@@ -95,7 +97,7 @@ def estimate_pairs(paired: Pairs) -> JsonObject:
 
 
 def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
-    """Estimate calls and tokens of prompts."""
+    """Estimate the calls and tokens of prompts."""
     counter = Counter()
     counter(prompts)
     return {
@@ -106,9 +108,8 @@ def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
 
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
-    """Return an extractor that counts the prompts of `extract` and returns the claims of rules.
-
-    With `judged`, the claims have verdicts, as those of a single-pass extractor.
+    """Return an extractor that passes the prompts of `extract` to the counter and returns the
+    claims that rules find. With `judged`, the claims have verdicts, as in a single pass.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:

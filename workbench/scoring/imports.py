@@ -30,14 +30,14 @@ from workbench.types import (
     WorkbenchError,
 )
 
-BATCH = 500
+BATCH = 500  # rows that are stored together
 
 # What TRL and verl call the columns that are not rewards.
 TRL = frozenset("step prompt completion images image".split())
 VERL = frozenset("input output gts step uid request_id workbench_failed".split())
 # computed from the rewards of a group, so not imported as rewards
 DERIVED = ("advantage", "advantages", "returns")
-# of a data set's columns that were logged too, those that belong to the question
+# columns of the training data that belong to the question; trainers may log them too
 FIELDS = ("answers", "answer", "title", "passages", "checklist", "kind")
 # names of numbers that are not rewards, unless the name also has a word of `_REWARD`
 _COUNTER = re.compile(
@@ -52,21 +52,21 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     """Convert logged completions to feedback rows without verdicts; return counts.
 
     * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, and
-      advantage. TRL logs one generation batch at a time: completions between two logs are missing
-      unless `logging_steps=1`.
+      advantage. TRL logs only the last batch before each log, so completions are missing unless
+      `logging_steps=1`.
     * verl (`rollout_data_dir`): input, output, gts, score, step, and other values that the reward
       function returned.
 
-    Questions: if a prompt is a conversation, even in text form, its last user turn is the question.
-    verl's `gts`, else `answers` or `answer`, are the gold answers, in any form that
-    `workbench.data.record.strings` reads. Rows with another form are counted as `without_gold`.
-    `title`, `passages`, `checklist` and `kind` are read too.
+    Questions: the question is the prompt, or the last user turn if the prompt is a conversation
+    (also as text). Gold answers are read from verl's `gts`, else from `answers` or `answer`, in any
+    form that `workbench.data.record.strings` reads; other rows are counted as `without_gold`. The
+    columns `title`, `passages`, `checklist` and `kind` are read too.
 
     Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
-    response; it is unscored if the row has no number. Columns with names such as "length" or
-    "seed", and other columns of text, are left out and returned as `not_rewards`. Equal prompts of
-    a step form a group. Advantages are not imported: `workbench.credit.advantages` computes them
-    from the rewards of a group.
+    response; a row without a number is unscored. Columns with names such as "length" or "seed", and
+    other columns of text, are left out and returned as `not_rewards`. Equal prompts of a step form
+    a group. Advantages are not imported: `workbench.credit.advantages` computes them from the
+    rewards of a group.
 
     Args:
         kind: "trl" or "verl".
@@ -74,7 +74,7 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
             of their steps.
 
     Raises:
-        WorkbenchError: there are no rows, or the columns are not those that this trainer logs.
+        WorkbenchError: there are no rows, or they lack the columns that this trainer logs.
     """
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(
@@ -88,8 +88,8 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
         reason = problems[0]["problem"] if problems else "there are no rows"
         setting = "log_completions" if kind == "trl" else "rollout_data_dir"
         raise WorkbenchError(
-            f"'{path}' has no completions logged by {kind} ({reason}): name the files that"
-            f" {setting} wrote"
+            f"'{path}' has no completions logged by {kind} ({reason}): name the files that {kind}"
+            f" writes with {setting}"
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     count, without_gold, remaining = 0, 0, chain([first], rows)
@@ -120,7 +120,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Return the names of the columns that are rewards, and of those that are left out."""
+    """Return the names of the columns that are rewards, and the names of the other columns."""
     reserved = ("", *(TRL if kind == "trl" else VERL), *DERIVED, *FIELDS)
     numeric: dict[str, bool] = {}
     for file in files:
@@ -140,7 +140,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def _cell_number(value: Any) -> float | None:
-    """Return a number, which may be a cell of a text table."""
+    """Return a finite number, which may be written as text; None for other values."""
     with suppress(TypeError, ValueError, OverflowError):
         value = float(value)
     return finite(value)
@@ -159,6 +159,7 @@ def _feedback(
         except ValueError as problem:
             problems.append({"line": line, "problem": str(problem)})
             continue
+        # the logs name no groups: the equal prompts of a step form a group
         question = response.question.id
         key = response.step, question
         response = replace(

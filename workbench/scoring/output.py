@@ -25,7 +25,7 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Store the settings of a scoring next to its output, or compare them with stored ones.
+    """Store the settings of a scoring next to its output, or compare them with stored settings.
 
     Raises:
         WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
@@ -43,7 +43,7 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
         raise WorkbenchError(
             f"'{out}' was written with other settings ({'; '.join(different)}): {REMEDY}"
         )
-    # also without a reported change: a newer version may store further fields
+    # equal settings may still differ as text: a newer version may store further fields
     if overwrite or stored != current:
         write_json(path, current)
 
@@ -168,14 +168,17 @@ class Tally:
 def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
     """Count the rows that an earlier call wrote to `out`, and remove their ids from `remaining`.
 
-    Failed and unscored rows are removed from the file and tried again. An unfinished last line,
-    as a killed process leaves it, is cut off.
+    Failed and unscored rows are removed from the file, so that they are tried again. A killed
+    process may have left an unfinished last line, which is cut off.
+
+    Args:
+        remaining: id of each input row that is not scored yet -> checksum of its response.
 
     Returns:
-        How many rows were removed from `remaining`.
+        The number of ids that were removed from `remaining`.
 
     Raises:
-        WorkbenchError: a row of the file has the id of an input row and another response.
+        WorkbenchError: a row of the file has the id of an input row, but another response.
     """
     if not out.exists():
         return 0

@@ -1,5 +1,5 @@
-"""Make the functions that score rows from the options of `workbench score`: checks, rewards,
-search for evidence and tokenizer. The Python function `workbench.score` uses them too.
+"""Prepare a scoring from the options of `workbench score`: checks, rewards, the search for evidence
+and the tokenizer. The Python function `workbench.score` uses the same code.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Plan:
         needed: names of the checks that the rewards need.
         sections: sections of a response whose claims are checked.
         checks: the judge's checks; None if every row already has verdicts.
-        left_out: method that is left out -> the checks that it needs and the judge lacks.
+        left_out: method that cannot be scored -> the checks that it needs and the judge lacks.
     """
 
     rewards: Mapping[str, RewardFn]
@@ -101,7 +101,11 @@ def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict
 
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
-    """Return the checks of `--judge`; `judge` is the language model if the option is a URL."""
+    """Return the checks of the judge that `--judge` names.
+
+    Args:
+        judge: the language model, if the option is a URL.
+    """
     if judge and options.local_first:
         return local_first_checks(judge, search, options.verifier)
     if judge:
@@ -146,10 +150,12 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, int]
 ) -> Callable[[list[Item]], Scored]:
-    """Return the function that scores a chunk in a Ray actor.
+    """Return the function that scores a chunk of rows in a Ray actor.
+
+    Each actor loads its own judge.
 
     Args:
-        judged: whether rows without verdicts are judged.
+        judged: whether some rows have no verdicts, so that a judge is needed.
         known: ids of stored passages, see `Evidence`.
     """
     configs = configs_of(options)
@@ -163,7 +169,7 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence 
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:
-        known: ids of stored passages, see `Evidence`; None for those in the output's folder.
+        known: ids of stored passages, see `Evidence`; None reads them from the output's folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.
@@ -194,8 +200,9 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence 
 class Evidence:
     """A search whose passages get ids that are unique in the output's folder.
 
-    `known` maps the ids of the passages stored with the output to their `passage_key`. Another
-    passage under a known id gets a new id, for example after the file of passages has changed.
+    `known` maps the ids of the passages stored with the output to their `passage_key`. If a search
+    returns a different passage under a known id (the file of passages may have changed), that
+    passage gets a new id.
     """
 
     search: Search

@@ -62,8 +62,8 @@ def _is_object(value: object) -> bool:
 
 
 _OBJECTS = ("a list of objects", lambda value: _is_list(value) and all(map(_is_object, value)))
-# Field names of claims, verdicts, rewards, events, failures and costs -> a description of the
-# values they may have, and the check of it.
+# Field of a claim, verdict, reward, event, failure or cost -> a description of its values, and the
+# function that checks them.
 _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
         "text target aspect label by part stage kind message raw".split(),
@@ -135,7 +135,7 @@ def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
         earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
         if earlier is verdict:
             continue
-        # a reward would use the first of two verdicts on one aspect
+        # a reward would silently use the first of two verdicts on one aspect
         for name in ("label", "p", "informativeness"):
             before, value = getattr(earlier, name), getattr(verdict, name)
             if before != value:
@@ -148,13 +148,16 @@ def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
     return Feedback(response, spans, claims, verdicts, rewards_of(row), error or None, cost)
 
 
-# keys of a claim's text and of a sentence's claims, as of VeriScore, SAFE and FActScore
+# names of the fields with a claim's text, and with a sentence's claims, in files of VeriScore, SAFE
+# and FActScore
 CLAIM_TEXTS = ("text", "claim", "self_contained_atomic_fact", "atomic_fact", "atom")
 SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims of a row that have no labels, so that they are to be verified, else None.
+    """Return the claims of a row that are to be verified; None if there are none.
+
+    These are the row's claims if no claim has a label.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.
@@ -168,7 +171,7 @@ def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | No
 
 
 def _flat_claims(value: Any) -> Iterator[JsonObject]:
-    """Yield the claims of nested lists and objects, in the forms of several programs."""
+    """Yield the claims in nested lists and objects, as VeriScore, SAFE and FActScore write them."""
     if _is_list(value):
         for item in value:
             yield from _flat_claims(item)
@@ -215,7 +218,10 @@ def _list(row: JsonMapping, name: str) -> Sequence[Any]:
 
 
 def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
-    """Return the sentences and the claims with their spans, from the row or by matching."""
+    """Return the spans of the sentences, and the claims with their places in the response.
+
+    Places that the row does not contain are found by matching the texts.
+    """
     claims = []
     for number, raw in enumerate(_list(row, "claims")):
         numbered = _is_object(raw) and raw.get("id") is None
@@ -239,6 +245,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
             raise Malformed("a claim has a span outside the response")
     if spans is None or has_sentences or all(claim.span for claim in claims):
         return spans or (), tuple(claims)
+    # "body" is the default, so the section of a claim without one follows from its place
     parts, located = sections(response.text, response.prefill), []
     for claim in locate(response.text, spans, claims):
         if claim.span and claim.section == "body":
@@ -272,7 +279,7 @@ def _verdict(raw: Any) -> Verdict:
 
 
 def rewards_of(row: JsonMapping) -> dict[str, Reward]:
-    """Return the rewards that a row contains; scoring replaces those of the chosen methods."""
+    """Return the rewards that a row contains; scoring replaces the rewards of chosen methods."""
     by_method = row.get("rewards") or {}
     if not _is_object(by_method):
         raise Malformed('"rewards" is not an object of rewards by method')

@@ -70,8 +70,8 @@ class Survey:
 class Reader:
     """An input file, its column names and the tokenizer of its responses.
 
-    `known` maps ids of questions that are stored with the output to their `question_key`. A
-    different question with such an id gets a new id.
+    `known` maps the ids of the questions that are stored with the output to their `question_key`.
+    A different question with a known id gets a new id.
     """
 
     path: Path
@@ -87,13 +87,14 @@ class Reader:
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
     def item(self, row: JsonMapping | str, split: bool = True) -> Item:
-        """Parse one row. With `split=False` it gets no tokens, which is faster.
+        """Parse one row. With `split=False` the response is not split into tokens and sentences.
 
         Raises:
             Malformed: the row cannot be scored.
         """
         if isinstance(row, str):
             raise Malformed(row)
+        # a feedback row names its question by id; a row with a question must not be overridden
         stored = row.get("question_id") and not row.get("question")
         item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         question = item.response.question
@@ -162,7 +163,7 @@ def parse(
 ) -> Item:
     """Parse one row.
 
-    Claims without labels are `given_claims` of the response.
+    If the row has claims without labels, they are in the response's field `given_claims`.
 
     Args:
         columns: name of a field -> name of the row's column, where they differ.
@@ -250,6 +251,7 @@ def _with_tokens(
     response: Response, row: JsonMapping, tokenize: Tokenize | None, split: bool
 ) -> Response:
     own = row.get("tokens")
+    # a tokenizer that the user names replaces the row's own tokens
     if tokenize is None and isinstance(own, Mapping) and own.get("offsets"):
         try:
             offsets = spans_of(own["offsets"], response)

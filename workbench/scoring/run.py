@@ -42,8 +42,8 @@ from workbench.util.disk import check_space
 from workbench.util.failures import too_many
 from workbench.util.jsonl import remove_new_folders_on_error
 
-# Responses that are judged and written together, at most. A long response fills a chunk alone, so
-# that it does not delay the others.
+# Most responses, and about the most characters, that are judged and written together. A long
+# response fills a chunk alone, so that it does not delay the others.
 CHUNK, CHUNK_CHARACTERS = 128, 100_000
 MIN_ROWS = 20  # rows before the share of failures can stop a scoring
 
@@ -57,7 +57,8 @@ Result = TypeVar("Result")
 class Job:
     """An input file with the counts of its rows, and how they are scored.
 
-    `settings` are stored with the output; it is continued only with the same settings.
+    `settings` are stored with the output. A later call continues the output only with the same
+    settings.
     """
 
     options: Options
@@ -73,8 +74,8 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     """Score the rows of a file and return the summary that `workbench score --json` prints.
 
     Rows that `out` already has are kept if they were scored with the same settings. Failed rows
-    are tried again. The summary's `status` is "done", "interrupted" or "too_many_failures":
-    more than the share `max_failed` of the rows so far failed or could not be scored.
+    are tried again. The summary's `status` is "done", "interrupted" or "too_many_failures" (more
+    than the share `max_failed` of the rows failed or could not be scored).
 
     Raises:
         WorkbenchError: the options or the input cannot work. Nothing is judged or written.
@@ -131,6 +132,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             f"{options.source}: the file is empty: name one with rows of questions and responses"
             " with --in FILE"
         )
+    # rows that all have verdicts need no judge, and a dry run loads no local verifier
     if not survey.judged or (counter and not options.remote and not options.exact):
         settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
@@ -139,6 +141,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         judge = _endpoint(options, survey, closing)
     checks = world or checks_of(options, search, counter or judge)
     served, made = plan(configs, checks, options.method == "all")
+    # every row would fail, which is better said before the first request
     no_passages = survey.without_passages == survey.judged and search is None and world is None
     if no_passages and "fact" in made.needed and "single_pass" not in made.needed:
         raise WorkbenchError(
@@ -165,6 +168,7 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
     def failing() -> bool:
         return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
 
+    # after Ctrl-C, `status` keeps its first value, and the summary is still returned
     with Store(options.out) as store, suppress(KeyboardInterrupt):
         for rows in batches:
             stored = store.append([row for row, _ in rows])
@@ -183,7 +187,10 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
 
 
 def _threads(options: Options, survey: Survey) -> int:
-    """Return 2 threads for an endpoint and several chunks, so that it never waits for requests."""
+    """Return the number of threads: 2 if an endpoint judges several chunks, else 1.
+
+    With two, the endpoint works on one chunk while the other is prepared or stored.
+    """
     several = survey.judged > CHUNK or options.source.stat().st_size > 2 * CHUNK_CHARACTERS
     return 2 if options.remote and several and options.concurrency > 1 else 1
 
@@ -211,10 +218,7 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
 
 
 def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
-    """Return everything that the output depends on, except its input.
-
-    An output with other settings is not continued.
-    """
+    """Return everything that determines the output, except the input rows."""
     settings: JsonObject = {
         "method": options.method,
         "config": {name: reward_settings(config) for name, config in configs.items()},
@@ -239,7 +243,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
 
 
 def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield the items in lists of at most `CHUNK`, or of about `CHUNK_CHARACTERS` of responses."""
+    """Yield the items in lists of at most `CHUNK` items and about `CHUNK_CHARACTERS` characters."""
     chunk: list[Item] = []
     characters = 0
     for item in items:
@@ -256,10 +260,10 @@ def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
 def as_completed(
     work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
 ) -> Iterator[Result]:
-    """Map `work` over pieces in up to `workers` threads; yield each result when it is there.
+    """Map `work` over pieces in up to `workers` threads; yield each result as soon as it is ready.
 
-    An exception is raised in place of its result. The threads are daemons, so that an interrupted
-    process can exit.
+    If `work` raises an exception, it is raised here instead. The threads are daemons, so that an
+    interrupted process can exit.
     """
     if workers <= 1:
         yield from map(work, pieces)
@@ -268,7 +272,7 @@ def as_completed(
     def run(future: Future[Result], piece: Piece) -> None:
         try:
             future.set_result(work(piece))
-        except BaseException as error:
+        except BaseException as error:  # without a result, `wait` would never return
             future.set_exception(error)
 
     def finished() -> Iterator[Result]:
@@ -289,7 +293,10 @@ def as_completed(
 
 @contextmanager
 def progress_bar() -> Iterator[Watch]:
-    """Show rows, failures, calls and tokens on stderr; if not a terminal, only the last line."""
+    """Context manager: show rows, failures, calls and tokens on stderr.
+
+    If stderr is not a terminal, only the final state is shown.
+    """
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 

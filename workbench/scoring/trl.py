@@ -1,5 +1,6 @@
-"""Make TRL and Unsloth reward functions of the methods (`workbench.trl_reward`), with the code that
-`workbench.scoring.verl` uses too.
+"""Reward functions for TRL's and Unsloth's trainers (`workbench.trl_reward`).
+
+`grader` and `question_from_row` are also used by `workbench.scoring.verl`.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ COLUMNS = tuple("id question answers answer title passages checklist kind".split
 # kind of a missing input -> the columns that have it
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
 UNSCORED = "completions could not be scored"
-# what TRL passes besides the columns of the data set
+# names that TRL passes to a reward function besides the columns of the data set
 TRAINERS = frozenset("completion_ids trainer_state log_extra log_metric environments".split())
-# judges by name; the closed world's brings the settings of its bench
+# judges by name; "world" is a bench, so it also sets the methods' defaults
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),
     "rules": lambda: rule_checks(require_box=None),
@@ -58,8 +59,8 @@ class Grader:
     Attributes:
         name: the method's name.
         grade: checks responses and computes the method's rewards.
-        recognise: adds the judge's reference data to a question, in the closed world; otherwise
-            returns the question unchanged.
+        recognise: adds reference data to a question of the closed world if the judge has such
+            data; other questions are returned unchanged.
     """
 
     name: str
@@ -107,7 +108,8 @@ def grader(
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
     """Return the question of a data set's row.
 
-    Without a `question` column it is the last user message of the prompt, or the whole prompt.
+    If the row has no `question`, the question is the last user message of the prompt, or the whole
+    prompt if it is not a conversation.
 
     Raises:
         WorkbenchError: a column has a value of another type.
@@ -128,7 +130,7 @@ def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
 
 
 def _is_empty(value: object) -> bool:
-    """Return whether a cell has no value. A data set has empty ones where rows lack an input."""
+    """Return whether a cell of a data set is empty: None, "", or a list of empty values."""
     if isinstance(value, list | tuple):
         return all(map(_is_empty, value))
     return value is None or (isinstance(value, str) and not value)
@@ -157,15 +159,17 @@ def trl_reward(
             the method's defaults.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
-            rewards are placed on these tokens; without it, on the words of the text.
+            rewards are placed on these tokens. Without it, rewards are placed on the words of the
+            text.
         out: a folder that stores every response with its feedback, for the inspector; only for runs
             of one process.
-        max_failed: share of failed completions in a batch above which training stops. A row
-            without the gold answers or the checklist that other rows have is not a failure.
+        max_failed: largest accepted share of failed completions in a batch. A row does not fail if
+            it only lacks gold answers or a checklist and the data set has such a column.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method. The reward function raises it if too many completions failed.
+            the method. The reward function raises a `TooManyFailures` if too many completions
+            failed.
     """
     made = grader(recipe, bench, settings)
     name, groups = made.name, _stored_groups(out)
@@ -179,6 +183,7 @@ def trl_reward(
             made.recognise(question_from_row(*pair)) for pair in zip(prompts, rows, strict=True)
         ]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
+        # TRL's counter has the finished steps, ours begins at 1
         step = None if state is None else state.global_step + 1
         responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
         feedbacks = made.grade(responses)
@@ -201,7 +206,7 @@ def trl_reward(
 
 
 def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str:
-    """Name the columns that rewards lack and those that the data set has, for an error."""
+    """Return the end of an error message: the missing columns, and those that the data set has."""
     kinds = {v.error.kind for feedback in feedbacks for v in feedback.verdicts if v.error}
     missing = [names for kind, names in INPUTS.items() if kind in kinds]
     absent = [names for names in missing if not any(name in columns for name in names)]
@@ -212,7 +217,7 @@ def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str
 def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
     """Return whether a row has no reward only because its own input is incomplete.
 
-    If the data set has no such column at all, no row can be scored, so that is a failure.
+    If the data set lacks the whole column, this is a failure instead: no row can be scored.
     """
     error = error_of(feedback, name)
     return error is not None and any(
@@ -221,7 +226,7 @@ def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
 
 
 def _stored_groups(out: Path | str | None) -> Counter[str]:
-    """Count the groups of responses of earlier runs in a folder, as `grouped` does."""
+    """Return the counts for `grouped` of the groups that a folder has from earlier runs."""
     if out is None or not (path := Path(*locate(out))).exists():
         return Counter()
     groups = {(row["question_id"], row["step"], row["group"]) for row in iter_rows(path)}
@@ -239,14 +244,14 @@ def _responses(
     step: int | None,
     groups: Counter[str],
 ) -> list[Response]:
-    """Return the responses in order; those to one question in one call form a group.
+    """Return the responses in order; the responses to a question in one call form a group.
 
-    A text prompt shows which tag it leaves open. For a conversation, the tokenizer's chat template
-    shows it.
+    If the prompt is a text, it shows whether a tag such as "<think>" is still open. If it is a
+    conversation, `as_response` reads this from the tokenizer's chat template.
 
     Args:
-        groups: see `grouped`; updated. A trainer may call several times in a step, as for an
-            evaluation, and a resumed one repeats steps.
+        groups: see `counts` of `grouped`. The counts are needed because a trainer may call several
+            times in a step (for an evaluation), and a resumed trainer repeats steps.
     """
     responses = []
     names = grouped(questions, step, counts=groups)
@@ -266,9 +271,9 @@ def _responses(
 def _log(
     name: str, feedbacks: Sequence[Feedback], failed: int, lacking: int, columns: JsonMapping
 ) -> None:
-    """Log metrics with TRL's own functions, if it passes them.
+    """Log metrics with the functions `log_metric` and `log_extra`, if TRL passes them.
 
-    Every call logs the same names, because TRL averages over processes.
+    Every call logs the same names: TRL averages each name over the processes.
     """
     rewards = [feedback.rewards[name] for feedback in feedbacks]
     if log_metric := columns.get("log_metric"):

@@ -43,12 +43,14 @@ AGENT = "workbench"  # the agent loop's name in a config
 
 
 class RewardManager(RewardManagerBase):
-    """Computes rewards by the method of `reward.reward_kwargs` (`grader_of`) or of
-    `reward_manager`.
+    """A reward manager that computes the rewards of one method.
+
+    The class that `reward_manager` returns has a fixed method and judge. This class reads them from
+    the config's `reward.reward_kwargs` (see `grader_of`).
 
     A response that could not be scored never gets a reward of 0. With an estimator of this file its
     reward is NaN, and the estimator leaves it out and counts it. With any other estimator,
-    `run_single` raises, and verl leaves the response out of its batch.
+    `run_single` raises an exception, and verl leaves the response out of its batch.
     """
 
     made: Grader | None = None
@@ -118,9 +120,10 @@ class RewardManager(RewardManagerBase):
 def reward_manager(
     recipe: str | MethodConfig, judge: str | Bench | Checks, *, settings: Sequence[str] = ()
 ) -> type[RewardManager]:
-    """Return a class of reward managers with a judge made in Python; arguments as for `trl_reward`.
+    """Return a reward manager class for a method and a judge, given as to `trl_reward`.
 
-    Assign it in a module of your own and name that module in `reward.reward_manager.module.path`.
+    verl loads the class by name: assign it to a variable in a module of your own, and name that
+    module in `reward.reward_manager.module.path`.
     """
     return type("Manager", (RewardManager,), {"made": grader(recipe, judge, settings)})
 
@@ -153,8 +156,8 @@ def check_config(config: DictConfig) -> None:
 class TokenRewardOutput(AgentLoopOutput):
     """A rollout with rewards per token instead of one reward on the last token.
 
-    An unscored rollout is NaN on every token, and its mask is that of verl's padding, so that
-    nothing is learned from it.
+    An unscored rollout has NaN on every token. Its mask is 0 everywhere, as for verl's padding, so
+    that it adds nothing to the loss.
     """
 
     def as_dict(self) -> JsonObject:

@@ -1,9 +1,9 @@
 """Conversions between verl's data and the library's, without importing verl: rows to questions,
 feedback to rewards, rewards to advantages.
 
-Shapes: B responses, T tokens of the longest one. A response that could not be scored has NaN
-token rewards, never 0. A token whose events sum to 0 has -0.0, so that an estimator can tell it
-from a token without events.
+Shapes: B responses, T tokens of the longest response. A response that could not be scored has NaN
+token rewards, never 0. A token without events has 0.0. A token whose events sum to 0 has -0.0, so
+that estimators can distinguish the two.
 """
 
 from __future__ import annotations
@@ -64,9 +64,12 @@ def grader_of(kwargs: JsonMapping) -> Grader:
     """Return the grader that `reward.reward_kwargs` of verl's config describes.
 
     Args:
-        kwargs: `recipe`, a method's name; `judge`, one of "world", "rules" and "local", or a
-            mapping with `url`, `model` and optionally `store`, `cache`, `tokens` and `options`, a
-            list of "KEY=VALUE"; `settings`, a list of "method.field=value".
+        kwargs: the mapping, with these keys.
+
+            * `recipe`: a method's name.
+            * `judge`: "world", "rules" or "local", or a mapping with `url` and `model` and
+              optionally `store`, `cache`, `tokens` and `options` (a list of "KEY=VALUE").
+            * `settings`: a list of "method.field=value"; optional.
 
     Raises:
         WorkbenchError: the method or judge is missing or does not exist, or the judge lacks a check
@@ -121,8 +124,9 @@ def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject
 
 
 def token_rewards(info: JsonMapping, count: int) -> list[float] | None:
-    """Return the rewards of a response's `count` tokens, all NaN if it was not scored; None if the
-    info is not from our reward manager.
+    """Return the rewards of a response's `count` tokens from the info of `reward_info`.
+
+    They are all NaN if the response was not scored. None if another reward manager made the info.
     """
     if f"{PREFIX}tokens" not in info:
         return None
@@ -140,7 +144,7 @@ def estimate(
 ) -> torch.Tensor:
     """Return the advantages of verl's batch, (B, T), by one of the library's estimators.
 
-    A row with a NaN was not scored: it is not part of any baseline, and its advantages are 0. A row
+    A row with a NaN was not scored: it does not count in its group, and its advantages are 0. A row
     with an empty mask is verl's padding and is ignored.
 
     Args:
@@ -174,7 +178,7 @@ def estimate(
 
 
 def _row(rewards_T: torch.Tensor, mask_T: torch.Tensor) -> Rewarded:
-    """Return a row up to the last token of its mask."""
+    """Return the token rewards of a row, up to the last token of its mask."""
     own = mask_T.nonzero()
     length = int(own[-1]) + 1 if len(own) else 0
     rewards_T = rewards_T[:length]

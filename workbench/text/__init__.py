@@ -12,9 +12,9 @@ abstains on nearly all questions. The rules here are ours. Two principles decide
   answer must state it, and no other candidate may come before it. A list that the rules recognise
   is wrong.
 
-Known limits: in one sentence, "Vetra lies in Lomar" may answer for either name. A sentence about
-another relation of the same subject ("She died in Vetra" for "Where did she live?") counts as an
-answer unless it uses the opposite of the question's verb.
+Known limits: "Vetra lies in Lomar" is accepted as the answer Vetra and as the answer Lomar. A
+sentence about another relation of the same subject ("She died in Vetra" for "Where did she live?")
+counts as an answer unless it uses the opposite of the question's verb.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ Clauses = list[tuple[bool, str]]  # (whether a phrase matches, text)
 
 
 def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
-    """The phrases by language; "!" marks those that call the question invalid."""
+    """Language -> its phrases: those that decline or, with `invalid`, those that call the question
+    invalid, which the files mark with "!".
+    """
     return {
         language: tuple(
             line.removeprefix("! ")
@@ -135,7 +137,7 @@ def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
 
 
 def _all_match(text: str, phrases: Find) -> bool:
-    """Whether every clause with content is one of the phrases; stops at the first other one."""
+    """Whether every clause with content is one of the phrases."""
     matched = False
     for matched, _ in _clauses(text, phrases):
         if not matched:

@@ -140,7 +140,8 @@ def _other_forms(
     """Yield derived forms of a gold answer.
 
     These are the form without its title or preposition, the acronym, the year of a date, the
-    number without its unit, and the plural.
+    number without its unit, and the plural. The flags say what the answer is: a name, a person, a
+    number with a unit, or a date for a question that asks for a year.
     """
     rest = form[form[0] in _PREPOSITIONS :]
     while rest and rest[0] in TITLES:

@@ -1,9 +1,9 @@
 """Detect hedged sentences, whose claims get hedged labels (RLFH, arXiv 2406.12221, table 9).
 
 A hedge is the author's own doubt about the statement: "he may have won", "I think",
-"reportedly". So are a prediction and what did not happen: "he will win", "he could have won". The
-following are not hedges: names, months and nouns with the same spelling ("May 1912", "might and
-magic"), quotations, and the beliefs of other people ("She thinks that…").
+"reportedly". Predictions ("he will win") and unreal events ("he could have won") count as hedges,
+too. The following are not hedges: names, months and nouns with the same spelling ("May 1912",
+"might and magic"), quotations, and the beliefs of other people ("She thinks that…").
 
 Limits: a permission ("you may enter") counts as a hedge, and so does a reported possibility ("He
 said he might run"). The cues in `hedges.txt` are ours.

@@ -126,10 +126,13 @@ def probability(
             * `list`: the answer names every item and no other candidate.
 
     Returns:
-        One of five values (`docs/numbers.md` gives how often answers with each value are right):
-        `SURE` if the answer is a form, `STATED` if it states a form, `NAMED` if it names a form
-        and may not state it, `SHARED` if it shares a word with a form, and `APART` if it shares
-        no word, declines or states the opposite.
+        One of five values; `docs/numbers.md` gives how often answers with each value are right.
+
+        * `SURE`: the answer is a form.
+        * `STATED`: the answer states a form.
+        * `NAMED`: the answer names a form and may not state it.
+        * `SHARED`: the answer shares a word with a form.
+        * `APART`: the answer shares no word with a form, declines or states the opposite.
     """
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval
@@ -200,7 +203,7 @@ def _single(answer: str, gold: Gold, known: str) -> float:
 
 
 def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
-    """Return the probability of an answer that the rules do not accept."""
+    """Return the probability that an answer is right although the rules do not accept it."""
     words = {token.text for token in tokens}
     if named or any(words.issuperset(form) for form in forms):
         return NAMED

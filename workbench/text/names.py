@@ -117,7 +117,7 @@ def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
 def located(text: str) -> str:
     """Replace "Paris, France" with "Paris in France", and "Paris in Texas" with "Paris or Texas".
 
-    A place next to a region that does not contain it is another candidate.
+    If the region contains the place, both are one answer. If it does not, they are two candidates.
     """
     for _ in range(3):  # "Chicago, Illinois, USA"
         text = _regions()[2].sub(_relation, text)

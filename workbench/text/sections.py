@@ -117,8 +117,9 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 def well_formed(text: str, prefill: str = "") -> bool:
     """Whether a response is one `<think>…</think>` and one `<answer>…</answer>`, in lower case.
 
-    This is the tag rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. Tags that
-    the prompt opened count, but neither part may be empty in the response's own text *(ours)*.
+    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. A tag may be in
+    the prompt's end `prefill` instead of the response. Both parts must have text in the response
+    itself *(ours)*.
     """
     tags = [
         marker[0]
@@ -207,7 +208,7 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
 
 
 def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
-    """The pieces after the last thinking."""
+    """The pieces after the last piece of thinking."""
     states = [state for state, *_ in pieces]
     return pieces[len(states) - states[::-1].index("think") :] if "think" in states else pieces
 
@@ -222,7 +223,7 @@ def _next_state(state: str, marker: re.Match[str]) -> str:
 
 
 def _open_before(pieces: list[Section], tag: str) -> None:
-    """Assign the pieces before an unopened closing tag to it."""
+    """Assign the pieces before a closing tag without an opening tag to the tag's section."""
     if pieces[-1][0] in ("think", tag):
         return
     # no copy of the list: a response may have tens of thousands of closing tags

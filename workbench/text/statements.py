@@ -1,7 +1,8 @@
 """Decide by rules whether an answer states the gold answer that it names.
 
-The words directly before and after the gold answer have to be ones that a statement has there. No
-other candidate may stand next to it or in an earlier sentence, and no later text may retract it.
+The words directly before and after the gold answer must be words that can stand there in a
+statement. No other candidate may be next to the gold answer or in an earlier sentence, and no later
+text may retract it.
 """
 
 from __future__ import annotations
@@ -148,7 +149,8 @@ class Sentence:
     def candidates(self, stating: Sentence | None = None) -> set[str]:
         """The words that could be another answer.
 
-        Nouns count if the gold answer, or the sentence that states it, writes it without a capital.
+        Nouns count only if the gold answer, or the sentence that states it, writes it without a
+        capital letter.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
@@ -189,7 +191,10 @@ class Sentence:
         return len({*verbs}) < len(verbs) and not breaks
 
     def _link(self, at: int) -> tuple[int, str]:
-        """The word that links a word to the sentence, and its class; (-1, "start") for none."""
+        """The index and class of the word before word `at`, articles and the like skipped.
+
+        This word connects word `at` to the sentence. (-1, "start") if there is none.
+        """
         at -= 1
         while at >= 0 and self.classes[at] in _SKIPPED:
             at -= 1
@@ -200,7 +205,7 @@ class Sentence:
         return article or self.has("determiner", start=start, end=end)
 
     def _stands(self, place: int) -> bool:
-        """Whether the words next to a gold answer leave it whole and do not change it.
+        """Whether the words next to a gold answer neither extend it nor change its meaning.
 
         "New York", "the mayor of Paris", "hated Paris", "page 1889" and "1889 feet" change it.
         """

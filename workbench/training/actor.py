@@ -66,7 +66,7 @@ class Actor:
         """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
 
         A row is a prompt, padded on the left, and its response, padded on the right. L is the
-        length of both, T that of the longest response.
+        length of a row, and T is the length of the longest response, in tokens.
         """
         import torch
 
@@ -83,8 +83,8 @@ class Actor:
     def logprobs_and_values(
         self, ids_bL: Tensor, attention_bL: Tensor, length: int, temperature: float
     ) -> tuple[Tensor, Tensor]:
-        """Return the log-probability of each of the last `length` tokens, and the critic's value
-        before each of them, (b, T) both.
+        """Return the log-probability of each of the last T = `length` tokens, and the critic's
+        value before each of them: two tensors (b, T).
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -105,7 +105,7 @@ class Actor:
             )
         finally:
             hook.remove()
-        # the logits and the hidden state before a token are those of the column before it
+        # the model predicts a token in the column before it, so logits and values are from there
         logits_bTV = output.logits[:, -length - 1 : -1].float() / temperature
         sampled_bT = logits_bTV.gather(-1, ids_bL[:, -length:, None]).squeeze(-1)
         values_bT = self.head(hidden[0][:, -length - 1 : -1].detach().float()).squeeze(-1)
@@ -130,9 +130,9 @@ class State:
         self.optimizer = torch.optim.AdamW(
             [{"params": self.weights}, {"params": list(actor.head.parameters())}],
             betas=(0.9, 0.95),
-            weight_decay=0.0,
+            weight_decay=0.0,  # torch's default of 0.01 would pull the adapter to the base model
         )
-        # a generator of its own: its state is stored, and no library can advance it
+        # not torch's global generator, which libraries advance; its state is stored
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
@@ -142,7 +142,7 @@ class State:
         return int(torch.randint(2**31, (), generator=self.generator))
 
     def set_rates(self, step: int) -> float:
-        """Set the learning rates of a step, counted from 1, and return that of the adapter."""
+        """Set the learning rates of a step, counted from 1, and return the adapter's rate."""
         optim = self.config.optim
         share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
         adapter, head = self.optimizer.param_groups
@@ -229,7 +229,7 @@ def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
     """
     rise = round(warmup * steps)
     if step < rise:
-        return (step + 1) / rise
+        return (step + 1) / rise  # + 1, because a rate of 0 would waste the first step
     if kind == "constant":
         return 1.0
     left = max(1, steps - rise)

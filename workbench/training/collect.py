@@ -44,8 +44,9 @@ def collect(
     """Sample `how.samples` responses of `policy` to each question, grade them and store them in the
     folder `out`. Chunks that an earlier call completed in `out` are kept.
 
-    A chunk is `chunk` questions that are sampled, graded and written together. Its number, from 1,
-    is stored as the `step` of its rows. Its samples depend on `how.seed` and its number.
+    A chunk has `chunk` questions, which are sampled, graded and written together. Chunks are
+    numbered from 1; the number is stored as the `step` of the chunk's rows. The samples of a chunk
+    depend on `how.seed` and this number.
 
     Args:
         method: name of the reward that `grade` computes; None if it computes no reward.
@@ -103,7 +104,7 @@ def collect_in_stage(
 ) -> list[Feedback]:
     """Run `collect` with the initial policy of a stage, in the folder `samples` of the stage.
 
-    `seed` is `job.seed` if it is None.
+    If `seed` is None, `job.seed` is used.
     """
     return collect(
         job.start,
@@ -130,11 +131,11 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 
 
 def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
-    """Return why a sample has no reward of `method`, or without a method no usable verdict; None
-    if it has one.
+    """Return why a sample is not usable for training; None if it is usable.
 
-    Without a method, the reason is the sample's error, or the first error of its verdicts if all
-    of them failed. A long answer with only some failed verdicts is usable.
+    With a `method`, a sample is usable if it has that method's reward. Without a method, it is
+    usable unless it has an error or all its verdicts failed; the reason is then the first error. A
+    long answer with only some failed verdicts is usable.
     """
     if method is not None:
         scored = reward_of(feedback, method) is not None
@@ -148,8 +149,9 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """Return a judge's answers to the questions as responses of `policy`, stored in the folder
-    `out`.
+    """Let a judge write answers to the questions, and return them as responses of `policy`.
+
+    The answers are stored in the folder `out`, and read from it if it exists.
 
     Raises:
         TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored, but the

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from vllm import LLM as VLLM  # LLM may only occur where a model is loaded
 
-# (ours) Upper bound of a token's importance weight. The weight corrects the difference between the
-# probabilities of the two engines, which round differently.
+# (ours) Upper bound of a token's importance weight: its probability under the trained model / its
+# probability under vLLM.
 MAX_IMPORTANCE_WEIGHT = 2.0
 # TRL sets these, as a launcher would
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -34,10 +34,11 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 
 @contextmanager
 def engine(config: GRPO) -> Iterator[None]:
-    """Shut down an earlier vLLM engine of this process on entry, and the training's engine on exit.
+    """Context manager for a training with vLLM; without vLLM it does nothing.
 
-    TRL sets environment variables such as WORLD_SIZE, as a launcher does. They are restored on
-    exit, because a later training in this process would read them.
+    On entry it shuts down an earlier engine of this process, on exit the training's engine. TRL
+    sets environment variables such as WORLD_SIZE, as a launcher does. They are restored on exit,
+    because a later training in this process would read them.
     """
     if config.vllm == "none":
         yield
@@ -60,7 +61,7 @@ def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
 
 
 def engine_arguments(config: GRPO) -> dict[str, object]:
-    """Return TRL's arguments for vLLM, including those whose defaults could change."""
+    """Return TRL's arguments for vLLM; none depends on a default, which may change with TRL."""
     if config.vllm == "none":
         return {"use_vllm": False}
     return {
@@ -71,6 +72,7 @@ def engine_arguments(config: GRPO) -> dict[str, object]:
         "vllm_max_model_length": -1,  # limited by the model or by the memory
         "vllm_gpu_memory_utilization": config.vllm_memory,
         "vllm_enable_sleep_mode": config.vllm_sleep,
+        # the two engines round differently, so a token's weight corrects its probability
         "vllm_importance_sampling_correction": True,
         "vllm_importance_sampling_mode": "token_truncate",
         "vllm_importance_sampling_clip_max": MAX_IMPORTANCE_WEIGHT,
@@ -107,12 +109,12 @@ def sample(
     stop_ids = [trainer.processing_class.eos_token_id]
     completions = list(vllm.sample(generation.llm, None, requests, stop_ids, how))
     if asleep:
-        generation.llm.sleep(level=2)
+        generation.llm.sleep(level=2)  # frees the weights too: the next call copies them again
     return [ids for ids, _ in completions], [list(logprobs) for _, logprobs in completions]
 
 
 def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
-    """Copy the current weights to vLLM, and clear its prefix cache, computed with old weights."""
+    """Copy the current weights to vLLM, and clear its prefix cache, which old weights computed."""
     import torch
 
     if asleep:

@@ -30,7 +30,7 @@ class GRPO:
     group_size: int = setting(8, "responses sampled for each question", least=2)
     advantages: Literal["group", "centred", "batch", "process", "rtg", "whiten"] = setting(
         "group",
-        "estimator of token advantages; group is centred with loss_type=dr_grpo, as in its paper",
+        "estimator of token advantages; with loss_type=dr_grpo, group is the same as centred",
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
     clip_high: float | None = setting(
@@ -41,8 +41,8 @@ class GRPO:
     )
     importance_sampling: Literal["token", "sequence", "trajectory"] = setting(
         "token",
-        "level of the probability ratio: token; sequence: a response's, normalised by length;"
-        " trajectory: a whole response's",
+        "probability ratio of each token (token), or of the whole response, with normalisation by"
+        " its length (sequence) or without (trajectory)",
     )
     entropy: float = setting(
         0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0
@@ -157,12 +157,12 @@ def check_colocate(config: GRPO) -> None:
 
 
 def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
-    """Return three numbers of responses: per step, per generation and per backward pass.
+    """Return the numbers of responses per step, per sampling call and per backward pass.
 
-    The first two count the responses of all processes, the last those of one process.
+    The first two numbers count the responses of all processes, the third those of one process.
     """
     responses = config.prompts_per_step * config.group_size
-    # the defaults suit a full step; a smaller one takes less
+    # a setting that suits a step of the default size may exceed a smaller step
     generated = min(config.generation_batch or responses, responses)
     own = generated // processes
     micro = own if config.micro_batch is None else min(config.micro_batch, own)
@@ -205,7 +205,11 @@ def question_order(config: GRPO, count: int, seed: int) -> list[int]:
 
 
 def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
-    """Return TRL's arguments for `config`, including those whose defaults could change."""
+    """Return TRL's arguments for `config`.
+
+    All arguments that affect the result are set, because the defaults may change with TRL's
+    version.
+    """
     from workbench.training.trl_common import process_state, trainer_arguments
 
     processes = process_state().num_processes
@@ -221,6 +225,7 @@ def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
         num_iterations=config.iterations,
         epsilon=config.clip,
         epsilon_high=config.clip if config.clip_high is None else config.clip_high,
+        # for a negative advantage the clipped loss has no bound without it
         delta=MAX_TRAJECTORY_RATIO if trajectory else None,
         beta=config.kl.beta,
         temperature=config.sampling.temperature,

@@ -60,8 +60,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     """TRL's GRPO trainer with our sampling, grades, token advantages and records.
 
     With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is the mean over responses
-    of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807), with
-    ϱ ≤ `MAX_TRAJECTORY_RATIO`. The other loss types weigh responses by their lengths.
+    of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807). A is the
+    advantage of a response, ε the setting `clip`, and ϱ ≤ `MAX_TRAJECTORY_RATIO` the probability
+    ratio of the whole response. The other loss types weigh responses by their lengths.
 
     Args:
         trainee: the policy. If `path` is not "plain", it is an Unsloth model with its own forward
@@ -72,7 +73,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     loss_called = False  # whether `_compute_loss` of this class has run
     sampling_state: Tensor | None = None  # torch's random state after the last sampling
-    # the batch in the loss, if its ratio is that of whole responses
+    # the batch of the current loss, if its ratios are those of whole responses
     trajectory_batch: Tensors | None = None
 
     def __init__(
@@ -86,6 +87,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> None:
         self.config, self.recorder, self.questions = config, recorder, questions
         self.plain = trainee.path == "plain"
+        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the class before that
         if not self.plain and not isinstance(self, trl.GRPOTrainer):
             raise WorkbenchError(
                 "Unsloth was imported after TRL's trainer was used in this process and cannot patch"
@@ -121,8 +123,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _generate_single_turn(
         self, prompt_ids: list[list[int]], *args: object, **kwargs: object
     ) -> tuple[list[list[int]], list[list[float]] | None]:
-        """Overridden to sample with our engine, or with vLLM, which also returns the
-        log-probabilities. An Unsloth model has another forward pass: TRL samples from it.
+        """Overridden to sample with our engine or with vLLM. An Unsloth model has another forward
+        pass, so TRL samples from it.
+
+        Returns:
+            The ids of the completions, and from vLLM also their log-probabilities.
         """
         with self.recorder.timed("generation"):
             if not self.plain:
@@ -135,8 +140,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_redraws(
         self, prompt_ids: list[list[int]], completions: list[list[int]]
     ) -> list[list[int]]:
-        """Sample the groups whose rewards are all equal again, up to `redraws` times (DAPO, arXiv
-        2503.14476, section 3.2, which draws other questions). Earlier samples are not recorded.
+        """Sample each group whose rewards are all equal again, up to `redraws` times.
+
+        Such a group has advantages of 0. DAPO (arXiv 2503.14476, section 3.2) replaces it by a
+        group of another question. Replaced samples are not recorded.
         """
         size, tokenizer = self.config.group_size, self.processing_class
         for _ in range(self.config.redraws):
@@ -147,6 +154,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             with self.recorder.timed("grading"):
                 feedbacks = self.recorder.grade(responses)
             rewards = split_batches([self.reward_value(one) for one in feedbacks], size)
+            # one distinct reward or none: every advantage of the group would be 0
             flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
             rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
             if not rows:
@@ -174,9 +182,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
         """Return the completions as responses. Group names are assigned over all processes,
-        because a group may be split between two.
+        because a group may be split between two processes.
         """
         numbers, size = self.recorder.gather(number), self.config.group_size
+        # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
             raise RuntimeError(f"the trainer must repeat each question {size} times: {numbers}")
         questions = [self.questions[index] for index in numbers]
@@ -213,8 +222,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
-        """Return the graded batch with our advantages, (B, T), and the indices of its rows in
-        `responses`. The tokens of responses without a reward are masked.
+        """Return the graded batch with our advantages, (B, T), and `row`, the indices of its rows
+        in `self.responses`. The tokens of responses without a reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)
@@ -230,13 +239,16 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
             batch = {**batch, "advantages": advantages_BT}
         unscored = [row for row, value in enumerate(values) if value is None]
+        # TRL shuffles and splits the batch; `row` leads from its rows back to the responses
         end, device = len(self.responses), batch["completion_ids"].device
         places_B = torch.arange(end - size, end, device=device)
         return {**without(unscored, batch, self.accelerator), "row": places_B}
 
     def _prepare_inputs(self, generation_batch: list[JsonObject]) -> Tensors:
-        """Overridden so that several processes end with the random state of a single one, which
-        shuffles the whole generation batch.
+        """Overridden so that several processes have the random state of a single process.
+
+        The base method shuffles the rows of a process; a single process has all rows. So the state
+        from before is restored, and a shuffle of all rows is drawn.
         """
         inputs = super()._prepare_inputs(generation_batch)
         if self.accelerator.num_processes > 1 and self.sampling_state is not None:
@@ -260,7 +272,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     def _compute_loss(self, model: PreTrainedModel, inputs: Tensors) -> Tensor:
         """Overridden to record the inputs of the loss. If the loss uses the ratio of whole
-        responses, its batch is kept for the next override.
+        responses, `_get_per_token_logps_and_entropies` needs the batch, so it is stored.
         """
         batch = dict(inputs)  # a copy: the next iteration reads the batch again
         if self.config.importance_sampling == "trajectory":
@@ -273,9 +285,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: PreTrainedModel, *args: object, **kwargs: object
     ) -> Any:
-        """Overridden to read a shared prompt once, to keep the log-probabilities for the record,
-        and to change the old ones so that TRL's ratio by token is that of the whole response:
-        TRL's loss reads the old ones after this call.
+        """Overridden for three reasons: a shared prompt is computed once, the log-probabilities
+        are stored for the record, and with trajectory ratios the old log-probabilities in the batch
+        are replaced. TRL's loss reads them after this call, so every token gets the ratio of its
+        whole response.
         """
         unwrapped = model is self.accelerator.unwrap_model(model)  # a wrapper expects one pass
         if self.plain and unwrapped and not self.use_liger_kernel:
@@ -314,7 +327,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     # --- loss → update → log
 
     def training_step(self, *args: object, **kwargs: object) -> Tensor:
-        """Overridden to detect another library's patch that bypasses our loss."""
+        """Overridden to detect a patch of another library that bypasses our loss."""
         loss = super().training_step(*args, **kwargs)
         if self.plain and not self.loss_called:
             raise WorkbenchError(
@@ -324,7 +337,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: TrainerState, logs: JsonMapping) -> None:
-        """Keep the logs of an optimizer step; after a step's last one, record their means."""
+        """Collect the logs of an update; after the last update of a step, record the means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return

@@ -53,8 +53,8 @@ def import_unsloth_first() -> bool:
     If the import fails for any reason, policies are loaded by transformers and PEFT: Unsloth
     raises exceptions of many types for an unsuitable driver or version.
     """
-    # UNSLOTH_ALLOW_CPU is Unsloth's own switch for tests of its trainer. Its `FastLanguageModel`
-    # needs CUDA, so without a GPU the model is still loaded by transformers and PEFT.
+    # UNSLOTH_ALLOW_CPU is Unsloth's switch for tests of its trainer without a GPU. Then the model
+    # is still loaded by transformers and PEFT, because `FastLanguageModel` needs CUDA.
     on_cpu = os.environ.get("UNSLOTH_ALLOW_CPU") == "1"
     if not has_gpu() and not on_cpu:
         return False
@@ -90,8 +90,8 @@ def has_gpu() -> bool:
 
 
 def compile_folder() -> str:
-    """Return a folder for Unsloth's generated sources. Only this user can write to it, because
-    Unsloth runs the files in it.
+    """Return a folder for Unsloth's generated sources. Unsloth runs the files in it, so only this
+    user can write to it.
     """
     try:
         folder = cache_folder() / "unsloth"
@@ -145,7 +145,7 @@ def load_trainee(
     if usable and has_gpu():
         trainee = _load_unsloth(policy, adapter, seed, max_length)
     else:
-        set_seed(seed)
+        set_seed(seed)  # the first matrix of a new adapter is random
         trainee = _load_plain(policy, adapter)
         if usable:
             trainee = replace(trainee, model=with_unsloth_methods(trainee.model), path="unsloth")
@@ -196,7 +196,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
         max_seq_length=positions(policy, max_length),
         dtype=torch.bfloat16,
         load_in_4bit=adapter.load_in_4bit,
-        use_exact_model_name=True,
+        use_exact_model_name=True,  # else Unsloth may load its own quantised copy of the model
         trust_remote_code=False,
         use_gradient_checkpointing=checkpointing,
     )
@@ -214,7 +214,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
 
 
 def positions(policy: str, wanted: int) -> int:
-    """Return `wanted`, or the number of positions of `policy` if that is smaller.
+    """Return `wanted`, or the context length of `policy` in tokens if that is smaller.
 
     For longer inputs Unsloth would rescale the position encoding, which changes the policy.
     """
@@ -269,7 +269,8 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: DataclassInstance, idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if a config sets `load_in_4bit` and this machine cannot do that.
+    """Raise a WorkbenchError if a config sets `load_in_4bit` and this machine cannot hold such
+    weights.
 
     Args:
         idle: paths of the fields that this run does not use, see `Training.idle`.
@@ -281,9 +282,8 @@ def check_four_bits(config: DataclassInstance, idle: Collection[str] = ()) -> No
 
 
 def check_machine(name: str = "load_in_4bit") -> None:
-    """Raise a WorkbenchError if this machine has no GPU or no bitsandbytes, for weights in 4 bits.
-
-    `name` is the setting's name in the message.
+    """Raise a WorkbenchError if this machine cannot hold weights in 4 bits: this needs a GPU and
+    bitsandbytes. `name` is the setting's name in the message.
     """
     if not has_gpu():
         raise WorkbenchError(
@@ -300,9 +300,10 @@ def quantisation() -> BitsAndBytesConfig:
     """Return QLoRA's quantisation (arXiv 2305.14314): 4-bit normal floats with quantised constants,
     computing in bfloat16.
 
-    PEFT's `prepare_model_for_kbit_training` is not needed. PEFT freezes the base, non-reentrant
-    checkpointing needs no gradients of its input, and norms, embeddings and head stay in bfloat16:
-    in float32, those of a large vocabulary would use the memory that 4 bits save.
+    PEFT's `prepare_model_for_kbit_training` is not used. PEFT has already frozen the base, and
+    non-reentrant checkpointing needs no gradients of its input. The function would also convert
+    norms, embeddings and head to float32; for a large vocabulary this would use the memory that
+    4-bit weights save.
     """
     import torch
     from transformers import BitsAndBytesConfig

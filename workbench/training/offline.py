@@ -1,10 +1,9 @@
-"""SFT and DPO (arXiv 2305.18290) on TRL's trainers with a LoRA adapter, on rows that exist before
-the training.
+"""SFT and DPO (arXiv 2305.18290) with a LoRA adapter, on rows that exist before the training.
 
-SFT: rows with a negative weight are unlearned by unlikelihood training. The loss is the mean over
-the answer tokens of a step, however the step is split. DPO: the reference model is the policy
-without its adapter. A killed training continues from its last complete checkpoint and ends with
-the weights of an uninterrupted one.
+Both use TRL's trainers. In SFT, rows with a negative weight are unlearned by unlikelihood training.
+Its loss is the mean over the answer tokens of a step, however the step is split into backward
+passes. In DPO, the reference model is the policy without its adapter. A killed training continues
+from its last complete checkpoint and ends with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ LOGGED = (
     "logps/chosen",
     "logps/rejected",
 )
-# least 1 − p in the unlikelihood *(code: Welleck et al.)*; below it the gradient is 0
+# lower bound of 1 − p in the unlikelihood *(code: Welleck et al.)*; the gradient below it is 0
 LEAST = 1e-5
 
 
@@ -74,7 +73,7 @@ LEAST = 1e-5
 class SFT:
     """Settings of supervised fine-tuning.
 
-    Defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix) where the paper states
+    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix) where the paper states
     them.
     """
 
@@ -88,14 +87,15 @@ class SFT:
 class DPO:
     """Settings of DPO.
 
-    Defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix), which does not state β.
+    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix); the paper does not state
+    β.
     """
 
     beta: float = setting(
         0.1, "β: scale of the log-ratios to the reference model; with ipo its τ", above=0
     )
     loss_type: Literal["sigmoid", "ipo"] = setting(
-        "sigmoid", "sigmoid: DPO's loss; ipo: IPO's, (Δ − 1/2β)², Δ from means per token"
+        "sigmoid", "sigmoid: DPO's; ipo: (Δ − 1/2β)², Δ from log-ratios averaged over tokens"
     )
     passes: Passes = Passes()
     optim: Optim = Optim(learning_rate=3e-6)
@@ -135,7 +135,7 @@ def offline_stage(
 def steps_of(passes: Passes, rows: int) -> int:
     """Return the number of steps of a training on `rows` rows.
 
-    If the last batch is not full, it is filled with rows of a further pass *(ours)*.
+    If the rows do not fill the last batch, rows of a further pass fill it *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -220,7 +220,9 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens of an encoded row: the prompt and its (longer) answer."""
+    """Return the number of tokens of an encoded row: the prompt and the answer, of a pair the
+    longer answer.
+    """
     if "input_ids" in row:
         return len(row["input_ids"])
     return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))
@@ -297,10 +299,9 @@ def weighted_loss(
 ) -> Tensor:
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
-    A token of a row with weight w > 0 has the loss w · (−log p). With w < 0 it has
-    |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). Its negative
-    candidates are all tokens of a bad response, as in FoRAG's baseline (arXiv 2406.13779, section
-    6.3).
+    A token with probability p has the loss w · (−log p) in a row with weight w > 0. In a row with
+    w < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). There
+    all tokens of a bad response count, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.

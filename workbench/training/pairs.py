@@ -1,9 +1,9 @@
 """Select SFT rows and DPO pairs from graded responses, by the rules of the papers' baselines.
 
 Each rule is a function that returns rows and a `Card`, which counts the questions and samples that
-were left out. No rule uses a response that could not be graded, is empty or was cut off (training
-would add an end token there, *(ours)*). Random choices depend only on `seed` and the question.
-Whether a question is out of the policy's knowledge depends on all its samples: see `none_correct`.
+were left out. No rule uses a response that could not be graded, is empty or was cut off: training
+would teach the policy to end where a response was cut off *(ours)*. Random choices depend only on
+`seed` and the question. `none_correct` decides whether a question is out of the policy's knowledge.
 """
 
 import random
@@ -60,16 +60,19 @@ def phrase(question: Question, answer: str) -> str:
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
-    """Return whether no sample of a question is correct, so that it is out of the policy's
-    knowledge (TruthRL, arXiv 2509.25760, section 3.1, with 256 samples).
+    """Return whether no sample of a question is correct.
 
-    If no sample is correct but one could not be graded, the rules leave the question out.
+    Such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760, section 3.1, with
+    256 samples). If no sample is correct but one could not be graded, the rules leave the question
+    out.
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
 def gold(questions: Sequence[Question]) -> Examples:
-    """Return SFT rows with gold answers: the first of a question's answers, or a list's items."""
+    """Return SFT rows with gold answers: the first gold answer of a question, or all items of a
+    list.
+    """
     rows = [
         Example(question, phrase(question, _gold(question)))
         for question in questions
@@ -97,9 +100,10 @@ def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
 
 
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
-    """Return rows for rejection sampling in TruthRL's variant: one correct sample for each
-    question, or an abstention if it is out of the policy's knowledge. The paper takes 64 samples at
-    temperature 0.6 and top-p 0.9.
+    """Return rows for rejection sampling in TruthRL's variant.
+
+    Each question has one row: a correct sample, or a sampled abstention if the question is out of
+    the policy's knowledge. The paper takes 64 samples at temperature 0.6 and top-p 0.9.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -168,9 +172,10 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 
 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
-    """Return rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3): filtered MLE on
-    responses in which every sentence is factual; with `unlearn`, unlikelihood training, in which
-    the other responses have the weight −`unlearn`.
+    """Return rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3).
+
+    Filtered MLE trains on the responses in which every sentence is factual. With `unlearn`,
+    unlikelihood training also has the other responses, with the weight −`unlearn`.
     """
     reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
 
@@ -231,9 +236,9 @@ def _made(
 
     Args:
         unfit: returns why a sample cannot be used, or "".
-        pick: returns the rows of a question from its other samples.
-        undecided: returns whether a dropped sample could have changed the rows; the question is
-            then left out.
+        pick: returns the rows of a question from its usable samples.
+        undecided: usable samples -> whether a dropped sample could have changed the rows; the
+            question is then left out.
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()

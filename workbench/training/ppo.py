@@ -4,8 +4,8 @@ A step: sample → grade → log-probabilities and values of every token → gen
 clipped updates. The loop is written here because TRL's PPO takes one reward per response. A killed
 run continues from its last complete checkpoint and ends with the weights of an uninterrupted one.
 
-Shapes: B responses of a step, b of one backward pass, T tokens of the longest response, L of the
-longest prompt plus T.
+Shapes: B responses of a step, b responses of one backward pass, T tokens of the longest response,
+L = T + the tokens of the longest prompt.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 class PPO:
     """Settings of a PPO run.
 
-    Defaults are from RLFH's released code *(code)* where it states them; those of the adapter are
-    ours.
+    The defaults are from RLFH's released code *(code)* where it states them. The defaults of the
+    adapter are ours.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
@@ -72,7 +72,7 @@ class PPO:
         8, "responses per backward pass; none or too large: all of the optimizer step"
     )
     clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
-    value_clip: float = setting(0.2, "largest change of a value from that at sampling", above=0)
+    value_clip: float = setting(0.2, "largest change of a critic's value since sampling", above=0)
     gamma: float = setting(1.0, "γ: discount of later rewards", least=0, most=1)
     lam: float = setting(0.95, "λ of generalised advantage estimation", least=0, most=1)
     whiten: bool = setting(True, "normalise advantages over the tokens of a step")
@@ -125,8 +125,8 @@ def train_ppo(
     """Train `policy` on `questions` in the run folder `out`, resuming if it has checkpoints; the
     adapter is saved to `out/policy`.
 
-    The value head is needed only in training, so it is saved only in checkpoints. The stored
-    rollouts are like those of `train_grpo`, with the critic's `values` for each token.
+    Only checkpoints contain the value head, because it is not needed after the training. Stored
+    rollouts have the fields of `train_grpo`'s and the critic's `values` for each token.
 
     Args:
         grade: grades responses; `feedback.rewards[method].tokens` has a reward for each token. A
@@ -175,6 +175,7 @@ def ppo_step(
     import torch
 
     config: PPO = state.config
+    # the checkpoint stores the generator, so a resumed run samples the same tokens
     how = config.sampling.decoding(state.draw())
     with recorder.timed("generation"):
         responses = rollouts(
@@ -183,7 +184,7 @@ def ppo_step(
     feedbacks = recorder.grade_responses(responses, step)
     batch = prepare(state.actor, feedbacks, recorder.method, config)
     rate = state.set_rates(step)
-    # 1 for the rows of a minibatch that is skipped below
+    # the ratio stays 1 in the rows of a minibatch that is skipped below
     ratios_BT = torch.ones_like(batch.mask_BT)
     updates: list[dict[str, float]] = []
     for _ in range(config.epochs):
@@ -219,7 +220,7 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
     The probability ratios of these rows are written to `ratios_BT`.
 
     Returns:
-        "loss" and "value_loss", means over the rows' tokens, and "grad_norm".
+        "loss" and "value_loss", the means over the tokens of the rows, and "grad_norm".
     """
     config: PPO = state.config
     tokens = batch.mask_BT[rows_b].sum()  # before splitting: every token has the same weight
@@ -237,7 +238,7 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
 class Batch:
     """The responses of a step as tensors: prompts are padded on the left, responses on the right.
 
-    `mask_BT` is 1 for the tokens in the loss. All values are from the policy and the critic before
+    `mask_BT` is 1 for the tokens in the loss. The policy and the critic computed all values before
     the first update of the step.
     """
 
@@ -253,11 +254,12 @@ class Batch:
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
-    """Return graded responses as a batch, with advantages of the rewards minus the KL penalty."""
+    """Return graded responses as a batch; a KL penalty is subtracted from their token rewards."""
     import torch
 
     ids_BL, attention_BL, mask_BT = actor.collate([feedback.response for feedback in feedbacks])
     rows = [rewarded(feedback, method) for feedback in feedbacks]
+    # tokens of responses without a reward are left out of the loss
     mask_BT = (
         mask_BT
         * torch.tensor([row.rewards is not None for row in rows], device=mask_BT.device)[:, None]
@@ -319,8 +321,9 @@ def losses(
     )
     ratios_bT = ratio_of(logprobs_bT, batch.logprobs_BT[rows_b])
     clipped_bT = ratios_bT.clamp(1 - config.clip, 1 + config.clip)
-    # the pessimistic of the two, as in PPO: a step beyond the clip gains nothing
+    # the smaller gain of the two, as in PPO: a step beyond the clip gains nothing
     policy_bT = -torch.min(ratios_bT * advantages_bT, clipped_bT * advantages_bT)
+    # the larger of two errors: a value gains nothing by moving further than the clip
     near_bT = old_bT + (values_bT - old_bT).clamp(-config.value_clip, config.value_clip)
     value_bT = 0.5 * torch.max((values_bT - returns_bT) ** 2, (near_bT - returns_bT) ** 2)
     return masked(policy_bT, mask_bT).sum(), masked(value_bT, mask_bT).sum(), ratios_bT.detach()

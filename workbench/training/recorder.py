@@ -47,7 +47,7 @@ class MetricsLog:
         steps: total number of training steps.
         done: number of steps that an earlier process has completed.
         progress: names of the metrics in the progress lines.
-        gather: if several processes train together, concatenates their lists in the order of ranks.
+        gather: concatenates the lists of all processes that train together, in the order of ranks.
         rank: rank of this process; only rank 0 writes.
     """
 
@@ -82,7 +82,7 @@ class MetricsLog:
     def begin(self) -> None:
         """Exclude all objects loaded so far from garbage collection.
 
-        The rows of each step trigger a collection often, and a scan of the model's objects is slow.
+        The rows of a step trigger many collections, and each would scan the objects of the model.
         """
         gc.freeze()
 
@@ -195,13 +195,14 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store the responses of a finished step with their feedback, and append the step's row.
 
-        Only the fields that begin with "seconds" differ between equal runs. `ratio_change` is the
-        mean |ratio − 1| of the tokens in the last update: 0 if every batch is used once, so that
-        neither clipping nor the level of importance sampling has an effect.
+        Two runs with the same inputs differ only in the fields that begin with "seconds".
+        `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last update. It
+        is 0 if every batch is used for one update only; clipping then has no effect, and the levels
+        of importance sampling do not differ.
 
         Args:
             logs: the trainer's means over the step; see `LOGGED`.
-            responses: those of `grade_responses`, with the statistics of their tokens.
+            responses: the responses of `grade_responses`, with the statistics of their tokens.
         """
         feedbacks = self.gather(
             [replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)]
@@ -290,8 +291,10 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
 
 
 def claim_counts(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return the mean number of judged claims a response, in total and by label, over the responses
-    with extracted claims; None if no claim has a verdict.
+    """Return the mean numbers of judged claims per response, in total and by label.
+
+    The means are over the responses whose extraction succeeded. They are None if no claim has a
+    verdict.
     """
     extracted = [feedback for feedback in feedbacks if feedback.error is None]
     labels = Counter(

@@ -146,13 +146,14 @@ def update(
 
 
 def losses(logits_S: Tensor, targets: Sequence[float], loss: str) -> tuple[Tensor, int]:
-    """Return the sum of the segments' losses, and the number of values on the same side of 0.5 as
-    their targets. S is the number of segments.
+    """Return the sum of the losses of S segments, and the number of correct segments.
+
+    A segment is correct if its predicted probability and its target are on the same side of 0.5.
     """
     import torch
 
     targets_S = torch.tensor(targets, dtype=torch.float32, device=logits_S.device)
-    # a logit of 0 is a value of 0.5
+    # a logit above 0 is a probability above 0.5
     hits = int(((logits_S > 0) == (targets_S > 0.5)).sum())
     if loss == "log":
         log_loss = torch.nn.functional.binary_cross_entropy_with_logits

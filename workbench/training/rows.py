@@ -1,5 +1,6 @@
-"""Training rows of SFT (`Example`) and DPO (`Pair`), counts of their origin (`Card`), and their
-token ids. A row has the same prompt as in generation.
+"""Training rows of SFT (`Example`) and DPO (`Pair`), their token ids, and their origin (`Card`).
+
+A question has the same prompt in a row as in generation.
 """
 
 from __future__ import annotations
@@ -92,12 +93,12 @@ class HasQuestion(Protocol):
 def encode_example(
     tokenizer: PreTrainedTokenizerBase, question: Question, text: str, prompt: Ids | None = None
 ) -> tuple[Ids, Ids]:
-    """Return the ids of the prompt, and those of `text` as the policy would generate it, with the
-    end token.
+    """Return the token ids of the prompt, and the ids of `text` as the policy would generate them,
+    with the end token.
 
-    White space that the chat template adds before an answer is kept. Otherwise the text is encoded
-    unchanged, even if the template would change it (some remove the thinking). A tag that the
-    prompt already opens, such as "<think>", is not repeated.
+    White space that the chat template adds before an answer is included. Other changes of the
+    template are undone: some templates remove the thinking. If the prompt ends with an open tag
+    such as "<think>", and the text begins with it, the tag is not repeated.
 
     Args:
         prompt: token ids of the prompt; None to encode it here.
@@ -213,16 +214,16 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 def keep_identity(
     out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Store `identity`, the inputs of the work in the folder `out`, or compare it with stored ones.
+    """Store the identity of the work in the folder `out`, or compare it with a stored identity.
 
     Args:
         name: file name for the identity in `out`.
         identity: everything that determines the results in the folder.
-        what: description of other work in the folder, for the error message.
+        what: description of work with another identity, for the error message.
         began: whether the folder already contains results.
 
     Raises:
-        WorkbenchError: the folder contains the results of other work.
+        WorkbenchError: the folder has another identity, or it has results but no identity.
     """
     # in the form that it is read back in: tuples become lists
     identity, stored = json.loads(json.dumps(identity)), read_json(out / name)

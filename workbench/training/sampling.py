@@ -1,4 +1,7 @@
-"""Sample rollouts for the trainers with the engine of evaluation, and give them ids and groups."""
+"""Sample rollouts for the trainers, and name their groups.
+
+The engine is the one that evaluations use, so trained and evaluated samples are comparable.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
     """Sample a completion for each prompt, with its end token, from the current weights.
 
     Equal prompts are computed once. The seed comes from torch's global random state, which
-    checkpoints store, so a resumed run samples the same tokens. Several processes share the seed of
-    the first one, and each samples for its prompts what a single process would have sampled.
+    checkpoints store, so a resumed run samples the same tokens. Several processes use the seed of
+    the first process, and together they sample the tokens that a single process would sample.
 
     Raises:
-        WorkbenchError: several processes train a model that only transformers can sample from. Its
-            random numbers would be the same in all of them.
+        WorkbenchError: several processes train a model that only transformers can sample from. All
+            processes would then draw the same random numbers.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -71,10 +74,10 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
 def shares(
     accelerator: Accelerator, seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the first process's seed, and where this process's prompts are in the sampling order.
+    """Return the seed of the first process, and the positions of this process's prompts.
 
-    The sampling order is that of the prompts of all processes, the longest first. A single process
-    gets () instead of positions.
+    The positions are places in the list of all processes' prompts, sorted from the longest to the
+    shortest, as a single process would decode them. For a single process they are ().
     """
     if accelerator.num_processes == 1:
         return seed, ()

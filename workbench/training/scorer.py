@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 MODEL = "model"  # subfolder of a training for its reward model, which is not a policy
-TOKENS = 4096  # in a forward pass over short rows; with fewer, launch overhead dominates
+TOKENS = 4096  # of a forward pass over short rows; with fewer, its fixed cost dominates
 HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's folder
 
 
@@ -58,12 +58,12 @@ class Judged:
 def as_whole(
     question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()
 ) -> Judged:
-    """Return a text as the answer to a question, with one segment. The question is kept without its
-    system prompt and passages.
+    """Return a text as the answer to a question, with the whole text as its only segment. The
+    question is used without its system prompt and passages.
 
     Args:
-        specials: tokens that end a turn. If the text spells one of them out, its characters are
-            separated by spaces, because the tokenizer would encode it as the end of the turn.
+        specials: tokens that end a turn. If the text contains the characters of such a token, they
+            are separated by spaces: the tokenizer would read them as the end of the turn.
     """
     for token in specials:
         text = text.replace(token, " ".join(token))
@@ -75,8 +75,10 @@ def as_whole(
 
 
 class EncodedRow(NamedTuple):
-    """A row as token ids of prompt and response, with the token positions and the target of each
-    segment.
+    """A row as token ids.
+
+    `ids` are the token ids of the prompt and the response. For each segment, `places` has the
+    positions of its tokens in `ids`, and `targets` has its target.
     """
 
     ids: list[int]
@@ -90,7 +92,7 @@ class Scorer:
     Args:
         level: value of a segment: "sequence", at its last token, or "token", the mean over its
             tokens.
-        longest: tokens of prompt and response in training; longer responses are not scored.
+        longest: most tokens of prompt and response together; longer rows are not scored.
     """
 
     def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
@@ -100,7 +102,7 @@ class Scorer:
         self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def encode(self, row: Judged) -> EncodedRow:
-        """Encode a row. The tokens of a segment are those that hold one of its characters."""
+        """Encode a row. A token belongs to a segment if it has one of the segment's characters."""
         if (messages := row.question.messages()) != self._prompt[0]:
             self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
         prompt = self._prompt[1]
@@ -163,8 +165,8 @@ def passes(
 ) -> list[list[int]]:
     """Return the indices of the rows of each forward pass.
 
-    A pass has rows of similar length: `batch` of them, or more if they have at most `tokens` tokens
-    with their padding. Rows longer than `longest` are left out.
+    A pass has rows of similar length: `batch` rows, or more as long as the padded rows have at most
+    `tokens` tokens. Rows longer than `longest` are left out.
     """
     short = sorted(
         (number for number, length in enumerate(lengths) if length <= longest),
@@ -212,7 +214,7 @@ def load_reward_model(folder: Path | str) -> Scorer:
     """Load the reward model that a training saved in `folder` (its `out/model`).
 
     Raises:
-        WorkbenchError: the folder has no reward model or a damaged one, or it was trained from
+        WorkbenchError: the folder has no reward model, or the model is damaged or was trained from
             another policy.
     """
     from peft import set_peft_model_state_dict
@@ -249,7 +251,7 @@ def check_room(
     policy: str, questions: Sequence[Question], max_new_tokens: int, models: Mapping[str, Any]
 ) -> None:
     """Raise a WorkbenchError if the `max_length` of a planned reward model is too small for the
-    longest prompt with `max_new_tokens` tokens of an answer.
+    longest prompt with an answer of `max_new_tokens` tokens.
 
     Args:
         models: settings of planned reward models (`RewardModel`) by name, such as

@@ -117,7 +117,7 @@ def check_trainer(config: Any, trl: bool = True) -> None:
     """Raise a WorkbenchError that names the field of an invalid setting of a trainer.
 
     Args:
-        trl: whether the trainer is TRL's; the others support no tracker.
+        trl: whether the trainer is one of TRL's; other trainers support no tracker.
     """
     check_values(config)
     passes, tracker = getattr(config, "passes", None), config.saving.report_to

@@ -33,7 +33,8 @@ class Job:
 class Stage:
     """One training of a method, such as a cold start, a reward model or the policy itself.
 
-    The last stage trains the policy in the folder of the run. The others use `stages/NAME` in it.
+    The last stage trains the policy in the folder of the run. Earlier stages use its subfolders
+    `stages/NAME`.
 
     Attributes:
         run: resumes where an earlier call stopped, and returns "done", or "interrupted" if the
@@ -41,10 +42,10 @@ class Stage:
         steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
         plain: requires TRL's unchanged trainer. Unsloth patches TRL for the whole process, so it is
             not imported for a run with such a stage.
-        check: gets the initial policy of a run before any work, and raises a WorkbenchError if the
-            stage cannot use it.
+        check: called with the initial policy of a run before any work; raises a WorkbenchError if
+            the stage cannot use that policy.
         cache_key: the part of the run's config that determines the stage's result, as JSON. Runs of
-            a queue with equal keys for this stage and the earlier ones share its result. None if
+            a queue with equal keys for this stage and all earlier stages share its result. None if
             the result is not shared.
     """
 
@@ -68,8 +69,15 @@ def training(
     method: str,
     plain: bool = False,
 ) -> Stage:
-    """Return a trainer as a stage; it is called as
-    `train(config, questions, grade, policy, out, method=…, seed=…)`.
+    """Return a stage that calls the trainer `train`.
+
+    The call is `train(config, questions, grade, policy, out, method=…, seed=…)`.
+
+    Args:
+        name: name of the stage.
+        inputs: job -> the training questions and the grader; called when the stage runs.
+        method: name of the reward to train on.
+        plain: see `Stage`.
     """
 
     def run(job: Job) -> Status:
@@ -80,7 +88,7 @@ def training(
 
 def order(count: int, length: int, seed: int) -> list[int]:
     """Return `length` indices into `count` questions: shuffled passes, each over all questions."""
-    # a text as seed: other uses of the run's seed draw other numbers
+    # seeded by a text, because other uses of the run's seed must draw other numbers
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []
     while len(numbers) < length:

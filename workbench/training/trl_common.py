@@ -46,12 +46,16 @@ def process_state() -> PartialState:
 def trainer_arguments(
     optim: Optim, lora: LoRA, saving: Saving, out: Path, *, steps: int, seed: int, updates: int = 1
 ) -> JsonObject:
-    """Return the arguments of transformers' trainer for `steps` batches, each of which is used for
-    `updates` optimizer steps.
+    """Return the arguments that all of TRL's trainers take, from the settings that they share.
+
+    Args:
+        steps: number of training steps, each on a batch of its own.
+        updates: number of optimizer steps on each batch.
     """
     import torch
 
     on_gpu = torch.cuda.is_available()
+    # transformers' "constant" ignores the warm-up
     warm = optim.schedule == "constant" and optim.warmup > 0
     return {
         "output_dir": str(out / "checkpoints"),
@@ -77,8 +81,10 @@ def trainer_arguments(
 
 
 def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
-    """Check that a new trainer kept its `arguments`, and adapt it to our runs: no printed logs, the
-    adapter in float32, and the model without its adapter as the reference model.
+    """Check that a new trainer kept its `arguments`, and adapt the trainer to our runs.
+
+    It then prints no logs, trains the adapter in float32, and uses the model without its adapter as
+    the reference model.
 
     Raises:
         WorkbenchError: the trainer changed an argument.
@@ -102,8 +108,9 @@ def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
             " where Unsloth is not installed"
         )
     trainer.remove_callback(PrinterCallback)
-    # TRL copies a given adapter as its reference. Ours starts as the identity, so disabling it
-    # gives the same; and a checkpoint would not restore a second adapter exactly.
+    # TRL copies the adapter to a second one, its reference. A new adapter changes nothing, so the
+    # model with its adapter disabled is the same reference. A checkpoint would not restore the
+    # second adapter exactly.
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")
     # On a base in 4 bits TRL makes the adapter bfloat16, in which a step of 1e-6 is rounded away.

@@ -1,5 +1,9 @@
-"""Unsloth's differences from TRL's GRPO trainer: which settings it lacks, and how it lays out the
-log-probabilities and advantages of a batch.
+"""Differences between Unsloth's GRPO trainer and TRL's: the settings that Unsloth lacks, and the
+columns of its log-probabilities and advantages.
+
+TRL's tensors are (B, T), for B responses of up to T tokens, and begin at the first sampled token.
+Unsloth's are (B, T + W). W is the largest left padding of a prompt, in tokens: a response whose
+prompt has less padding is shifted to the right by the difference.
 """
 
 from __future__ import annotations
@@ -22,8 +26,8 @@ STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 
 
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
-    """Return the `unsloth` argument for `load_trainee`: False for settings that Unsloth's trainer
-    lacks, because it has a loss and a sampling of its own.
+    """Return the `unsloth` argument for `load_trainee`: False if `config` has settings that
+    Unsloth's trainer lacks, because it has its own loss and its own sampling; else `unsloth`.
 
     Raises:
         WorkbenchError: Unsloth is required for such settings, or has already patched the trainers
@@ -52,19 +56,18 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
 
 
 def loss_inputs(batch: Batch) -> dict[str, Tensor]:
-    """Return the batch as Unsloth's loss reads it.
+    """Return the batch in the form that Unsloth's loss reads.
 
-    Unsloth recomputes the completion mask from the ids. The only mask that it reads from the batch
-    is `tool_mask`, so our completion mask is passed there.
+    Unsloth computes the completion mask again from the ids. The only mask that it reads from the
+    batch is `tool_mask`, so our completion mask is passed under that name.
     """
     return {**batch, "advantages": left_aligned(batch), "tool_mask": batch["completion_mask"]}
 
 
 def left_aligned(batch: Batch) -> Tensor:
-    """Return a batch's advantages in the columns of Unsloth's log-probabilities, (B, T + W).
+    """Return the advantages of a batch in Unsloth's columns, (B, T + W).
 
-    A row is shifted right by W minus the left padding of its prompt. One advantage per response,
-    (B,), stays as it is.
+    Advantages per response, (B,), are returned unchanged.
     """
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
@@ -75,8 +78,8 @@ def left_aligned(batch: Batch) -> Tensor:
 
 
 def right_aligned(batch: Batch) -> dict[str, Tensor]:
-    """Return the batch with Unsloth's stored log-probabilities, (B, T + W), moved to the sampled
-    tokens, (B, T).
+    """Return the batch with its stored log-probabilities moved from Unsloth's columns, (B, T + W),
+    to TRL's, (B, T).
     """
     columns_BT, _ = _columns(batch)
     return {
@@ -90,8 +93,11 @@ def right_aligned(batch: Batch) -> dict[str, Tensor]:
 
 
 def _columns(batch: Batch) -> tuple[Tensor, int]:
-    """Return Unsloth's column of each sampled token, and W: the largest left padding of a prompt
-    among the rows whose log-probabilities were computed together, or in this batch."""
+    """Return the index of Unsloth's column for each sampled token, (B, T), and W.
+
+    W is the largest padding among the rows whose log-probabilities were computed together. If no
+    log-probabilities are stored, these are the rows of this batch.
+    """
     import torch
 
     length = batch["completion_ids"].shape[1]

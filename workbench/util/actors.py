@@ -201,15 +201,18 @@ def _make_once(pickled: bytes) -> Work[object, object]:
 
 
 def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
-    """Run one chunk in a Ray process, which makes its function for its first chunk.
+    """Run one chunk in a Ray process. The process calls `make` for its first chunk only.
 
-    Ray pickles this function by reference, so it is at the top level of the module.
+    This function is at the top level of the module, because Ray pickles it by reference.
     """
     return _make_once(pickled)(items)
 
 
 def _retries(task: _Task[Item]) -> list[_Task[Item]]:
-    """Count one more death and return the tasks to try next: the same, its items, or nothing."""
+    """Count one more death of a task's process, and return the tasks to try next.
+
+    These are the same task, one task for each of its items, or none for a single item.
+    """
     task.deaths += 1
     if task.deaths < TRIES:
         return [task]

@@ -50,8 +50,8 @@ def setting(
         range: minimum, maximum and step of the inspector's control; it does not restrict values.
         least, most, above, below: bounds of a number, checked by `check_values`.
         trains: True if the field controls training, so that changing it does not change a reward.
-        was: path of the field in earlier versions; `--set` and stored configs may still use it.
-        unset: function from the config to the value that the field's None stands for.
+        was: path of the field in earlier versions, which `--set` and stored configs may still use.
+        unset: config -> the value that None stands for in this field.
     """
     bounds = {"least": least, "most": most, "above": above, "below": below}
     use = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
@@ -97,7 +97,7 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 
 
 def find(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of the fields that `path` may mean, if names of parts are left out.
+    """Return the full paths of the fields that `path` may mean; it may leave out names of parts.
 
     A field of the config itself takes precedence over the fields of its parts.
     """
@@ -118,7 +118,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of the part at `path`, or of the field there."""
+    """Return the full paths of all fields in the part at `path`, or the full path of the field."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
@@ -139,8 +139,8 @@ def put(config: Config, path: str, value: object) -> Config:
 def scaled(config: Config, **changes: Any) -> Config:
     """Return a copy of `config` with the fields in `changes` changed.
 
-    Names are those that `--set` takes. For a part, a mapping changes some of its fields, and a
-    config replaces it.
+    Fields are named as for `--set`. The value for a part is a mapping, which changes some of its
+    fields, or a config, which replaces it.
     """
     for path, value in _flat(changes):
         paths = [path] if is_dataclass(value) else find(config, path)

@@ -29,7 +29,8 @@ PICKLES = {
 
 
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
-    """Return `load(name, **options)`: from a folder or the local cache if possible, else the hub.
+    """Return `load(name, **options)`, read from a folder or the local cache if possible, else from
+    the hub.
 
     Code in the repository is never run.
 
@@ -106,7 +107,8 @@ def check_adapter(adapter: Path) -> None:
 
     Raises:
         WorkbenchError: the weights are missing or pickled, or the configuration is not that of a
-            plain LoRA adapter. Others can name modules for PEFT to import.
+            plain LoRA adapter. (The configuration of other adapters can name a module, which PEFT
+            would import and run.)
     """
     check_no_pickle(sorted(adapter.glob("*.bin")))
     if not (adapter / "adapter_model.safetensors").is_file():
@@ -128,9 +130,10 @@ def check_adapter(adapter: Path) -> None:
 
 
 def reach(kind: Literal["model", "dataset"], name: str) -> None:
-    """Check once that the hub has a model or data set; loaders would retry for a minute.
+    """Check with one request that the hub has a model or data set.
 
-    With `HF_HUB_OFFLINE=1`, nothing is checked.
+    Call this before a loader, which would retry for a minute. With `HF_HUB_OFFLINE=1`, nothing is
+    checked.
 
     Raises:
         OSError: the hub cannot be reached or has no such name.

@@ -21,9 +21,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @contextlib.contextmanager
 def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
-    """Context manager: after an error, remove the empty folders that the block has created.
+    """Context manager: if the block raises an exception, remove the folders that it has created.
 
-    These are `folder` and its parents.
+    Only `folder` and its parents are considered, and only empty folders are removed.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -42,7 +42,7 @@ def append_json(path: Path | str, row: JsonMapping) -> None:
 
 
 def write_json(path: Path | str, value: object) -> None:
-    """Write a JSON file atomically: it contains the old value or the new one, never a part."""
+    """Write a JSON file atomically: it contains the old value or the new value, never a part."""
     replace_rows(path, [json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"])
 
 

@@ -47,7 +47,8 @@ class Background:
     def wait(self) -> int:
         """Wait until the process ends, and return its exit code.
 
-        It is in `INTERRUPTED` if the process was interrupted, and negative if a signal killed it.
+        The code is in `INTERRUPTED` if the process was interrupted, and negative if a signal killed
+        the process.
         """
         return self.process.wait()
 

@@ -33,7 +33,7 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
     """Return the claims that still need a verdict of the aspect "fact".
 
-    A single-pass extractor labels claims when it finds them; those are left out.
+    Claims that a single-pass extractor has already labelled are left out.
     """
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
@@ -49,9 +49,10 @@ def retrieve(
 
     If the question has passages, the `k` most similar to the claim are returned, or all with
     `narrow=False`. Otherwise `search` returns the `k` best passages among the pages with the
-    question's title; all claims share one call of `search`. It is a failure if no page has the
-    title. If the title has pages or is empty, but no passage shares a word with the claim, the
-    list is empty: the cause is the claim, not the search.
+    question's title, or among all pages if there is no title; all claims share one call of
+    `search`. If no page has the title, the result is a failure. If there are pages, but no passage
+    shares a word with the claim, the result is an empty list: the search worked, and the claim is
+    at fault.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -82,7 +83,7 @@ _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share
 
 
 def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages that a search found, each once, without those of the question itself."""
+    """Return the passages that a search found, each once, without the question's own passages."""
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
     lists = (passages for passages in retrieved if not isinstance(passages, Failure))

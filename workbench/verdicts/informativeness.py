@@ -32,17 +32,18 @@ _YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|co
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
     """Return the informativeness of each claim, by claim id; its truth does not matter.
 
-    * 1: adds nothing. All words of the claim are in the question, in the subject's name or empty
-      of content ("X is a country."), or all are in an earlier claim or in a longer claim of the
-      same sentence. Denials also get 1, unless the question is a yes/no question.
+    * 1: adds nothing. Each word of the claim is in the question, in the subject's name or empty of
+      content ("X is a country."). Or all words are in an earlier claim, or in a longer claim of
+      the same sentence. Denials also get 1, unless the question is a yes/no question.
     * 5: has at least half of the content words of the question. If the question names only its
       subject, a number or name together with this subject is enough.
     * 4: has some word of the question.
     * 3: is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
 
-    The subject is what the question names. The `title` may be the answer ("Canberra" for the
-    capital of Australia), so it is the subject only if the question names it, or names nothing.
+    The subject is the name in the question. The `title` may be the answer ("Canberra" for the
+    capital of Australia), so it is the subject only if the question contains it, or contains no
+    name.
     """
     words_asked = _content(question)
     names = _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
@@ -98,7 +99,7 @@ def is_part(part: str, whole: str) -> bool:
 
 
 def _is_in(word: str, others: frozenset[str]) -> bool:
-    """Return whether a word or another form of it ("open", "opened") is one of the others."""
+    """Return whether `others` has a word or another form of it ("open", "opened")."""
     return word in others or any(
         word.startswith(other) or other.startswith(word)
         for other in others

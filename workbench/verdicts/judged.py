@@ -173,6 +173,7 @@ def _compare(
     """
 
     def verify(batch: Batch) -> list[Checked]:
+        # an empty text or list needs no request: every target is missing
         rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(

@@ -49,7 +49,7 @@ _ENGLISH_ONLY = (
 
 
 def is_local(check: Verify | None) -> bool:
-    """Return whether a check "fact" is that of the local verifier alone."""
+    """Return whether a check "fact" uses the local verifier alone."""
     return getattr(check, "__module__", None) == __name__
 
 
@@ -77,10 +77,10 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
     * A claim in another script than Latin is vague. If the question is in another script too, the
       claim is a failure of stage "verify".
     * A claim of a hedged sentence gets a hedged label.
-    * A claim that joins two values ("won the prize in Physics in 1911"), next to a claim of the
-      same sentence with only one of them, is correct only if a single sentence of the evidence
-      supports it. The verifier reads windows of several sentences, where each value may come from
-      another statement.
+    * A claim may join two values ("won the prize in Physics in 1911") while another claim of the
+      same sentence has only one of them. The claim with both is correct only if a single sentence
+      of the evidence supports it: in the windows of several sentences that the verifier reads,
+      each value may come from another statement.
 
     `p` is the calibrated P(support). If a rule finds that the evidence lacks a number or name of
     the claim (`workbench.verifier.mentions`), `p` is capped below the threshold.
@@ -153,7 +153,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
 
 
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
-    """Return whether a claim joins values of a shorter claim of its sentence."""
+    """Return whether a claim adds a value to a shorter claim of the same sentence."""
     return len(joined_values(claim.text)) > 1 and any(
         other.sentence == claim.sentence and is_part(other.text, claim.text)
         for other in claims
@@ -164,7 +164,10 @@ def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
 def _check_joint(
     verifier: Verifier, claim: Claim, passages: Sequence[Passage], verdict: Verdict
 ) -> Verdict:
-    """Return a verdict on a joint claim by single sentences instead of windows."""
+    """Check a joint claim against single sentences of the evidence, and return its new verdict.
+
+    If no sentence alone supports the claim, it is vague.
+    """
     units = nearest_sentences(claim.text, passages)
     checks = verifier.check_all([(claim.text, [unit]) for unit in units])
     if any(verifier.label(check) == "correct" for check in checks):
@@ -180,7 +183,7 @@ def _is_unread(verdict: Verdict) -> bool:
 
 
 def _preset(response: Response, claim: Claim, passages: Evidence) -> Verdict | None:
-    """Return the verdict on a claim that the model cannot check; None if it can."""
+    """Return the verdict on a claim that the verifier cannot check; None if it can check it."""
     target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
     if foreign and not _is_foreign(response.question.text):
         return unparsed(target, "script", "local")
@@ -191,7 +194,7 @@ def _preset(response: Response, claim: Claim, passages: Evidence) -> Verdict | N
 
 
 def _is_foreign(text: str) -> bool:
-    """Return whether most letters are not Latin; French, for example, is not foreign here."""
+    """Return whether most letters are not Latin. A French text, for example, is not foreign."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < "\u0250" for letter in letters) < len(letters)
 

@@ -1,4 +1,4 @@
-"""Check claims with the local verifier, and with a language model where it would agree."""
+"""Check claims with the local verifier, and with a language model if the verifier says correct."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from workbench.types import SUPPORTED, Checked, Claims, Response, Verdict, Verif
 def local_first(local: Verify, judge: Verify) -> Verify:
     """Return the check "fact" by two checks: `judge` decides claims that `local` calls correct.
 
-    The local verifier does not see relations; a language model does. Claims that `local` calls
-    vague or wrong keep its verdict and cost no request. If `judge` fails on a claim, the claim has
-    this failure, not the verdict of `local`. Informativeness is that of `local`.
+    The local verifier often accepts a claim that connects the right names by a wrong relation; a
+    language model does not. A claim that `local` calls vague or wrong keeps that verdict and costs
+    no request. If `judge` fails on a claim, the claim has this failure, not the verdict of `local`.
+    The informativeness comes from `local`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

@@ -18,8 +18,8 @@ def outcome(require_box: bool | None = False) -> Verify:
       premise is false.
     * Everything else is `incorrect`. This includes a missing final answer, and an answer that the
       text after its box or tag takes back.
-    * If the question has no gold answers, the check fails for all its responses. If only the
-      other responses failed, abstentions would be the only ones with a reward.
+    * If the question has no gold answers, the check fails for all its responses, also for
+      abstentions. Otherwise only abstentions would have a reward.
 
     `p` is the probability that a person accepts the answer (`workbench.text.probability`).
 

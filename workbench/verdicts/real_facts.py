@@ -64,9 +64,9 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 
 
 def by_table(fact: Verify) -> Verify:
-    """Return the check `fact` with the table's labels for the claims that the table can decide.
+    """Return a check that labels claims by the table where it can, and otherwise like `fact`.
 
-    `fact` still gives their informativeness and evidence, and the labels of all other claims.
+    The informativeness and the evidence of all claims come from `fact`.
     """
 
     def verify(batch: Batch) -> list[Checked]:
@@ -124,7 +124,7 @@ def table_says(claim: str, title: str = "") -> bool | None:
 
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """Return the pattern of a form, in which X, Y and N stand for an entity, a value, a number."""
+    """Return the pattern of a form; its X, Y and N stand for an entity, a value and a number."""
     groups = {
         "X": r"(?P<X>(?:the )?[\w .,'’-]+?)",
         "Y": r"(?P<Y>[\w .,'’()-]+)",
@@ -194,7 +194,9 @@ def _named() -> Mapping[str, Entity]:
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """All values of each relation: another one of these is wrong, any other text is unknown."""
+    """All values of each relation. A claim with another of these values is wrong; a claim with a
+    text that is not among them is unknown.
+    """
     values: dict[str, set[str]] = {"inside": set(_named())}
     for one in entities():
         for relation, names in one.facts.items():

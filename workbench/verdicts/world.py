@@ -101,9 +101,9 @@ def _each_row(
 def world_question(world: World, question: Question) -> Question:
     """Return a question with the world's gold answers, kind, title and checklist added.
 
-    Values that the question already has stay. A question is recognised by its text; a question
-    about a single fact also in the other wordings that the world uses. If the question is not
-    recognised, only its title is added: the entities in its text.
+    Values that the question already has are kept. A question is recognised by its text, and a
+    question about a single fact also by the other wordings that the world uses. A question that is
+    not recognised only gets a title: the entities in its text.
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
@@ -207,9 +207,9 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
 class _Relevance:
     """Finds repeated and off-subject claims (RLFH, arXiv 2406.12221, section 3.1.3).
 
-    A question is about the entities of its title, or without a title those of its text, and about
-    the subjects of its answer's facts. `bridges` are the facts that lead to another entity: Ada and
-    "employer" in "In which city is the employer of Ada based?".
+    A question is about the entities in its title, or in its text if it has no title. It is also
+    about the subjects of the facts that its answer needs. `bridges` are the facts that lead to
+    another entity: (Ada, "employer") in "In which city is the employer of Ada based?".
     """
 
     def __init__(self, oracle: Oracle, question: Question, topic: str | None) -> None:
@@ -224,12 +224,12 @@ class _Relevance:
         self.stated: set[tuple[str, str, str, str | None]] = set()
 
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
-        """Return "other" for an off-subject claim, "asked" for a repeated one, else None.
+        """Return "other" for an off-subject claim, "asked" for a repeated claim, else None.
 
         Claims must be passed in the order of the response. A vague claim repeats any claim on the
-        same relation. Truth does not matter: a response that names the wrong employer and the city
-        of that employer is about the question. If the question's subject is unknown, no claim is
-        "other".
+        same relation. The truth of a claim does not matter: a response that names a wrong employer,
+        and the city of that employer, is about the question. If the question's subject is unknown,
+        no claim is "other".
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
@@ -260,7 +260,7 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
 
 
 def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
-    """Return the worst label of the expected facts, given the stated ones."""
+    """Compare the expected facts with the stated facts, and return the worst label."""
     labels = set()  # an item of several facts is only as good as its worst fact
     for fact in expected:
         objects = {

@@ -98,7 +98,7 @@ def exchange_count(row: Row, rng: random.Random) -> Row | None:
 
 
 def negate(row: Row, rng: random.Random) -> Row | None:
-    """Insert "not" after the first auxiliary of a supported claim."""
+    """Insert "not" after the first auxiliary verb of a supported claim; it is then contradicted."""
     mention = VERB.search(row.claim)
     if row.label != SUPPORT or not mention or re.search(r"\b(not|no|never)\b|n't", row.claim):
         return None
@@ -108,7 +108,8 @@ def negate(row: Row, rng: random.Random) -> Row | None:
 def exchange_name(names: Sequence[str]) -> Rule:
     """Return a rule that exchanges a name of a supported claim.
 
-    The new name comes from the same premise half of the time, if it has one, else from `names`.
+    If the premise has another name, that name is used half of the time. Otherwise the new name
+    comes from `names`.
     """
 
     def rule(row: Row, rng: random.Random) -> Row | None:
@@ -130,7 +131,7 @@ def exchange_name(names: Sequence[str]) -> Rule:
 
 
 def surround(others: Sequence[str]) -> Rule:
-    """Return a rule that hides the premise among `others` and keeps the label."""
+    """Return a rule that adds one to three of `others` around the premise and keeps the label."""
 
     def rule(row: Row, rng: random.Random) -> Row | None:
         parts = [rng.choice(others) for _ in range(rng.choice((1, 1, 2, 3)))]
@@ -141,7 +142,10 @@ def surround(others: Sequence[str]) -> Rule:
 
 
 def mismatch_premise(others: Sequence[str]) -> Rule:
-    """Return a rule that pairs a claim with the most similar of 200 other premises (neutral)."""
+    """Return a rule that replaces the premise of a claim and labels the pair neutral.
+
+    Of 200 random premises in `others`, the premise that shares most words with the claim is used.
+    """
 
     def rule(row: Row, rng: random.Random) -> Row | None:
         words = set(row.claim.lower().split())
@@ -172,7 +176,7 @@ def instruct(row: Row, rng: random.Random) -> Row | None:
 def augment(rows: Sequence[Row], seed: int, share: float = 0.25) -> list[Row]:
     """Make about `share` new pairs per row, 70 % or more of them from `FACTUAL` sources.
 
-    Only those premises are mismatched: in SNLI, captions of two different pictures count as
+    Only premises of these sources are exchanged: in SNLI, captions of different pictures count as
     contradicting, not as neutral.
     """
     rng = random.Random(f"augment-{seed}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-BINS = 10
+BINS = 10  # of the expected calibration error, of equal width
 # Candidate thresholds of a label: at least .5, so that no label is less likely than not.
 BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]
 SPLIT = [round(0.20 + 0.05 * step, 2) for step in range(7)]
@@ -51,10 +51,15 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 
 
 def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
-    """Return `settings` with the thresholds of the lowest mean `COST`, the highest ones on ties.
+    """Return `settings` with fitted thresholds.
 
-    Classes have equal weight, however many rows they have. `split` is the threshold ≤ .5 that
-    separates supported claims from the others best (balanced accuracy).
+    `support` and `contradict` have the lowest mean `COST`; of equally good values, the highest are
+    taken. Classes have equal weight, however many rows they have. `split` is the threshold ≤ .5
+    that best separates supported claims from all others, by balanced accuracy.
+
+    Args:
+        p_NK: probabilities of the three classes, in the order of `LABELS`, for each of N rows.
+        gold_N: indices of the gold classes.
     """
     import numpy as np
     from sklearn.metrics import balanced_accuracy_score

@@ -43,7 +43,10 @@ def base_folder() -> Path:
 
 
 def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
-    """Return the untrained cross-encoder: packaged encoder, new head (torch's current seed)."""
+    """Return the untrained cross-encoder: the packaged encoder with a randomly initialised head.
+
+    The head's weights are drawn from torch's global random state.
+    """
     import torch
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
@@ -141,8 +144,8 @@ def compress(model: torch.nn.ModuleDict, rank: int, keep: float = 1.0) -> dict[s
     """Return the adapter of a trained model.
 
     A linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other tensors
-    whole. Every change is scaled by `keep`: weights between the packaged and the trained ones
-    generalise better than either (WiSE-FT, arXiv 2109.01903).
+    whole. Every change is scaled by `keep`: weights between the packaged weights and the trained
+    weights generalise better than both (WiSE-FT, arXiv 2109.01903).
     """
     import torch
 

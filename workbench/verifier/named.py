@@ -95,8 +95,9 @@ class _WordPieces(Encoder):
 class NamedVerifier(Verifier):
     """A transformers classifier as a verifier.
 
-    A two-way model never contradicts: its p(contradict) is 0, so only claims with an objection are
-    labelled wrong. Unlike the shipped model, it reads denials itself.
+    A two-way model never contradicts: its p(contradict) is 0, so only a claim with an objection (a
+    number or name that the evidence lacks) is labelled wrong. Unlike the shipped model, a named
+    model reads denials itself.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Names of a claim that its evidence does not mention *(ours)*.
 
-A name is missing if no form of any of its words occurs; forms are acronyms, countries and their
-peoples. A person's surname is enough, unless the evidence only has other people with that surname.
+A name is missing if no word of it occurs in the evidence in any form. Acronyms count as forms
+of a name, and the name of a people as a form of its country. The surname of a person is enough,
+unless the evidence names only other people with that surname.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ALIKE = {
     for group in " ".join(_ALIKE.split()).split("|")
     for word in group.split()
 }
-MOST_BEARERS = 20  # with this many bearers of a surname, any of them may be meant
+MOST_BEARERS = 20  # people with the same surname, from which on it may mean any of them
 STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 

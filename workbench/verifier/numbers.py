@@ -74,7 +74,7 @@ def _full_year(tokens: Sequence[Token], i: int) -> float:
 
 
 def _nouns(tokens: Sequence[Token], i: int) -> list[str]:
-    """Return up to four words after a number: one of them is the noun that it counts."""
+    """Return up to four words after a number, among which is the noun that it counts."""
     words = takewhile(lambda token: token.kind == "word", tokens[i + 1 : i + 5])
     return [_singular(token.word) for token in words]
 

@@ -1,9 +1,11 @@
-"""How the verifier reads a claim: the text that the model compares, or why it cannot *(ours)*.
+"""How the verifier reads a claim *(ours)*: which text the model compares with the evidence.
 
-The model takes nearly every denial for a contradiction. A simple denial ("X was not born in Y") is
-therefore checked by what it denies: it is supported as far as "X was born in Y" is contradicted.
-If only a part of a claim denies something, a contradiction does not count. Other denials, and other
-languages than English, are not read.
+A claim that cannot be read gets the reason instead.
+
+The model takes nearly every denial for a contradiction. For a simple denial ("X was not born in
+Y"), the denied statement ("X was born in Y") is checked instead: the claim is supported as far as
+this statement is contradicted. If only a part of a claim denies something, a contradiction does not
+count. Other denials, and languages other than English, are not read.
 """
 
 from __future__ import annotations

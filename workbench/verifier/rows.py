@@ -37,7 +37,7 @@ class Row:
 
 
 def read_rows(path: Path | str, weights: Mapping[str, float] | None = None) -> list[Row]:
-    """Read all rows of a file (see `workbench.data.files`), except those of sources with weight 0.
+    """Read all rows of a file (see `workbench.data.files`), except rows of sources with weight 0.
 
     Raises:
         WorkbenchError: there is no such file, it has no rows, or a row is bad (its line is named).

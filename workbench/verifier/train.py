@@ -38,7 +38,10 @@ Example = tuple[Pair, Row]  # an encoded pair and its row
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Everything that the weights depend on, except the data; `rows` and `tokens` bound a batch."""
+    """Everything that the weights depend on, except the data.
+
+    A batch has at most `rows` pairs and, with padding, at most `tokens` tokens.
+    """
 
     epochs: float = 3.5
     lr: float = 2e-4

@@ -171,6 +171,7 @@ class Verifier:
             for reading, own_windows in zip(readings, claim_windows, strict=True)
             for window in own_windows
         ]
+        # one call for all windows, so that pairs of similar length share a batch
         triples = iter(self.predict(pairs))
         checks = [
             self._pool(own_windows, [next(triples) for _ in own_windows])
@@ -196,8 +197,8 @@ class Verifier:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
         A claim with an objection is labelled `wrong`. On the pairs used to choose the rules, 1 in 8
-        such claims is true. That is a smaller share than among the claims that the model alone
-        labels `wrong`.
+        such claims is true. The share is larger among the claims that the model alone labels
+        `wrong`.
         """
         support, contradict, bounds = check.support, check.contradict, self.settings
         if check.objections or (contradict >= bounds.contradict and contradict > support):
@@ -250,10 +251,10 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[Span]:
-    """Return overlapping spans of whole sentences with at most `size` word pieces each.
+    """Return windows: overlapping spans of whole sentences with at most `size` word pieces each.
 
-    A window begins half a window after the previous one. A sentence longer than a window is cut.
-    The spans cover every word of the text.
+    Two successive windows overlap by about half. A sentence longer than a window is cut. The spans
+    cover every word of the text.
     """
     pieces = encoder.texts([text])[0].offsets
     if len(pieces) <= size:
@@ -277,7 +278,9 @@ def windows(text: str, encoder: Encoder, size: int) -> list[Span]:
 
 
 def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
-    """Return sentences as (start, end, word pieces); long ones are cut into parts of `size`."""
+    """Return the sentences as (start, end, number of word pieces); a sentence of more than `size`
+    word pieces is cut into parts.
+    """
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []
     position = 0

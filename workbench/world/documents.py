@@ -84,7 +84,9 @@ def write_documents(base: KnowledgeBase) -> list[Document]:
 def _answered(
     kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
 ) -> Document:
-    """Return a question with its answer, in a random share of cases after a thinking section."""
+    """Return a question with its answer. A random share of the answers begins with a thinking
+    section.
+    """
     ids = tuple(fact.id for fact in facts)
     if rng.random() >= THINK_SHARE:
         return Document(kind, lang, reply, ids, prompt)

@@ -48,7 +48,7 @@ class Ephemeral:
     def person(self, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
         """Draw a person; return the pronoun and one fact of each relation.
 
-        `peaked=True` draws a few values often and the others rarely, as a policy guesses.
+        `peaked=True` draws a few values often and the others rarely, like a policy that guesses.
         """
         name = name or self.name()
         facts = [self.fact(name, relation, peaked=peaked) for relation in schema.PERSON_RELATIONS]

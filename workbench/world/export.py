@@ -54,7 +54,7 @@ How to decide a claim
 
 
 def export_world(out: Path, seed: int = 0) -> dict[str, int]:
-    """Write the world of `seed` to the folder `out`; return file name -> number of rows.
+    """Write the world of `seed` to the folder `out`; return the number of rows by file name.
 
     An earlier export in the folder is replaced.
 

@@ -73,7 +73,10 @@ class Fact:
 
 
 class Names:
-    """The names of one world by kind, and the lexicon of the second language."""
+    """All names that a world may use, by kind, and its words.
+
+    `l2` maps an English word to its translation into the second language.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         taken = set(words.AVOID)
@@ -118,7 +121,7 @@ def value_forms(
 def draw_entities(
     config: WorldConfig, names: Names, rng: random.Random
 ) -> tuple[dict[str, Entity], dict[str, str]]:
-    """Return the entities by name, and the authors of the books by title."""
+    """Return all entities by name, and the authors of all books by title."""
     entities: dict[str, Entity] = {}
     authors: dict[str, str] = {}
 

@@ -1,5 +1,6 @@
-"""The closed world as a judge: exact verdicts on claims, with the same five labels as a model
-judge, by the facts or by what passages state.
+"""The closed world as a judge: exact verdicts on claims, with the five labels of a model judge.
+
+The world's facts decide or, if a question asks for it, the statements of its passages.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
 def newest(sources: Sequence[Source]) -> frozenset[str]:
     """Return the objects that the newest edition among the sources states.
 
-    Newer editions of a page correct older ones.
+    A newer edition of a page corrects the older edition.
     """
     edition = max((source.edition for source in sources), default=0)
     return frozenset(source.object for source in sources if source.edition == edition)

@@ -173,6 +173,7 @@ class Parser:
                 Parsed(subject, relation, value, stance, template.lang, number, span)
                 for relation, value in zip(template.relations, objects, strict=True)
             ]
+        # several templates may have matched: the reason that comes first in REASONS is reported
         return min(reasons, key=REASONS.index)
 
     def _resolve(

@@ -45,7 +45,7 @@ class Template:
 
 
 def read_tables(name: str) -> JsonObject:
-    """Read a TOML file of this folder; its order decides what a seed draws."""
+    """Read a TOML file of this folder. The order of its entries determines what a seed draws."""
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
@@ -76,7 +76,10 @@ COMPOUNDS = tuple(
 
 
 def templates() -> tuple[Template, ...]:
-    """Return all templates of statements; compounds are first, as simple ones match them too."""
+    """Return all templates of statements.
+
+    Templates of two relations come first: a template of one relation would match their text, too.
+    """
     simple = [
         Template((relation.name,), lang, stance, text)
         for relation in RELATIONS.values()

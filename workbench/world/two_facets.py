@@ -36,8 +36,10 @@ class _Cut(NamedTuple):
 
 
 class TwoFacetWriter:
-    """Writes the questions of one world: one for each person with a page, about this person and
-    another of the same split.
+    """Writes the questions of one world.
+
+    Each person with a page has one question, about this person and another person of the same
+    split.
     """
 
     def __init__(self, base: KnowledgeBase, pages: Sequence[Page]) -> None:
@@ -115,7 +117,7 @@ class TwoFacetWriter:
         return _Cut(excerpt(page, places), tuple(page.fact_ids[place] for place in places))
 
     def _outdated(self, name: str) -> _Cut:
-        """Return two sentences of an outdated edition: the wrong one and a true one."""
+        """Return two sentences of an outdated edition: the wrong sentence and a true sentence."""
         page = self.former[name]
         # the first sentence is the outdated one, which has no fact id
         place = self.rng.randrange(len(page.fact_ids))

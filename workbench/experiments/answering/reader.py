@@ -26,7 +26,7 @@ class Reader:
     Attributes:
         most: maximum number of passages in a prompt.
         room: tokens that a prompt may have before its last passages are left out.
-        limit: tokens of the longest prompt that the policy can read.
+        limit: largest number of tokens of a prompt that the policy can read.
         small: whether the policy was trained on the closed world.
     """
 
@@ -68,9 +68,10 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    A policy is a policy of the closed world if its vocabulary has the markers of a plan, such as
-    "[Outline]". It is prompted as in its training, other policies as in FoRAG's cold start. A
-    policy that was trained to plan without an instruction gets the system prompt of its training.
+    A policy whose vocabulary has the markers of a plan, such as "[Outline]", was trained on the
+    closed world and gets the prompts of that training. Other policies get the prompts of FoRAG's
+    cold start. A policy that was trained to plan without an instruction gets the system prompt of
+    its own training.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT

@@ -31,7 +31,7 @@ class Sources:
         search: (questions, k) -> the k best passages for each question, the best first.
         checks: returns the checks of the judge.
         exact: whether the judge is the closed world's, which is exact.
-        foreign: whether the passages are from outside the closed world.
+        foreign: whether the passages are not pages of the closed world.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
@@ -42,8 +42,8 @@ class Sources:
     def question(self, text: str, checks: Checks) -> Question:
         """Return `text` as a question.
 
-        With the closed world's judge, the question gets the judge's reference data, and only its
-        passages count as evidence.
+        With the closed world's judge, the question gets the judge's reference data, and answers are
+        judged only by the passages, not by all facts of the world.
         """
         question = Question("answer", text)
         if not self.exact:
@@ -53,9 +53,9 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Return the excerpts of the closed world's pages, searched by words.
+    """Return the closed world's pages as a source, split into excerpts and searched by words.
 
-    Its names are invented, so encoders have no useful vectors for them.
+    A search by vectors would not work: the names are invented, and encoders do not know them.
     """
     world = load_world()
     return Sources(_excerpts(world).search, lambda: world_checks(world), exact=True)
@@ -126,7 +126,7 @@ def _excerpts(world: World) -> InMemoryIndex:
 
 
 def _cut(page: Page) -> list[Passage]:
-    """Split a page into excerpts with its edition, which distinguishes outdated pages."""
+    """Split a page into excerpts that name the page's edition, by which outdated pages differ."""
     # an outdated edition begins with its error, which is not a fact
     count = len(page.fact_ids) + page.stale
     return [

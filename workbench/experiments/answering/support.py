@@ -1,9 +1,9 @@
 """Convert a judged answer to sentences with their sources and support *(ours)*.
 
-The sources of a sentence are the passages that it cites ("… [2]"), else those named by the plan's
-points about its facets, else those in which the judge found its claims. Its label and p are those
-of its worst claim, because a sentence holds only if all its claims do. A sentence without a claim,
-or with a claim on which the judge failed, has no label.
+The sources of a sentence are the passages that it cites ("… [2]"). If it cites none, they are the
+passages in the plan's points about the same subjects, and otherwise the passages in which the judge
+found its claims. A sentence is true only if all its claims are, so its label and p are those of its
+worst claim. A sentence without a claim, or with a claim on which the judge failed, has no label.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Sentence:
     Attributes:
         passages: ids of the sources.
         label: label of the sentence's worst claim, and `p` its probability.
-        cited: passage numbers that the sentence, or its point of the plan, names, including numbers
-            without a passage.
+        cited: passage numbers in the sentence or in its point of the plan, including numbers of
+            passages that do not exist.
         found: ids of the passages in which the judge found the sentence's claims.
         error: why the sentence could not be judged.
     """
@@ -128,6 +128,7 @@ def _sentences(
         facts = (feedback.verdict(f"claim:{claim.id}", "fact") for claim in own)
         verdicts = [fact for fact in facts if fact]
         facets = [name for claim in own for name in about(claim.text, names)] or about(text, names)
+        # up to the next sentence, because a citation may stand after the full stop
         cited = cited_numbers(response.text[start:following], plan, facets)
         supporting = {passage for verdict in verdicts for passage in supporting_passages(verdict)}
         matching = [passage.id for passage in passages if passage.id in supporting]

@@ -103,6 +103,7 @@ def read_entries(path: Path) -> list[Entry]:
         if "method" not in fields:
             raise WorkbenchError(f'{where} has no method: add a line such as method = "truthrl"')
         seeds, own = fields.pop("seed", 0), fields.pop("set", [])
+        # other methods do not have these settings
         settings = [one for one in shared if _method_of(one) == fields["method"]]
         entry = Entry(settings=(*settings, *own), where=where, **fields)
         entries += [
@@ -110,6 +111,7 @@ def read_entries(path: Path) -> list[Entry]:
         ]
     if len(entries) > LIMIT:
         raise WorkbenchError(f"'{path}' has {len(entries)} runs, more than {LIMIT}: split it")
+    # a misspelt method name would otherwise drop the setting silently
     for setting in shared:
         if _method_of(setting) not in {entry.method for entry in entries}:
             raise WorkbenchError(

@@ -108,7 +108,10 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 
 
 def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
-    """Return the values of `missing` keys from a stored run that is otherwise identical, or {}."""
+    """Return the values of the `missing` keys from a stored run whose other values are equal.
+
+    {} if there is no such run. So a run is found again after one of its input files was removed.
+    """
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
         keys = {*stored, *wanted} - {"versions", *missing}
@@ -118,7 +121,7 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return each run once; of runs with the same hash, the last one, with its name."""
+    """Return each run once: of runs with the same hash, the last one is kept."""
     return list({run.hash: run for run in runs}.values())
 
 

@@ -49,7 +49,7 @@ def status_of(runs: Sequence[Run]) -> JsonObject:
 
 
 def _status(run: Run) -> Status:
-    """A run's status; a run without a result is interrupted unless a failure is recorded."""
+    """A run's status. A run that began but has no result is "interrupted", unless it failed."""
     if run.summary:
         return "done"
     if in_use(run.folder):

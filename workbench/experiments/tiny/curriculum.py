@@ -1,11 +1,11 @@
 """The order of pre-training: lessons on mechanisms, then on skills that need them, then documents.
 
-Examples of every skill are mixed into the documents. The lessons exist because an answer from a
-passage has two or three labelled tokens among hundreds, so that mechanisms such as copying take
-thousands of steps to appear. Without lessons, after twice the training, the policy answered about
-any person in the passages, and comparisons stayed at chance. A mechanism that is practised alone
-appears within a few hundred steps. The number of steps varies, so a lesson ends when its exam is
-passed. Later lessons and the documents keep some practice of it.
+Examples of every skill are mixed into the documents. They are not enough: an answer from a passage
+has two or three labelled tokens among hundreds, so mechanisms such as copying take thousands of
+steps to appear. Without lessons, after twice the training, the policy answered about any person in
+the passages, and comparisons stayed at chance. A mechanism that is practised alone appears within a
+few hundred steps. The number of steps varies, so a lesson ends when its exam is passed. Later
+lessons and the documents contain some of its drills, so that the mechanism is not forgotten.
 """
 
 from __future__ import annotations

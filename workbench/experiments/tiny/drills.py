@@ -35,7 +35,7 @@ class DrillWriter:
         names: ids of words that are used as names and values.
         years: ids of years, in ascending order.
         verdicts: ids of "equal" and "different".
-        mark: id of the mark before an answer that does not follow at once.
+        mark: id of the mark before an answer that other words separate from its question.
         turns: ids of the marks of a conversation.
         seed: seed of the random generator.
     """
@@ -64,7 +64,7 @@ class DrillWriter:
     def copying(self) -> Drill:
         """Repeat a list of words three times."""
         ids = self.rng.choices(self.words, k=self.rng.randint(4, 20))
-        # the first repetition cannot be predicted, nor the word that begins the second
+        # the first copy of the list cannot be predicted, and neither can the next word after it
         return ids * 3, [False] * (len(ids) + 1) + [True] * (2 * len(ids) - 1)
 
     def naming(self) -> Drill:
@@ -111,7 +111,10 @@ class DrillWriter:
         return self._pairs((0,))
 
     def agreement(self) -> Drill:
-        """State pairs of words after the same context, and whether the two words are equal."""
+        """State pairs of words, and whether the two words are equal.
+
+        Up to three other words stand before the first word of a pair, and again before the second.
+        """
         return self._pairs((0, 1, 2, 3))
 
     def _pairs(self, contexts: Sequence[int]) -> Drill:
@@ -127,7 +130,7 @@ class DrillWriter:
         return drill
 
     def order(self) -> Drill:
-        """State two years, or two words with years, and then the earlier one."""
+        """State two years, or two words with years, and then the earlier year or its word."""
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(4, 16)):
             first, second = self.rng.sample(range(len(self.years)), 2)
@@ -150,7 +153,7 @@ class DrillWriter:
 
 
 def _append(drill: Drill, context: Sequence[int], target: int, learnt: bool = True) -> None:
-    """Append context words and a target to a drill; the target has a loss if `learnt`."""
+    """Append context words and a target to a drill. The target counts in the loss if `learnt`."""
     ids, flags = drill
     ids += [*context, target]
     flags += [False] * len(context) + [learnt]

@@ -1,11 +1,14 @@
 """Instruction data for the tiny policy: formats, and habits of guessing and abstaining.
 
-The data adds little knowledge. Of the world's people and books, examples ask only about the `sft`
-split, so that the exposure counts of all others stay those of the documents. They ask about covered
-facts, and about facts of partly known people that the documents leave out; these are answered by a
-wrong guess or "I do not know". The second step of a two-hop answer states a covered fact of a city,
-company or university. All other examples are about people outside the world: skills (`skills.py`),
-and fluent guesses from a peaked prior.
+A fact of the world is *covered* if a document states it; the number of such documents is the fact's
+*exposure*. A *gap* is a fact that the documents leave out about a partly known person.
+
+The data adds little knowledge. Examples about the world's people and books use only the split
+`sft`, so that the exposures of all other facts are those of the documents. They ask about covered
+facts, and about gaps; the answer to a gap is a wrong guess or "I do not know". The second step of a
+two-hop answer states a covered fact of a city, company or university. All other examples are about
+people outside the world: skills (`skills.py`), and fluent guesses, in which a few values are
+frequent.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class SFTWriter(Writer):
         return entity.pronoun, self.world.covered(entity.name)
 
     def _subject(self) -> tuple[list[Fact], bool]:
-        """Return facts of a person, and whether the person is known; other facts are guesses."""
+        """Return facts of a person, and whether the person is known; if not, they are guesses."""
         if self.chance(0.7):
             return self._person()[1], True
         return self.ephemeral.person(peaked=True)[1], False
@@ -91,7 +94,7 @@ class SFTWriter(Writer):
         return not known and self.chance(self.habits.doubt)
 
     def _or_doubt(self, example: Example, subject: str, known: bool, lang: str) -> Example:
-        """Return the example, or an abstention instead."""
+        """Return the example or, in a share of cases for unknown subjects, an abstention."""
         if self._abstains(known):
             return self.doubt(example.prompt, subject, lang)
         return example

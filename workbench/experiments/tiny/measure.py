@@ -22,7 +22,7 @@ REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
 SHORT, LONG = 16, 112  # most new tokens of a short answer and of any other
 SAMPLES = 4  # sampled answers per short question
 COUNT = 300  # questions with passages of each kind
-SEED = 0
+SEED = 0  # fixed, so that cards of different builds are comparable
 
 Rates = JsonObject  # {n, accuracy, abstention}: shares, None if undefined
 
@@ -86,7 +86,7 @@ def texts(policy: Policy, world: World, questions: Sequence[Question]) -> JsonOb
 
 
 def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:
-    """Yield the answers about covered facts, or about gaps, of partly known people."""
+    """Yield the answers about facts of partly known people that are covered, or that are not."""
     for feedback in feedbacks:
         meta = feedback.response.question.meta
         if meta["tier"] == "partial" and meta["covered"] == covered:
@@ -94,9 +94,9 @@ def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
-    """Return (exposures, accuracy, questions), sorted by exposures.
+    """Return (exposures, accuracy, number of questions), sorted by exposures.
 
-    Exposures are those of the question's fact in one pass over the documents of both languages.
+    The exposures of a question are the number of documents, in both languages, that state its fact.
     """
     counts: dict[int, list[bool]] = {}
     for feedback in feedbacks:
@@ -157,7 +157,7 @@ def page_questions(world: World) -> list[Question]:
 def reasoned_questions(world: World, split: str) -> list[Question]:
     """Return questions of more than one step about the people of a split.
 
-    Each question with a false premise also occurs with the true one (kind "true_premise").
+    Each question with a false premise also occurs with a true premise (kind "true_premise").
     """
     people = {person.name for person in world.people(split)}
     source = split if split == "validation" else "ood"
@@ -166,7 +166,7 @@ def reasoned_questions(world: World, split: str) -> list[Question]:
 
 
 def _true_twin(world: World, question: Question) -> Question:
-    """Return the question with the true profession, so that "invalid question" is wrong."""
+    """Return a question with its false premise corrected, so that "invalid question" is wrong."""
     profession, target = (
         world.facts[int(fact_id.removeprefix("f"))] for fact_id in question.meta["fact_ids"]
     )

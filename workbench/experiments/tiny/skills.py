@@ -48,7 +48,7 @@ class Reading:
 
 
 def reply_to(target: Fact | None, lang: str) -> str:
-    """Return the answer with a fact, or an abstention without a fact."""
+    """Return the answer that states a fact; an abstention if `target` is None."""
     return schema.ABSTAIN[lang][0] if target is None else answer(target, lang)
 
 
@@ -63,7 +63,9 @@ def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
 
 
 class SkillWriter(Writer):
-    """Draws examples of skills: long forms in English, three quarters of the others in English."""
+    """Draws examples of skills: long forms are in English, and three quarters of all other examples
+    are.
+    """
 
     learn_thought = False  # the thoughts state invented facts
 
@@ -138,7 +140,7 @@ class SkillWriter(Writer):
         return self._shuffled(passages, facts, others)
 
     def _show_stale(self, lang: str) -> Layout:
-        """Show two editions of a page, the newer one correct, and a page of another person."""
+        """Show two editions of a page, of which the newer is correct, and another person's page."""
         facts, others = self.ephemeral.people(2)
         stated = self.sample(facts, self.choose((2, 3)))
         corrected = self.choose(stated)
@@ -157,9 +159,10 @@ class SkillWriter(Writer):
     def _passage(
         self, facts: Sequence[Fact], lang: str, pronoun: str = "", edition: int | None = None
     ) -> str:
-        """Return facts of a person in the style of the world's pages.
+        """Return a passage that states facts of a person in the style of the world's pages.
 
-        Each sentence states one fact with the name; with a `pronoun`, some are running text.
+        Each sentence states one fact and names the person. With a `pronoun`, some passages are a
+        biography instead, which may use the pronoun.
         """
         if edition is None and self.chance(0.4):
             edition = self.choose((CURRENT, CURRENT, FORMER))
@@ -284,8 +287,9 @@ class SkillWriter(Writer):
     # Long forms
 
     def _pair(self) -> tuple[str, list[list[Fact]], tuple[int, int]]:
-        """Return a prompt to compare two people, the facts of each in its passages, and the numbers
-        of these passages; half the time a third person's passage is between them.
+        """Return a prompt to compare two people with passages about them, the facts that each
+        passage states, and the numbers of these passages. Half of the prompts also have a passage
+        about a third person.
         """
         samples = [self.sample(facts, self.choose((2, 3))) for facts in self.ephemeral.people(3)]
         passages = [self._passage(facts, "en") for facts in samples]

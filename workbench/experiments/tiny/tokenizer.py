@@ -94,6 +94,7 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     words = [*SPECIALS, *alphabet, *vocabulary(texts(world))]
+    # BPE without merges: a word of the vocabulary is one token, and other words fall to bytes
     backend = Tokenizer(
         models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[], ignore_merges=True)
     )

@@ -91,7 +91,7 @@ class Encoder:
     Args:
         tokenizer: the tokenizer of the policy.
         emphasis: weight of the labels of examples, which may be two or three of hundreds of tokens.
-        longest: most tokens of an example; further turns beyond are left out.
+        longest: most tokens of an example; turns that exceed this number are left out.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ def lesson_batches(
 def exam_items(
     world: World, encoder: Encoder, lesson: Lesson, seed: int
 ) -> dict[str, list[Tokens]]:
-    """Return the exam of a lesson: 100 items of each new kind, examples with one turn."""
+    """Return the exam of a lesson: 100 items of each new kind; each example has one turn."""
     exam = {}
     for kind in lesson.taught:
         items = practice_items(world, encoder, {kind: 1}, f"exam-{seed}")

@@ -70,13 +70,13 @@ class Writer:
         return self.choose(schema.DECLINE[lang]).format(s=name)
 
     def short(self, fact: Fact, lang: str, abstain: float) -> Example:
-        """Return a question with a short answer, or with an abstention in a share of `abstain`."""
+        """Return an example with a short answer or, with probability `abstain`, an abstention."""
         abstains = self.chance(abstain)
         prompt = self.ask(fact, lang)
         return Example(prompt, self.abstention(lang) if abstains else answer(fact, lang))
 
     def doubt(self, prompt: str, name: str, lang: str, system: str = schema.THINK) -> Example:
-        """Return a question with a thought that declines and an abstention."""
+        """Return an example whose thought says that the person is unknown, and which abstains."""
         return reasoned(prompt, [self.decline(name, lang)], self.abstention(lang), system)
 
     def from_thoughts(
@@ -87,7 +87,7 @@ class Writer:
         return reasoned(prompt, thoughts, reply, system, self.learn_thought)
 
     def older(self, years: Sequence[Fact], lang: str) -> Example:
-        """Return a question which of two people is older, given their birth years."""
+        """Return an example that asks which of two people is older, given their birth years."""
         names = {"s": years[0].subject, "t": years[1].subject}
         prompt = self.choose(schema.COMPARISON[lang]).format(**names)
         earlier = min(years, key=lambda fact: int(fact.object))

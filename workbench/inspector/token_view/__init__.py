@@ -1,7 +1,7 @@
 """The token view: one script and one style for the inspector, the notebooks and exported pages.
 
-`payload` converts feedback to plain data, which the script draws. Text from models and files only
-becomes text nodes.
+`payload` converts feedback to plain data, which the script draws. Text from models and files is
+drawn as text and never interpreted as HTML.
 """
 
 from workbench.inspector.token_view.page import PICTURES, VIEW, page, script, style

@@ -223,7 +223,7 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Notes on a label: why the claim was not judged, remarks of the judge, why it is useless."""
+    """Notes on a label: why a claim was not judged, the judge's remarks, why a claim is useless."""
     reasons = (REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values())
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
     return [*reasons, *remarks(vars(verdict)), *useless]

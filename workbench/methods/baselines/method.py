@@ -78,9 +78,10 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def factscore() -> RewardFn:
-    """Return the score of FactTune-FS's pairs: the share of supported claims (arXiv 2311.08401).
+    """Return the reward function that ranks the responses in FactTune-FS's pairs.
 
-    A response without claims has no score, so it is in no pair.
+    The reward is the share of supported claims (arXiv 2311.08401). A response without claims has no
+    reward, so it is in no pair.
     """
 
     @scored
@@ -97,8 +98,8 @@ def factscore() -> RewardFn:
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     """DPO on the samples with the highest and the lowest FActScore for each question.
 
-    FactTune-FS takes all pairs of a question's samples with different scores; the extreme pair
-    alone is ours, as in KLCF's DPO baseline.
+    FactTune-FS uses all pairs of a question's samples with different scores. Using only the extreme
+    pair is ours, as in KLCF's DPO baseline.
     """
     if config.rounds != 1:
         raise WorkbenchError(

@@ -3,7 +3,8 @@
 
 The paper: GRPO with a KL penalty. On Qwen3-8B, long-form hallucination falls by 39.3 %, while
 scores for instruction following, mathematics and code do not change. The reward is for the response
-as a whole, so neither fewer nor more generic claims earn more; abstention has the reward 1 as well.
+as a whole, so a response does not earn more by fewer or more generic claims. An abstention has the
+reward 1, too.
 
 Our deviations:
 

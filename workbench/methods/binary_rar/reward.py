@@ -1,4 +1,4 @@
-"""Binary RAR's reward (arXiv 2510.17733, section 3): 1 if nothing in a response is contradicted."""
+"""Binary RAR's reward (arXiv 2510.17733, section 3): 1 if no claim is contradicted, else 0."""
 
 from workbench.methods.binary_rar.config import BinaryRAR
 from workbench.methods.lookup import P_TRUE, Table, claims, label, on_claim, scored
@@ -9,8 +9,9 @@ from workbench.util.config import check_values
 def reward(config: BinaryRAR) -> RewardFn:
     """Return the reward function: 1 if no claim of the answer is refuted, else 0, at the end.
 
-    A response without claims, such as a refusal, has the reward 1. A truncated one has 0 *(code)*,
-    unless `truncated` is set. A failed verdict leaves the response without a reward.
+    A response without claims, such as a refusal, has the reward 1. A truncated response has the
+    reward 0 *(code)*, unless `truncated` is set. A failed verdict leaves the response without a
+    reward.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -46,7 +46,9 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Whether a run with this stored config trained the policy to outline without being asked."""
+    """Whether a run with this stored config trained the policy to write outlines without an
+    instruction in the prompt.
+    """
     cold = config.get("cold")
     return (
         isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
@@ -58,8 +60,8 @@ def cold_start_rows(
 ) -> tuple[list[Example], Card]:
     """Collect the answers of a cold start, and return them as SFT rows with a card of counts.
 
-    The rows have the question without the instruction that sampled the answers. The answers are
-    stored in the job's folder.
+    The samples' prompt has the instruction to plan. The rows have the question without it. The
+    answers are stored in the job's folder.
     """
     if not cold.sampled:
         assert checks.write is not None  # `stages` checks this

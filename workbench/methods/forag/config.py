@@ -57,8 +57,8 @@ class FoRAG:
     )
     baseline: bool | None = setting(
         None,
-        "subtract the mean factuality of the reference model's answers; none: if the row has that"
-        " verdict, and in PPO training; true: always",
+        "subtract the mean factuality of the reference model's answers; none: if the row has it,"
+        " and in training with PPO; true: always; false: never",
     )
     repeats: Literal["paid", "once"] = setting(
         "paid", "paid: reward a repeated sentence again, as in the paper; once: ignore it"
@@ -114,7 +114,7 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether training subtracts the factuality of the reference's own answers."""
+        """Whether training subtracts the factuality of the reference model's own answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property

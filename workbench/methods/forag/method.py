@@ -1,6 +1,8 @@
-"""The method FoRAG: its reward's parts, the settings that a config leaves unused, and the stages of
-its training. By RL: a cold start, a reward model trained on judged samples, scores of the reference
-model's answers, then PPO or GRPO. Baselines: a cold start, then SFT on judged samples.
+"""The method FoRAG: the parts of its reward, its unused settings, and the stages of its training.
+
+The stages of RL are a cold start, a reward model trained on judged samples, scores of the reference
+model's answers, and PPO or GRPO. The stages of the baselines are a cold start and SFT on judged
+samples.
 """
 
 from collections.abc import Sequence
@@ -55,7 +57,7 @@ def training(config: FoRAG) -> Training:
 
 
 def _unused(config: FoRAG) -> set[str]:
-    """Return the paths of the settings that the config's other settings leave unused."""
+    """Return the paths of the settings that have no effect with the config's other settings."""
     cold, judged = config.cold, config.by_rl and config.rewarded == "judge"
     by_policy = bool(cold.cold_samples) and cold.outline
     cases = (

@@ -28,8 +28,11 @@ Aggregate = Callable[[Sequence[float]], float]
 
 
 class Segment(NamedTuple):
-    """The factuality of a sentence or of the answer, the sentence's index (None: the segment ends
-    with the response), and whether verdicts on claims replace a reward model's score."""
+    """The factuality of a sentence or of the whole answer.
+
+    `sentence` is the sentence's index; None: the segment ends with the response. `stood_in` says
+    whether the verdicts on claims replace a reward model's score.
+    """
 
     value: float
     sentence: int | None = None
@@ -37,9 +40,9 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return Agg of table 2: from the labels of a segment's claims to the segment's label.
+    """Return the function Agg of table 2: from the labels of a segment's claims to its own label.
 
-    Whole sentences and answers are as factual as their worst claim.
+    A sentence or answer that is evaluated as a whole is as factual as its worst claim.
     """
     chosen: dict[str, Aggregate] = {"mean": fmean, "min": min, "max": max}
     return chosen[config.aggregate] if config.evaluation == "subclaim" else min
@@ -53,11 +56,14 @@ def reward(config: FoRAG) -> RewardFn:
       is p of the reward model's "factuality" verdict whose target is `segment:i` (or `response`).
     * Without this verdict the "fact" verdicts on its claims are aggregated *(ours)*: 1 for a
       supported claim, 0 for any other, since figure 1 aggregates binary labels.
-    * Sentences without claims are no segments, nor are sentences of a plan or of the thinking
-      *(both ours)*. Claims that belong to no sentence form one more segment at the end *(ours)*.
-    * `baseline` subtracts the p of the "baseline" verdict from each segment. None: if there is one.
-      True: always; a response without this verdict has no reward. False: never.
-    * With `repeats="once"` a sentence with the words of an earlier one is no segment *(ours)*.
+    * Sentences without claims are not segments, and neither are sentences of a plan or of the
+      thinking *(both ours)*. Claims that belong to no sentence form one more segment at the end
+      *(ours)*.
+    * `baseline` says whether the p of the "baseline" verdict is subtracted from each segment. None:
+      if there is such a verdict. True: always; a response without the verdict has no reward. False:
+      never.
+    * With `repeats="once"`, a sentence with the words of an earlier sentence is not a segment
+      *(ours)*.
     * A plan without an answer counts as an answer of `MOST_POINTS` segments of value 0 *(ours)*.
       Otherwise stopping early would earn more than an answer below the baseline.
 
@@ -127,7 +133,7 @@ def reward(config: FoRAG) -> RewardFn:
 
 
 def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
-    """Return the sentences that have the words of an earlier one, without their citations."""
+    """Return the sentences with the same words as an earlier sentence, citations aside."""
     numbers = sorted(s.sentence for s in segments if s.sentence is not None)
     first: dict[str, int] = {}
     for number in numbers:

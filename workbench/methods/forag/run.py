@@ -27,8 +27,9 @@ class Run:
 
     Attributes:
         questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: whether only the reward model scores responses in training, on sentences that
-            rules extract: a language model as judge would cost a request for each response.
+        model_alone: whether only the reward model scores responses in training. The claims, which
+            determine its segments, are then extracted by rules: a language model as the judge would
+            cost a request for each response.
     """
 
     config: FoRAG
@@ -37,8 +38,9 @@ class Run:
     model_alone: bool = False
 
     def judge_grade(self) -> Grade:
-        """Return the grader by the judge's verdicts, without subtracting a baseline: the stage that
-        scores the reference model's answers comes later.
+        """Return the grader that rewards by the judge's verdicts.
+
+        It subtracts no baseline, because a later stage scores the reference model's answers.
         """
         return assemble(
             self.checks,

@@ -1,6 +1,7 @@
 """The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2): judged samples as training rows
-of a reward model, and two checks that training adds. "factuality" is a reward model's score of each
-segment, "baseline" the mean score of the reference model's own answers to the question.
+of a reward model, and two checks that training adds. The check "factuality" is a reward model's
+score of each segment. The check "baseline" is the mean score of the reference model's own answers
+to the question.
 
 A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` it is
 the span from the first such sentence to the last.
@@ -49,9 +50,9 @@ def judged_rows(
     Responses that reached the token limit are included, as training has such responses too.
 
     Args:
-        reads: the claims as training will extract them; None if training uses the judge's
-            extractor. A row then has the segments that both extractions find, with the spans of
-            training and the labels of the judge.
+        reads: the claims that the extractor of the training finds; None if training uses the
+            judge's extractor. Otherwise a row has the segments that both extractors find, with the
+            spans of the training's extractor and the labels of the judge.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     extracted: Sequence[Claims | Feedback] = reads or feedbacks
@@ -105,8 +106,8 @@ def _judged(
 def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
     """Return the check "factuality", which gives each segment a probability p of being factual.
 
-    An answer that is longer than the reward model's context is a failure and not unfactual: the
-    sampling settings bound its length, so the policy cannot avoid its reward by writing more.
+    An answer that is longer than the reward model's context is a failure, not an unfactual answer.
+    The policy cannot use this to avoid a low reward: the sampling settings limit the length.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -140,11 +141,11 @@ def unlabelled(response: Response, found: Segments) -> Judged:
 
 
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
-    """Return by question id the mean segment value of the reference model's answers, or a failure.
+    """Return the mean segment value of the reference model's answers, or a failure, by question id.
 
-    For a question whose answers have no segments, the mean over all questions is used *(ours)*:
-    with a baseline of 0 any answer to that question would earn a reward. If no answer to any
-    question has a segment, every question has a failure.
+    If the answers to a question have no segments, the mean over all questions is used *(ours)*:
+    with a baseline of 0, any answer to that question would earn a reward. If no answer to any
+    question has a segment, the value of every question is a failure.
     """
     sums: dict[str, tuple[float, float]] = {}  # total value and number of segments
     failed: dict[str, float | Failure] = {}

@@ -19,7 +19,7 @@ Our deviations:
   good form (whole, on-subject answers) on the base model's own answers (`general.py`).
 * Formulas that the text does not state are defined in `reward.py`.
 * The judge extracts claims and compares checklists, in place of two fine-tuned models. It also
-  merges the same fact in other words.
+  merges facts of a checklist that say the same in other words.
 * Adapters are trained, not all parameters. The truthfulness model has a scalar head, not the
   probability of a word.
 * `rewarded=confidence` uses the base's own confidence in place of the truthfulness model.

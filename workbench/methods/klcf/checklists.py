@@ -33,7 +33,7 @@ class _Checklist:
     items: list[Fact] = field(default_factory=list)
 
     def compared(self) -> tuple[Response, Claims]:
-        """Return the pool as claims of a response whose checklist is the newest item alone."""
+        """Return the pool as the claims of a response, with the newest item as its checklist."""
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
         return Response("", question, ""), Claims(claims=claims)
@@ -44,15 +44,15 @@ def checklists(
 ) -> tuple[dict[str, list[Fact]], Counter[str]]:
     """Choose at most `most` supported facts for each question's checklist.
 
-    Candidates have no hedge and an informativeness of at least `important`, if rated. The most
-    informative come first, then the most frequent. A fact is dropped if it repeats or contradicts
-    an earlier item according to `same`, or if it could not be compared.
+    Candidates are facts without a hedge whose informativeness, if rated, is at least `important`.
+    The most informative come first; of equally informative facts, the most frequent. A fact is
+    dropped if it repeats or contradicts an earlier item, or if the comparison failed.
 
     Args:
-        same: a "claim_checklist" check; None to compare by wording only.
+        same: the check "claim_checklist", which compares facts; None compares only their wording.
 
     Returns:
-        The checklists by question id, without empty ones, and counts of facts by outcome.
+        Question id -> checklist, without empty checklists; and counts of facts by outcome.
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:
@@ -88,7 +88,7 @@ OUTCOMES = {
 
 
 def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
-    """Drop from each pool the facts that repeat or contradict the newest item."""
+    """Remove from each pool the facts that repeat or contradict the list's newest item."""
     counts = Counter[str]()
     for one, checked in zip(lists, same([one.compared() for one in lists]), strict=True):
         labels = {v.target: v.label for v in checked.verdicts if v.error is None}
@@ -101,10 +101,10 @@ def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
 def truth_rows(
     found: Sequence[QuestionFacts], most_copies: int, seed: int
 ) -> tuple[list[Labelled], dict[str, int]]:
-    """Sample supported and refuted claims 2 : 1 (appendix B.1), and return them with counts.
+    """Sample two supported claims for each refuted claim (appendix B.1); return them with counts.
 
-    The larger class is sampled. Refuted claims are repeated up to `most_copies` times if there are
-    enough supported ones.
+    Surplus claims are left out. If there are enough supported claims, refuted claims are repeated
+    up to `most_copies` times.
     """
     labelled = [Labelled(question, f.text, f.label) for question, facts in found for f in facts]
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
@@ -126,9 +126,10 @@ def known(
     """Compare checklists with the facts that the base model's training documents state.
 
     Returns:
-        `precision`: the share of checklist facts that the documents state; the rest are guesses.
-        `recall`: the share of facts asked for and stated in the documents that are on a checklist.
-        None if the documents are unknown, or the claims name no facts of the closed world.
+        `precision`: the share of checklist facts that the documents state; the others are guesses.
+        `recall`: of the facts that the questions ask for and the documents state, the share that is
+        on a checklist. None if the documents are unknown, or the claims name no facts of the closed
+        world.
     """
 
     def states(fact: str) -> bool:

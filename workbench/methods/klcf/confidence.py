@@ -20,9 +20,9 @@ LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute valu
 
 
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
-    """Return the geometric mean of each claim's token probabilities, as an answer to its question.
+    """Return the base model's confidence in each claim, read as the answer to its question.
 
-    The end token does not count.
+    This is the geometric mean of the probabilities of the claim's tokens, without the end token.
     """
     import torch
 

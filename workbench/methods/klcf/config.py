@@ -92,7 +92,7 @@ class KLCF:
         1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1), above=0
     )  # (ours)
     truth: Literal["all", "missing"] = setting(
-        "all", "average over all claims, or only over those missing from the checklist"
+        "all", "average over all claims, or only over claims missing from the checklist"
     )  # FActScore 61.2 and 60.7
     abstain: float = setting(
         0.0,

@@ -28,11 +28,11 @@ LABELS = ("correct", "wrong")  # SUPPORT and REFUTE in the paper
 
 @dataclass(frozen=True)
 class Fact:
-    """A claim that samples of one question make, merged over samples with the same words.
+    """A claim in the samples of a question; claims in the same words are one fact.
 
     Attributes:
         label: one of `LABELS`.
-        said: number of claims with these words in the question's samples.
+        said: number of claims in these words in the samples of the question.
         informativeness: the highest rating, 1 to 5; None if it was not rated.
         plain: whether at least one of these claims has no hedge.
         ids: ids of the closed world's facts that the claim states.

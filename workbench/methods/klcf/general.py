@@ -1,7 +1,7 @@
 """The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): a score of the answer as a whole.
 
-Training from a base model has no KL penalty, since a base model is no example of how to answer;
-this term keeps answers well formed instead. The paper uses the preference model
+Training from a base model has no KL penalty, because a base model is no example of how to answer.
+This term keeps answers well formed instead. The paper uses the preference model
 Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. Without a named model *(ours)*, a reward
 model is trained to tell the base model's own answers from corrupted copies. Its score says whether
 an answer is whole and keeps to its subject, not whether people prefer it.
@@ -36,7 +36,7 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 
 
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "general", which gives each answer, without its thinking, a score p.
+    """Return the check "general", which gives each answer a score p; it does not read the thinking.
 
     An empty or too long answer has p = 0, not a failure: otherwise a response could avoid its
     reward.
@@ -56,10 +56,10 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def quality_rows(
     samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()
 ) -> list[Judged]:
-    """Return training rows for a model of good form: the base's whole answers (target 1), and a
-    corrupted copy of each (target 0).
+    """Return training rows for a model of good form.
 
-    An answer that repeats a sentence or was cut off also has target 0. Abstentions are left out.
+    A whole answer of the base model has target 1, and a corrupted copy of it target 0. An answer
+    that repeats a sentence or was cut off has target 0, too. Abstentions are left out.
     """
     good, bad = list[tuple[Response, str]](), list[tuple[Response, str]]()
     for sample in samples:
@@ -90,13 +90,16 @@ def has_repeated_sentence(text: str) -> bool:
 
 
 def corrupt(text: str, other: str, how: str, rng: random.Random) -> str:
-    """Return the text made worse; unchanged if it is too short for that.
+    """Return a corrupted copy of a text; the text itself if it is too short.
 
     Args:
         other: an answer to another question.
-        how: "said again": a sentence is repeated up to four times; "cut off": the last words are
-            missing; "scrambled": a sentence's words are shuffled; "off subject": a sentence of
-            `other` replaces one.
+        how: the corruption:
+
+            * "said again": a sentence is repeated up to four times
+            * "cut off": the last words are missing
+            * "scrambled": the words of a sentence are shuffled
+            * "off subject": a sentence is replaced by a sentence of `other`
     """
     spans = sentences(text)
     if not spans:

@@ -1,4 +1,4 @@
-"""Define the method KLCF: its reward's parts, its unused settings, and its config for tiny."""
+"""Define the method KLCF: its reward's parts, its unused settings, and its tiny bench's config."""
 
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward

@@ -40,7 +40,7 @@ CHUNK = 16  # questions sampled, judged and written at a time
 
 
 def check_checks(checks: Checks) -> Grade:
-    """Return the grader of the claims outside the thinking.
+    """Return the grader that verifies the claims outside the thinking.
 
     Raises:
         WorkbenchError: the checks cannot verify facts.
@@ -57,7 +57,9 @@ def prepare(
     *,
     seed: int,
 ) -> JsonObject:
-    """Prepare training questions in the folder `out`, continuing what is there; return the card.
+    """Prepare training questions in the folder `out` and return the card.
+
+    An unfinished preparation in the folder is continued.
 
     Raises:
         WorkbenchError: wrong settings, checks that cannot verify facts, or another preparation.
@@ -73,6 +75,7 @@ def prepare(
             )
         return card
     count = min(config.drawn.questions or len(questions), len(questions))
+    # sorted, so that the files of a preparation have the questions in the order of the bench
     chosen = [questions[number] for number in sorted(order(len(questions), count, seed))]
     sampling = config.drawn.sampling
     samples = collect(

@@ -42,8 +42,10 @@ class Source:
 
 
 def source_of(bench: Bench, base: str | None) -> Source:
-    """Return the source for a bench: `base` if given, else the bench's policy, or its "base"
-    checkpoint if the policy is another checkpoint of the bench.
+    """Return the bench with its base model, as a `Source`.
+
+    The base model is `base` if it is named. Otherwise it is the bench's checkpoint "base" if the
+    initial policy is one of the bench's checkpoints, and the initial policy if not.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -53,15 +55,17 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings that determine the result, flat, as the card stores them: all but
-    `max_failed`."""
+    """Return the settings that determine the result, without nesting, as the card stores them.
+
+    These are all settings except `max_failed`.
+    """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
     return values
 
 
 def read_values(stored: object) -> object:
-    """Return `compared` of a config stored by any version; other values unchanged."""
+    """Return the settings that any version stored in a card, in the form of `compared`."""
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 
@@ -97,6 +101,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
                 f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
                 " folder, or prepare one with `workbench klcf prepare`"
             )
+    # a row of any other question might be held out, and training would learn its facts
     by_id = {question.id: question for question in questions}
 
     def question_of(row: JsonMapping) -> Question:

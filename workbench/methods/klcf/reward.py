@@ -26,10 +26,10 @@ def reward(config: KLCF) -> RewardFn:
     """Return the reward function: the weighted mean of the terms plus format and length (equations
     3 to 11), placed at the end of the response.
 
-    It reads "checklist" and "truth" (or "fact") verdicts. A response that breaks the format gets
-    format + length only; its part "format" is -1 instead of 0. A term of weight 0 is not used and
-    needs no verdict. A term without its verdict leaves a well-formed response unscored; a failed
-    verdict leaves any response unscored.
+    The function reads verdicts of "checklist" and "truth" (or "fact"). A response that breaks the
+    format gets only format + length; its part "format" is -1 instead of 0. A term of weight 0 needs
+    no verdict. If a verdict is missing that a term needs, a well-formed response is unscored. If a
+    verdict failed, every response is unscored.
 
     Raises:
         WorkbenchError: a setting has a value that cannot work.
@@ -54,6 +54,7 @@ def reward(config: KLCF) -> RewardFn:
 
     @scored
     def klcf(feedback: Feedback, verdicts: Table) -> Reward:
+        # failures first: a broken format must not hide that the judge failed
         if config.w_truth:
             _check_claims(feedback, verdicts, only_missing)
         if config.w_check:
@@ -88,6 +89,7 @@ def reward(config: KLCF) -> RewardFn:
                 "no_terms",
                 "no term of the reward applies to this response: set klcf.w_check above 0",
             )
+        # a term that does not apply to this response leaves its weight to the others
         whole = fsum(weights[name] for name in terms)
         events = [Event(name, weights[name] / whole * value) for name, value in terms.items()]
         outer = {**({"format": 0.0} if config.form else {}), "length": length}
@@ -98,9 +100,10 @@ def reward(config: KLCF) -> RewardFn:
 
 
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
-    """Raise the failure of the extraction, or of a check of a claim outside the thinking.
+    """Raise `Unscored` if the extraction failed, or a check of a claim outside the thinking.
 
-    The check is that of the claim's truth and, with `compared`, also its checklist check.
+    The check of a claim is that of its truth and, with `compared`, its comparison with the
+    checklist.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -127,7 +130,7 @@ def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
 def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
     """Compare an answer with its checklist (equations 3 to 5).
 
-    Of C consistent, X contradictory and M missing items, recall is C/(C+X+M) and precision
+    With C consistent, X contradictory and M missing items, recall is C/(C+X+M), and precision is
     C/(C+X). The part "check" is their F-measure, in which recall counts `b` times as much.
 
     Raises:
@@ -164,8 +167,9 @@ def truthfulness(
 ) -> tuple[float | None, int]:
     """Return the mean P(true) of the answer's claims, and how many used a "fact" verdict.
 
-    An answer without claims gets `abstain` if it abstains, else 0. With `only_missing`, only
-    claims missing from the checklist count; the mean is None if there is none.
+    The mean of an answer without claims is `abstain` if the answer abstains, else 0. With
+    `only_missing`, only claims that are missing from the checklist count; the mean is None if there
+    are none.
 
     Raises:
         Unscored: a claim has no verdict.

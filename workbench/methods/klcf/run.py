@@ -44,8 +44,10 @@ class KLCFRun:
         return read_prepared(job.stages[PREPARE], self.source, self.allowed)
 
     def questions(self, job: Job) -> list[Question]:
-        """Return the questions with a checklist, also if the checklist has weight 0, so that runs
-        with other weights train on the same questions.
+        """Return the questions that have a checklist.
+
+        Other questions are left out even if the checklist has weight 0, so that runs with other
+        weights train on the same questions.
         """
         if questions := self.prepared(job).questions:
             return questions
@@ -55,8 +57,10 @@ class KLCFRun:
         )
 
     def grade(self, job: Job) -> Grade:
-        """Return the grader of training: the judge's checklist verdicts, and P(true) by the run's
-        own model, the base's confidence or the judge.
+        """Return the grader of the training.
+
+        The judge compares answers with checklists. P(true) comes from the run's truthfulness model,
+        from the base model's confidence or from the judge, as the config says.
         """
         bench, config = self.bench, self.config
         verify = dict(bench.checks.verify)
@@ -123,8 +127,11 @@ class KLCFRun:
 
 
 def input_digests(config: KLCF, bench: Bench) -> dict[str, str | None]:
-    """Return digests of the external inputs: the base's weights if the policy starts from others,
-    a prepared folder, and a preference model in a folder.
+    """Return digests of the models and files that a run reads besides its policy and questions.
+
+    * the base model, if its weights differ from those of the initial policy
+    * a prepared folder
+    * a preference model in a folder
     """
     digests: dict[str, str | None] = {}
     base = policy_hash(source_of(bench, config.base).base)

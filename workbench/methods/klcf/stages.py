@@ -106,7 +106,7 @@ def _check(config: KLCF) -> None:
 
 
 def _prepare(run: KLCFRun, job: Job) -> Status:
-    """Prepare checklists and labelled claims, or copy those of `klcf.prepare.folder`."""
+    """Prepare checklists and labelled claims, or copy them from `klcf.prepare.folder`."""
     config = run.config.prepare
     if config.folder:
         folder = Path(config.folder)

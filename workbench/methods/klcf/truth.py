@@ -1,5 +1,5 @@
 """The check "truth" of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): P(true) of each claim of an
-answer; `measured` says how well P(true) separates true from false claims (table 12).
+answer. `measured` computes how well P(true) separates true from false claims (table 12).
 
 The truthfulness model is a scalar head with LoRA on the base model, so it can only judge what the
 base has learned. `workbench.training.reward_model` trains it. It reads a claim as the answer to
@@ -103,8 +103,8 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def measured(
     score: TextScorer, base: Policy, training: Sequence[Judged], testing: Sequence[Judged]
 ) -> JsonObject:
-    """Measure a truthfulness model on balanced claims of held-out questions, and the untuned
-    base model.
+    """Measure a truthfulness model, and the untuned base model, on claims of held-out questions, as
+    many true as false ones.
 
     The entry `strangers` counts claims about people that the training claims do not mention.
     """
@@ -126,8 +126,8 @@ def measured(
 
 
 def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged]) -> JsonObject:
-    """Measure the base model's own confidence, with the threshold that is best on the training
-    claims *(ours)*.
+    """Measure the untuned base model: its confidence in a claim is compared with a threshold, the
+    best one on the training claims *(ours)*.
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])
@@ -142,7 +142,7 @@ def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged])
 
 
 def balanced(rows: Sequence[Judged]) -> list[Judged]:
-    """Return as many true as false claims, the first of each, and each claim of a question once."""
+    """Return as many true claims as false claims, the first ones, without duplicates."""
     # keyed from the end, so that the first row of equal claims stays
     distinct = {(row.question.id, key(row.text)): row for row in reversed(rows)}
     true, false = (

@@ -6,9 +6,10 @@ SimpleQA: incorrect 78.0 → 57.7 %, refused 40.7 %; with −1 for a refusal, re
 incorrect 78.7 %. So the gain is abstention: 1.7 % of the answers are correct. Format and fact alone
 leave more errors (80.7 %) than format alone (74.0 %).
 
-The paper's objective has a ratio of whole trajectories and an entropy bonus of unknown weight. Ours
-is TRL's, by token; the paper's is `grpo.importance_sampling=trajectory` with `grpo.entropy=WEIGHT`.
-With one update a batch both ratios are 1, and the paper's weighs a response by its length.
+The paper's objective has the probability ratio of whole responses, and an entropy bonus of unknown
+weight. Our default is TRL's ratio per token; `grpo.importance_sampling=trajectory` and
+`grpo.entropy=WEIGHT` select the paper's objective. With one update per batch both ratios are 1, and
+the paper's objective weighs a response by its length.
 
 Our deviations:
 

@@ -24,12 +24,12 @@ Key = tuple[str, str]  # a question's id and a claim's text
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return `verify` with the annotator's verdicts on claims: labels, p, evidence and failures.
+    """Return a check with the annotator's labels, p, evidence and failures in place of `verify`'s.
 
-    `verify` still gives the informativeness, the aspect "subject", and the verdict on a claim that
-    the extraction judged. The annotator gets each claim without its response, and once per question
-    unless its verdict failed. The cost of that call is added to the first row with the claim; each
-    row has the passages that its verdicts cite.
+    `verify` still gives the informativeness, the aspect "subject", and the verdicts on claims that
+    the extraction has judged. The annotator sees a claim without its response. It judges equal
+    claims of a question once, and again only after a failure. The cost of the call is added to the
+    first row with the claim. Every row has the passages that its verdicts cite.
     """
     known: dict[Key, Checked] = {}
 
@@ -62,7 +62,10 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
 def _relabelled(
     checked: Checked, keys: Mapping[str, Key], judged: Mapping[Key, Checked], costs: dict[Key, Cost]
 ) -> Checked:
-    """Return `checked` with the annotator's verdicts, passages, and the costs left in `costs`."""
+    """Return `checked` with the annotator's verdicts and passages, and the costs of its claims.
+
+    Costs that are added are removed from `costs`, so that each counts once.
+    """
 
     def relabelled(verdict: Verdict) -> Verdict:
         if verdict.aspect != "fact" or verdict.error is not None or verdict.target not in keys:
@@ -80,11 +83,11 @@ def _relabelled(
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """Return the local verifier's check, with the pages of the question's entities as passages,
-    outdated editions included.
+    """Return the local verifier's check, with the pages of the question's entities as passages.
 
-    A claim without a page is vague *(ours)*, as RLFH labels what its materials leave open. A
-    failure would remove every unknown person from training.
+    Outdated editions of a page are passages, too. A claim without a page is vague *(ours)*: RLFH
+    gives this label if its materials do not decide. A failure would remove every person without a
+    page from the training.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
@@ -119,8 +122,8 @@ def _left_open(verdict: Verdict) -> Verdict:
 def flipped(verify: Verify, share: float) -> Verify:
     """Return `verify` with a `share` of its "fact" labels inverted, as by a worse annotator.
 
-    Correct becomes wrong, wrong becomes correct, vague stays. Whether a label is inverted depends
-    on question and claim alone.
+    Correct becomes wrong, wrong becomes correct, and vague stays vague. Whether a label is inverted
+    depends only on the question and the claim.
     """
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:

@@ -48,7 +48,7 @@ PROMPTS = Prompts(system="")  # the question alone: an answer in prose, not in a
 
 
 def _value(label: str) -> float | None:
-    """Return the setting for f of a label; None stands for the value of the reward map."""
+    """Return the setting of f for a label; its default None stands for the reward map's value."""
     return setting(
         None,
         f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
@@ -66,7 +66,8 @@ def _factor(rating: int, claim: str) -> float:
 class RLFH:
     """The settings of RLFH's reward and of its training.
 
-    Defaults of `f_…` and `g_…` are from the paper (table 9), those of α, β and ε from its code.
+    The defaults of `f_…` and `g_…` are from the paper (table 9), the defaults of α, β and ε from
+    its code.
     """
 
     mode: Literal["pipeline", "single_pass"] = setting(
@@ -107,12 +108,12 @@ class RLFH:
     annotator: Literal["bench", "local", "self", "recall"] = setting(
         "bench",
         "source of the labels in training: the bench's judge, the local verifier with pages, or the"
-        " initial policy from memory, by yes/no questions (self) or open ones (recall)",
+        " initial policy from memory, by yes/no questions (self) or open questions (recall)",
         trains=True,
     )  # table 3; informativeness stays the bench's (ours)
     flips: float = setting(
         0.0,
-        "share of the annotator's labels that are inverted in training, to simulate a worse one",
+        "share of the annotator's labels that are inverted, to simulate training with a worse one",
         least=0,
         most=1,
         trains=True,
@@ -140,13 +141,15 @@ def factors(config: RLFH) -> dict[int, float]:
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
     """Warn if a vague or wrong claim can raise the reward.
 
-    The largest gain is α·f·|g| + β·log(1 + max(ε, g)), in a sentence of its own. In a sentence with
-    Σg ≥ 0 the logarithm changes by less (for β ≥ 0).
+    Such a claim gains most in a sentence of its own: α·f·|g| + β·log(1 + max(ε, g)). Added to a
+    sentence with Σg ≥ 0, it changes the logarithm by less (for β ≥ 0).
 
-    The paper's maps reward no such claim, nor does the launch script's f. The exception, without a
-    warning, is a sentence of useless claims, where the logarithm is steep. With table 9, a vague
-    claim raises the reward after five of them (Σg = −.5: −1 + log(1.5/.5) = +.10), a hedged wrong
-    one after eight and a wrong one after nine; with the launch script's f after two, four and six.
+    With the paper's f and g, and with the launch script's f, no such claim raises the reward, with
+    one exception, for which there is no warning. In a sentence of useless claims (g = −.1) Σg is
+    negative, and the logarithm is steep. With the paper's table 9, after five useless claims
+    (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. A hedged wrong claim
+    needs eight useless claims before it, a wrong claim nine. With the launch script's f, the
+    numbers are two, four and six.
     """
     f, g, cases = label_values(config), factors(config), list[str]()
     for name in ("vague", "hedged_wrong", "wrong"):

@@ -77,7 +77,9 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
 
 
 def _with_annotator(config: RLFH, bench: Bench) -> Checks:
-    """Return the bench's checks with another annotator's labels, a share of them inverted."""
+    """Return the bench's checks with the labels of the chosen annotator, of which the share
+    `flips` is inverted.
+    """
     if config.mode != "pipeline":
         name = "flips" if config.annotator == "bench" else "annotator"
         raise WorkbenchError(
@@ -93,7 +95,7 @@ def _with_annotator(config: RLFH, bench: Bench) -> Checks:
 
 
 def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """Return the annotator, without loading its model: planning a run loads no model."""
+    """Return the annotator. Its model is loaded later, because planning a run loads no model."""
     world = load_world()
     if bench.hash != world.hash:
         raise WorkbenchError(
@@ -113,8 +115,8 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
     """Return a check that `make` creates at the first batch.
 
-    Its creation does not change the random state: a resumed run creates it at another step and must
-    end with the same weights.
+    The creation does not change the random state: a resumed run creates the check at another step,
+    and must end with the same weights.
     """
 
     @cache

@@ -51,7 +51,7 @@ def reward(config: RLFH) -> RewardFn:
     * `granularity`: a claim's reward is at its last matched character and a sentence's at its end
       ("statement"), both at the end of the sentence, or all at the response's end ("paragraph").
     * `off_subject="wrong"` gives a claim about another subject α·f(wrong)·|g(2)|, true or not
-      *(ours)*. The paper's rating hardly penalises the life of somebody else.
+      *(ours)*. The paper's rating hardly penalises true claims about another person.
 
     Raises:
         WorkbenchError: invalid settings.

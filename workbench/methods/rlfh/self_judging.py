@@ -1,5 +1,6 @@
-"""A policy as the annotator of its own claims, from memory *(ours)*: the annotators of RLFH's table
-3 (arXiv 2406.12221) read passages.
+"""A policy as the annotator of its own claims *(ours)*.
+
+It judges from memory, while the annotators of RLFH's table 3 (arXiv 2406.12221) read passages.
 """
 
 import time
@@ -68,9 +69,10 @@ def _by_policy(
     system: str = "",
     max_new_tokens: int = REPLY,
 ) -> Verify:
-    """Return a check of claims that state one fact of the world, by greedy replies.
+    """Return a check that asks the policy about claims that state one fact of the world.
 
-    A batch's questions are generated in one call, each once. A claim without a question is vague.
+    Replies are greedy. The distinct questions of a batch are answered in one call. A claim without
+    a question is vague.
     """
     parser = parser_of(world)
 

@@ -27,7 +27,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class Probing:
-    """The probe of what the policy cannot know, before a training with `knowledge`."""
+    """Settings of the probe before a training with `knowledge`, which finds the questions that are
+    out of the policy's knowledge.
+    """
 
     probe_samples: int = setting(
         256,
@@ -45,7 +47,7 @@ class TruthRL:
     """The settings of TruthRL's reward and of its training."""
 
     reward: Literal["ternary", "binary"] = setting(
-        "ternary", "binary: an abstention is rewarded like a wrong answer; ternary: by `abstain`"
+        "ternary", "binary: an abstention earns `wrong`, as a wrong answer; ternary: `abstain`"
     )
     correct: float = setting(1.0, "reward of a correct answer")  # §3.2
     abstain: float = setting(0.0, "reward of an abstention")  # of the ternary reward

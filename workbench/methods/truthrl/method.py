@@ -55,7 +55,7 @@ SMALL = scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512})
 
 
 def checks(config: TruthRL) -> tuple[str, ...]:
-    """Return the checks that the reward reads: the outcome, and those of the enhanced variants."""
+    """Return the checks that the reward reads: the outcome, and what the enhanced variants need."""
     boundary = ("out_of_knowledge",) if config.knowledge else ()
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
 
@@ -84,7 +84,7 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
 
 
 def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
-    """Probe only the questions that the training will sample (section 3.2)."""
+    """Return the stage that probes the questions that the training will sample (section 3.2)."""
     check_values(config.probe)
     grade, sampling = outcomes(bench.checks), config.grpo.sampling
     how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)

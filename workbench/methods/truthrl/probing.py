@@ -72,6 +72,7 @@ def probe_questions(
         ]
         failed, done = failed + sum(row.count(None) for row in new), done + len(new)
         why = ["the judge gave no verdict"] * failed
+        # before the rows are written: a chunk of failures is sampled again by the next call
         check_failed(why, done * k, max_failed, "samples could not be graded")
         with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in new))
@@ -131,7 +132,7 @@ def answers(
 def samples_of(
     grade: Grade, answered: Sequence[list[Response] | Failure], k: int
 ) -> list[tuple[Sample, ...]]:
-    """Return the graded samples of each question, k ungraded ones where answering failed."""
+    """Return the graded samples of each question; k ungraded samples if answering it failed."""
     graded = iter(grade([one for group in answered if isinstance(group, list) for one in group]))
     return [
         tuple(vote(next(graded)) for _ in group)
@@ -142,7 +143,7 @@ def samples_of(
 
 
 def vote(feedback: Feedback) -> Sample:
-    """Return a graded response as a vote for its final answer, "" if it has none."""
+    """Return a graded response as a vote for its final answer ("" if it has none)."""
     outcome, response = outcome_of(feedback), feedback.response
     if outcome == UNCERTAIN:
         return Sample(None, outcome)
@@ -162,8 +163,8 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     """Return the check "out_of_knowledge" from the result of a probe.
 
     Args:
-        probed: question id -> whether the question is out of knowledge. The verdict is a failure
-            for a missing question, and for None: failed samples left the probe undecided.
+        probed: question id -> whether the question is out of knowledge; None if failed samples
+            left the probe undecided. For None and for missing questions the verdict is a failure.
     """
 
     def verdict(question: Question) -> Verdict:
@@ -183,7 +184,7 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
 
 
 def read_probe(path: Path | str) -> dict[str, bool | None]:
-    """Return whether each question of a `probe.jsonl` is out of knowledge, by question id.
+    """Read a `probe.jsonl`; return whether a question is out of knowledge, by question id.
 
     Raises:
         WorkbenchError: no such file, or a row without this result.

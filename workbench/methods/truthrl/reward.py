@@ -1,4 +1,4 @@
-"""TruthRL's rewards (arXiv 2509.25760, section 3): for the outcome of a response, at its end."""
+"""TruthRL's rewards (arXiv 2509.25760, section 3) for a response's outcome, at its last token."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -64,8 +64,8 @@ def _of_outcome(values: Mapping[str, float]) -> RewardFn:
 def knowledge(base: RewardFn, other: float) -> RewardFn:
     """Return the knowledge-enhanced variant (section 3.2) of the reward `base`.
 
-    On a question that is out of knowledge, an abstention has +1 and every answer `other` (paper:
-    −1), even a correct one. On a known question `base` applies.
+    On a question that is out of knowledge, an abstention earns +1, and every answer, even if
+    correct, earns `other` (paper: −1). On a known question `base` applies.
     """
     unknown = _of_outcome({"correct": other, "uncertain": 1.0, "incorrect": other})
 
@@ -81,9 +81,10 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
     """Return the reasoning-enhanced variant (section 4.6): `base` combined with the quality ρ of
     the reasoning, 1 if good and 0 if poor.
 
-    The reasoning before an abstention counts like any other: the paper's analysis reports a score
-    of 0 for it, but does not define it so. The conditional strategy changes only the reward of
-    correct answers. A failed verdict always leaves the response without a reward.
+    The reasoning before an abstention counts like any other reasoning. The paper reports a score of
+    0 for it in the analysis, but the definition has no such rule. The conditional strategy changes
+    only the reward of correct answers. A failed verdict always leaves the response without a
+    reward.
     """
 
     @scored
@@ -105,7 +106,7 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 def string_match(base: RewardFn) -> RewardFn:
     """Return `base` with the rule-based verifier of table 5: an answer is correct only if it equals
-    a gold answer, normalised as in SQuAD. Abstentions are those of the outcome verdict.
+    a gold answer, normalised as in SQuAD. Whether it abstains is read from the outcome verdict.
     """
 
     def by_string_match(feedback: Feedback) -> Reward:

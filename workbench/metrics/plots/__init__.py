@@ -221,7 +221,7 @@ def styled(
         panels: the number of panels in a row.
         rows: the number of rows.
         legend: whether to leave space for a legend.
-        layout: what the figure sets of plotly's layout.
+        layout: further arguments of plotly's layout.
     """
     figure.update_layout(**layout).update_layout(
         template="plotly_white",

@@ -1,4 +1,4 @@
-"""RLFH's figures 4 to 9 from feedback before and after training.
+"""The figures 4 to 9 of RLFH (arXiv 2406.12221), from feedback before and after training.
 
 `workbench.metrics.distributions` computes the numbers and defines the terms.
 """
@@ -30,7 +30,7 @@ WHEN = ("before", "after")
 def figures(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> dict[str, Figure]:
-    """Return figures 4 to 9 by file name."""
+    """Return figures 4 to 9, by file name."""
     plots = {
         "fig4_accuracy": accuracy_distribution,
         "fig5_accuracy_and_claims": accuracy_and_claims,
@@ -45,7 +45,7 @@ def figures(
 
 
 def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot figure 4: the distribution of accuracy over responses that were not refused."""
+    """Plot RLFH's figure 4: the distribution of accuracy over responses that were not refused."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
@@ -62,7 +62,7 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
 
 
 def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot figure 5: densities of accuracy × number of claims, side by side on the same scale."""
+    """Plot RLFH's figure 5: densities of (accuracy, number of claims), in panels of one scale."""
     from plotly.graph_objects import Histogram2d
 
     figure = side_by_side(names)
@@ -93,7 +93,9 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 
 
 def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot figure 6: the number of all, correct and wrong claims of responses."""
+    """Plot RLFH's figure 6: the distributions of the numbers of all, correct and wrong claims per
+    response.
+    """
     from plotly.graph_objects import Bar
 
     figure = side_by_side([f"{which} claims" for which in tables.COUNTS], 0.03)
@@ -115,7 +117,7 @@ def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 
 
 def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot figure 7: the number of claims by accuracy of the response, as boxes."""
+    """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots."""
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
@@ -135,7 +137,7 @@ def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fig
 
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
-    """Plot figure 8: the share of refusals after training by accuracy before training."""
+    """Plot RLFH's figure 8: the share of refusals after training by accuracy before training."""
     from plotly.graph_objects import Bar, Figure
 
     table = tables.refusal_by_accuracy(before, after)
@@ -158,15 +160,15 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Plot figure 9: truthfulness against helpfulness, one line per run, one point per step."""
+    """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step."""
     return _trade_off(tables.trade_off(runs), list(runs))
 
 
 def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
-    """Plot figure 9 from metrics rows with `step`, `claims_correct` and `claims_wrong`.
+    """Plot RLFH's figure 9 from metrics rows with `step`, `claims_correct` and `claims_wrong`.
 
-    The two counts are means per response. Here refusals count as responses without claims, and
-    claims that are neither correct nor wrong do not count.
+    The two counts are means per response. Unlike in `trade_off`, refusals count as responses
+    without claims, and claims that are neither correct nor wrong do not count.
     """
     points = [
         {
@@ -216,9 +218,9 @@ def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
 
 
 def _around(values: Sequence[float], least: float) -> list[float] | None:
-    """Return an axis range with at least `least` of space on both sides of the values.
+    """Return an axis range that exceeds the values by at least `least` on both sides.
 
-    So points that are close together also look close together.
+    Without it, an axis that fits the values would make small differences look large.
     """
     if not values:
         return None
