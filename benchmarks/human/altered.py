@@ -21,14 +21,11 @@ from typing import Any
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from benchmarks.human.verdicts import HALVES, Halved, Pair, same
+from benchmarks.verifier.augment import NAME, exchange_name, exchange_number
 from workbench.types import Passage
-from workbench.verifier import Verifier
+from workbench.verifier import Row, Verifier
 
 YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
-NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
-COUNTS = "two three four five six seven eight nine ten eleven twelve".split()
-COUNT = re.compile(rf"\b({'|'.join(COUNTS)})\b")
-NAME = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b")
 EXCHANGED = Path(__file__).parent / "roles.tsv"
 ROLES = "exchanged roles"
 ABSENT = {  # by the number of words of the name that they replace
@@ -53,21 +50,13 @@ def another_number(pair: Pair, rng: random.Random) -> str | None:
     """Another number of the same size and look, of one that the evidence has and that is no
     year.
     """
-    new = _other_number(pair, rng)
-    return None if new is None or YEAR.sub("", new) == YEAR.sub("", pair.claim) else new
+    new = exchange_number(_row(pair), rng)
+    return None if new is None or YEAR.sub("", new.claim) == YEAR.sub("", pair.claim) else new.claim
 
 
 def another_name(pair: Pair, rng: random.Random) -> str | None:
-    """One name of the claim that its evidence has, replaced by another name of the evidence."""
-    texts = _texts(pair)
-    found = [match for match in NAME.finditer(pair.claim) if match[0] in texts]
-    if pair.label or not found:
-        return None
-    match = rng.choice(found)
-    near = [one for one in NAME.findall(texts) if one not in pair.claim and match[0] not in one]
-    every = sorted(set(NAME.findall(texts))) or ["Oslo"]
-    new = rng.choice(near if near and rng.random() < 0.5 else every)
-    return None if new in pair.claim else _replaced(pair, match, new)
+    new = exchange_name(sorted(set(NAME.findall(_texts(pair)))) or ["Oslo"])(_row(pair), rng)
+    return None if new is None else new.claim
 
 
 def absent_name(pair: Pair, rng: random.Random) -> str | None:
@@ -147,36 +136,8 @@ def _correct(verifier: Verifier, pairs: Sequence[Pair]) -> list[bool]:
     return [verifier.label(check) == "correct" for check in checks]
 
 
-def _other_number(pair: Pair, rng: random.Random) -> str | None:
-    """The claim with another number of similar size and format, or with another number word."""
-    texts = _texts(pair)
-    found = [match for match in NUMBER.finditer(pair.claim) if match[0] in texts]
-    if pair.label == 0 and found:
-        match = rng.choice(found)
-        return _replaced(pair, match, _similar(match[0], rng))
-    word = COUNT.search(pair.claim)
-    if pair.label or not word or word[0] not in texts.lower():
-        return None
-    return _replaced(pair, word, rng.choice([one for one in COUNTS if one != word[0]]))
-
-
-def _similar(text: str, rng: random.Random) -> str:
-    plain = text.replace(",", "")
-    if "." in plain:
-        return f"{float(plain) * rng.choice((0.5, 0.8, 1.3, 2.0)):.{len(plain.split('.')[1])}f}"
-    value = int(plain)
-    if 1000 <= value <= 2100 and "," not in text:  # a year
-        return str(value + rng.choice((-30, -12, -7, -3, -2, -1, 1, 2, 4, 9, 21)))
-    if value < 20:
-        other = value + rng.choice((-2, -1, 1, 2, 3))
-    else:
-        other = round(value * rng.choice((0.4, 0.7, 1.2, 1.5, 3)))
-    other = abs(other) if other != value and other >= 0 else value + 1
-    return f"{other:,}" if "," in text else str(other)
-
-
-def _replaced(pair: Pair, match: re.Match[str], text: str) -> str:
-    return pair.claim[: match.start()] + text + pair.claim[match.end() :]
+def _row(pair: Pair) -> Row:
+    return Row(_texts(pair), pair.claim, pair.label)
 
 
 def _texts(pair: Pair) -> str:

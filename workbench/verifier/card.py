@@ -35,14 +35,14 @@ def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int
         "told": list(verifier.labels),
         "data": {"data": {"file": data.name, "sha256": sha256(data)}},
         "rows": {"dev": len(rows)},
-        **_measured(fitted, verifier, rows, threads),
+        **measured(fitted, verifier, rows, threads),
     }
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "card.json", rounded(card))
     return card
 
 
-def _measured(
+def measured(
     verifier: Verifier, uncalibrated: Verifier, rows: Sequence[Row], threads: int
 ) -> JsonObject:
     with use_threads(threads):
