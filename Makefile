@@ -34,6 +34,9 @@ OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 REPLAY := OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=2000 $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
+# Tests start many processes: without compiled files, each of them compiles the sources again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo check test test-all test-engines lint lab inspect notebooks constraints clean

@@ -79,7 +79,7 @@ def test_version(cli: Cli) -> None:
 def test_the_commands_of_the_contract_are_there() -> None:
     wanted = (
         "score, agree, import, metrics, evaluate, probe, train, inspect, world export, index build,"
-        " data show, verifier train"
+        " data show"
     )
     assert {*wanted.split(", ")} <= {*COMMANDS}
 

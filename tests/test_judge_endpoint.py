@@ -348,24 +348,6 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
         } == {"not_json"}
 
 
-def test_the_line_form() -> None:
-    def reply(task: str, found: Sequence[Element]) -> str:
-        ((key, value),) = json.loads(str(by_checksum(task, found))).items()
-        return f"{key.upper()}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
-
-    prompts = [prompt for prompt in mixed(3) if prompt.task not in ("extract", "single_pass")]
-    with JudgeServer() as server:
-        expected = fast(server)(prompts)
-    with JudgeServer(reply=reply, keep_bodies=True) as server:
-        assert [one.text for one in fast(server, form="line")(prompts)] == [
-            one.text for one in expected
-        ]
-        assert all("JSON object" not in body["messages"][0]["content"] for body in server.bodies)
-        assert {failure(one).kind for one in fast(server)(prompts)} == {"not_json"}
-        with pytest.raises(WorkbenchError, match="json"):
-            fast(server, form="line")(mixed(1))
-
-
 def test_waits_as_the_server_asks_up_to_a_limit() -> None:
     with JudgeServer(faults=1.0, kinds=["429"], retry_after="86400") as server:
         assert (

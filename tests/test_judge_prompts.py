@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.judge import LABELS, TASKS, Element, elements, read, render
-from workbench.judge.templates import FOLDER, REPLY, count
-from workbench.judge.wire import in_form
+from workbench.judge.templates import FOLDER, REPLY
 from workbench.types import Passage, Prompt, WorkbenchError
 
 # One of each way out of an element: tags, headings, fences, turn marks, references, templates'
@@ -124,14 +123,6 @@ ANY = st.text(st.characters(exclude_categories=()), max_size=60)
 def test_any_text_comes_back(task: str, text: str) -> None:
     prompt, expected = make(task, text)
     assert flat(elements(prompt.text)) == expected
-    if task in ("inform", "checklist"):
-        line = in_form(prompt, "line")
-        head, _, tail = line.text.rpartition(REPLY)
-        assert head == prompt.text.rpartition(REPLY)[0] and "JSON" not in tail
-        assert f"{count(prompt)} in all" in tail
-    elif task in ("extract", "outline"):
-        with pytest.raises(WorkbenchError, match="form='json'"):
-            in_form(prompt, "line")
 
 
 @given(st.text("#=-& \n\tx;23\u200b&", max_size=30))

@@ -53,8 +53,8 @@ def value(task: str) -> Any:
     )
 
 
-def kind(task: str, text: str, count: int | None = None, **form: Any) -> str:
-    found = read(task, text, count, **form)
+def kind(task: str, text: str, count: int | None = None) -> str:
+    found = read(task, text, count)
     assert isinstance(found, Failure), f"read as {found!r}"
     assert found.stage == "parse" and len(found.raw) <= RAW and len(found.message) < 500
     json.dumps([found.raw, found.message]).encode()
@@ -183,9 +183,7 @@ def test_the_longest_that_is_parsed_takes_no_time(filler: str) -> None:
     """A quadratic step would not come to an end."""
     text = filler * (199_000 // len(filler))
     assert kind("verify", text + filler * 2_000) == "too_long"
-    for line in ("json", "line"):
-        for form in (f"```json\n{text}", f"LABEL: {text}"):
-            kind("verify", form, form=line)
+    kind("verify", f"```json\n{text}")
 
 
 @pytest.mark.parametrize(
@@ -319,41 +317,3 @@ def test_a_reply_is_read_exactly_where_it_is_what_its_task_declares(task: str) -
 def test_a_reply_cut_anywhere_is_a_failure(task: str, data: st.DataObject) -> None:
     text = json.dumps(VALID[task])
     kind(task, text[: data.draw(st.integers(0, len(text) - 1))])
-
-
-@pytest.mark.parametrize(
-    ("task", "text", "expected"),
-    [
-        ("verify", "LABEL: correct", "correct"),
-        ("verify", " label:Wrong\n", "wrong"),
-        ("outcome", "LABEL: INCORRECT", "incorrect"),
-        ("inform", "RATINGS: 5, 3,1", [5, 3, 1]),
-        (
-            "checklist",
-            "LABELS: missing, Consistent, contradictory",
-            ["missing", "consistent", "contradictory"],
-        ),
-    ],
-)
-def test_the_line_form(task: str, text: str, expected: Any) -> None:
-    assert read(task, text, 3 if isinstance(expected, list) else None, form="line") == expected
-
-
-@pytest.mark.parametrize(
-    ("task", "text", "expected"),
-    [
-        ("verify", "correct", "not_line"),
-        ("verify", "LABEL: correct\nLABEL: wrong", "not_line"),
-        ("verify", "The LABEL: correct", "not_line"),
-        ("verify", "LABEL: ", "label"),
-        ("verify", "LABEL: INCORRECT - a wrong date", "label"),
-        ("verify", "LABELS: correct", "not_line"),
-        ("inform", "RATINGS: 5, 3", "length"),
-        ("inform", "RATINGS: 5, 3, ", "type"),
-        ("inform", "RATINGS: 5, 3, 6", "label"),
-        ("inform", "RATINGS: 5, 3, １", "type"),
-        ("checklist", "LABELS: missing, missing", "length"),
-    ],
-)
-def test_the_line_form_is_as_strict(task: str, text: str, expected: str) -> None:
-    assert kind(task, text, 3 if task != "verify" else None, form="line") == expected

@@ -324,7 +324,7 @@ def test_the_evaluate_command_gives_one_object(
 
 
 def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -> None:
-    with raises_error("no verifier there: train one with `workbench verifier train"):
+    with raises_error("no verifier there: name a sequence classifier"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
     changes: dict[str, dict[str, Any]] = {

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.errors import raises_error
-from workbench.verifier.augment import (
+from benchmarks.verifier.augment import (
     CONTRADICT,
     NEUTRAL,
     SUPPORT,
@@ -27,7 +26,7 @@ from workbench.verifier.augment import (
     negate,
     surround,
 )
-from workbench.verifier.calibrate import fit_temperature, reliability
+from tests.helpers.errors import raises_error
 from workbench.verifier.evaluate import evaluate_verifier
 from workbench.verifier.rows import LABELS, Row, read_rows
 
@@ -64,46 +63,6 @@ def write(path: Path, rows: list[Row]) -> Path:
     with opener(path, "wt", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     return path
-
-
-def test_rows_are_read_plain_and_compressed_and_weighed(tmp_path: Path) -> None:
-    rows = rows_of(6)
-    for name in ("a.jsonl", "a.jsonl.gz"):
-        assert read_rows(write(tmp_path / name, rows)) == rows
-    assert {row.weight for row in read_rows(tmp_path / "a.jsonl", {"towns": 0.5})} == {0.5}
-    assert read_rows(tmp_path / "a.jsonl", {"towns": 0.0}) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "not a JSON object"),
-        ('["premise"]', "object"),
-        ('{"premise": "a", "claim": 3, "label": "support"}', "needs the text fields"),
-        (
-            '{"premise": "a", "claim": "b", "label": "entailment"}',
-            "label 'entailment' is not one of",
-        ),
-        ('{"premise": "a", "claim": " ", "label": "support"}', "the claim is empty"),
-    ],
-)
-def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
-    path = write(tmp_path / "bad.jsonl", rows_of(2))
-    path.write_text(path.read_text() + line + "\n")
-    with raises_error(rf"bad\.jsonl:3: .*{said}"):
-        read_rows(path)
-
-
-def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
-    (tmp_path / "empty.jsonl").write_text("\n")
-    (tmp_path / "plain.jsonl.gz").write_text("not compressed")
-    for name, said in (
-        ("none.jsonl", "cannot read"),
-        ("empty.jsonl", "no rows"),
-        ("plain.jsonl.gz", "broken"),
-    ):
-        with raises_error(said):
-            read_rows(tmp_path / name)
 
 
 BORN = Row(
@@ -154,27 +113,12 @@ def test_augmentation_is_a_function_of_its_seed() -> None:
     assert augment(rows, 1, 0.0) == []
 
 
-def test_temperature_is_found() -> None:
-    import torch
-
-    generator = torch.Generator().manual_seed(0)
-    scores = torch.randn(4000, 3, generator=generator, dtype=torch.double)
-    gold = torch.multinomial((scores * 2).softmax(-1), 1, generator=generator)[:, 0]  # true T = 0.5
-    assert fit_temperature(scores, gold) == pytest.approx(0.5, abs=0.05)
-
-
-def test_reliability_by_hand() -> None:
-    found = reliability([0.95, 0.95, 0.55, 1.0], [True, False, True, True])
-    # bin .9–1: three of mean confidence .9667, two right; bin .5–.6: one of .55, right
-    assert found["ece"] == pytest.approx(0.75 * (2.9 / 3 - 2 / 3) + 0.25 * 0.45)
-    assert [one["n"] for one in found["bins"]] == [1, 3]
-
-
 @pytest.mark.slow
 def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
     import torch
 
-    from workbench.verifier.model import compress, expand, new_model
+    from benchmarks.verifier.train import compress
+    from workbench.verifier.model import expand, new_model
 
     torch.manual_seed(1)
     model = new_model()
@@ -198,7 +142,7 @@ def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from workbench.verifier.train import TrainConfig, train_verifier
+    from benchmarks.verifier.train import TrainConfig, train_verifier
 
     folder = tmp_path_factory.mktemp("verifier")
     data = write(folder / "data.jsonl.gz", rows_of(48))
@@ -231,8 +175,8 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     import torch
 
+    from benchmarks.verifier.train import TrainConfig, _Training, fit
     from workbench.verifier.model import new_model
-    from workbench.verifier.train import TrainConfig, _Training, fit
 
     rows, config = (
         rows_of(48),
@@ -258,7 +202,7 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
         _Training.update = update  # type: ignore[method-assign]
     resumed, _ = fit(rows, config, tmp_path / "cut.pt")
     torch.manual_seed(config.seed)
-    start = new_model(config.dropout).state_dict()
+    start = new_model().state_dict()
     same = {name for name, value in whole.state_dict().items() if torch.equal(value, start[name])}
     assert same == {"encoder.embeddings.word_embeddings.weight"}  # frozen
     for name, value in whole.state_dict().items():

@@ -21,9 +21,9 @@ from typing import Any
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from benchmarks.human.verdicts import HALVES, Halved, Pair, same
+from benchmarks.verifier.augment import NAME, exchange_name, exchange_number
 from workbench.types import Passage
 from workbench.verifier import Row, Verifier
-from workbench.verifier.augment import NAME, exchange_name, exchange_number
 
 YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
 EXCHANGED = Path(__file__).parent / "roles.tsv"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,8 +23,10 @@ from tests.test_inspector_runs import record_logged
 from workbench.retrieval import build_index
 from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
-pytest.importorskip("gradio", reason="the apps extra is not installed")
-pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
+for package, extra in (("gradio", "apps"), ("playwright", "dev")):
+    # not imported here: that takes seconds, in every process that collects the tests
+    if find_spec(package) is None:
+        pytest.skip(f"the {extra} extra is not installed", allow_module_level=True)
 
 BROWSER = [  # marks of a browser test module
     pytest.mark.slow,

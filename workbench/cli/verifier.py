@@ -7,7 +7,6 @@ from typer import Argument, Option
 
 from workbench.cli.frame import (
     Json,
-    Seed,
     Threads,
     add_group,
     print_mapping,
@@ -19,12 +18,9 @@ from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verifier import evaluate_verifier, read_rows
 from workbench.verifier.card import calibrate_named
 from workbench.verifier.named import choose_verifier, load_named, with_known_labels
-from workbench.verifier.train import TrainConfig, train_verifier
 
 EXAMPLE = "verifier evaluate --data pairs.jsonl --json"
-verifier_app = add_group(
-    "verifier", "Train, calibrate and evaluate local verifiers of claims.", EXAMPLE
-)
+verifier_app = add_group("verifier", "Calibrate and evaluate local verifiers of claims.", EXAMPLE)
 Data = Annotated[
     Path,
     Option(
@@ -32,37 +28,6 @@ Data = Annotated[
         " or neutral."
     ),
 ]
-
-
-@verifier_app.command(
-    "train",
-    epilog="Example: workbench verifier train --data train.jsonl.gz --dev dev.jsonl.gz --out"
-    " runs/verifier",
-)
-def verifier_train(
-    data: Data,
-    out: Annotated[
-        Path, Option(help="Folder of the verifier and its card; an unfinished training is resumed.")
-    ],
-    dev: Annotated[
-        Path | None,
-        Option(help="Rows for calibration and measurement; default: a tenth of the data."),
-    ] = None,
-    epochs: Annotated[float, Option(min=0.01, help="Passes over the data.")] = 3.5,
-    lr: Annotated[float, Option(min=0.0, help="Peak learning rate.")] = 2e-4,
-    dropout: Annotated[float, Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
-    seed: Seed = 0,
-    threads: Threads = DEFAULT_THREADS,
-    as_json: Json = False,
-) -> None:
-    """Fine-tune the packaged MiniLM on labelled pairs.
-
-    Only the changed weights are stored, a few megabytes, with a card.
-    """
-    config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
-    with stdout_kept_clean():
-        card = train_verifier(data, dev, out, config)
-    show(card, as_json, lambda card: _print(card["dev"]))
 
 
 @verifier_app.command(

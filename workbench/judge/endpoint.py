@@ -63,9 +63,9 @@ def endpoint(
             "schema" of `response_format` sets the form "schema".
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
-        form: "json"; "line" for a model that cannot write JSON (see `workbench.judge.read`); or
-            "schema" for a small model on a server that constrains replies to a JSON schema. A reply
-            with one label is then the label alone, and the server is asked for log-probabilities.
+        form: "json", or "schema" for a small model on a server that constrains replies to a JSON
+            schema. A reply with one label is then the label alone, and the server is asked for
+            log-probabilities.
         cache: a file that stores the replies that could be parsed. Its keys contain the model, the
             prompt, the sampling settings and the server's address, because two servers may use the
             same model name. `max_new_tokens` is not in the key: a finished reply does not depend on

@@ -23,7 +23,6 @@ from workbench.types import (
     JsonObject,
     Prompt,
     Reply,
-    WorkbenchError,
 )
 from workbench.util.jsonl import encodable
 
@@ -45,11 +44,10 @@ LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
 MORE_TOKENS = "allow it more tokens with --judge-tokens N (max_new_tokens in Python)"
 
-Form = Literal["json", "line", "schema"]
+Form = Literal["json", "schema"]
 Kind = TypeVar("Kind")
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
-_LINE = re.compile(r"([A-Z]+):[ \t]*([^\r\n]*)", re.I)
 # tags of thoughts: <think>, [THINK], ◁think▷, <seed:think>, …
 _TAG = r"[<\[◁]{slash}(?:\w{{1,20}}:)?{name}[>\]▷]"
 _NAME = "(think|thinking|thought|reasoning)"
@@ -77,9 +75,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
-        form: "json"; "line" for judges that cannot write JSON: one line `LABEL: …`,
-            `LABELS: …, …` or `RATINGS: …, …`; or "schema", like "json", but a single label is a
-            JSON string without an object around it.
+        form: "json", or "schema": a single label is a JSON string without its object.
 
     Returns:
         a `Failure` of stage "parse", or the value:
@@ -109,8 +105,8 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
             )
         if not (reply := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
-        reply_value = _from_line(task, reply) if form == "line" else _from_json(reply)
-        if form == "schema" and task in ONE_LABEL:
+        reply_value = _from_json(reply)
+        if bare_label(task, form):
             reply_value = {"label": reply_value}
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
@@ -126,8 +122,7 @@ def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failu
     value = read(prompt.task, text, count(prompt), form)
     if isinstance(value, Failure):
         return value
-    stored_as_is = form == "json" or (form == "schema" and prompt.task not in ONE_LABEL)
-    return text if stored_as_is else json.dumps({_key(prompt.task): value})
+    return json.dumps({"label": value}) if bare_label(prompt.task, form) else text
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
@@ -135,40 +130,23 @@ def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
     return reply.error or read(task, reply.text or "", count)
 
 
+def bare_label(task: str, form: Form) -> bool:
+    """Return whether the reply to a task is a label without a JSON object around it."""
+    return form == "schema" and task in ONE_LABEL
+
+
 def in_form(prompt: Prompt, form: Form) -> Prompt:
-    """Return a prompt that asks for the reply in `form`; rendered prompts ask for JSON.
+    """Return a prompt that asks for the reply in `form`; rendered prompts ask for an object.
 
-    Raises:
-        WorkbenchError: `form` is "line", and a reply to this task does not fit on one line.
+    The form of a bare label is stated before the data: a server's prefix cache then holds
+    everything before the data.
     """
-    if form == "json" or (form == "schema" and prompt.task not in ONE_LABEL):
+    if not bare_label(prompt.task, form):
         return prompt
-    if form == "schema":
-        return _short(prompt)
-    key, listed = _key(prompt.task), ""
-    value = "a whole number from 1 to 5"
-    if key != "ratings":
-        value = f"one of {', '.join(LABELS[prompt.task])}"
-    if key != "label":
-        listed = f" for each of them in their order, {count(prompt)} in all, with commas between"
-    # the last heading: the data before it cannot contain one, because headings are escaped
-    head = prompt.text.rpartition(REPLY)[0]
-    return Prompt(
-        prompt.task,
-        f"{head}{REPLY}\nOne line and nothing else: the word {key.upper()}, a colon, and"
-        f" {value}{listed}:\n\n{key.upper()}: …{', …' if listed else ''}\n",
-    )
-
-
-def _short(prompt: Prompt) -> Prompt:
-    """Return a prompt for one label with the form of the reply before the data.
-
-    A server's prefix cache then holds everything before the data.
-    """
     head, data = prompt.text.rpartition(REPLY)[0].split(DATA)
     labels = ", ".join(map(json.dumps, LABELS[prompt.task]))
-    form = f"{REPLY}\nWrite one of these JSON strings and nothing else: {labels}\n"
-    return Prompt(prompt.task, f"{head}{form}{DATA}{data.rstrip()}\n")
+    reply = f"{REPLY}\nWrite one of these JSON strings and nothing else: {labels}\n"
+    return Prompt(prompt.task, f"{head}{reply}{DATA}{data.rstrip()}\n")
 
 
 def schema(prompt: Prompt) -> JsonObject:
@@ -196,15 +174,6 @@ def _schema(shape: Any, task: str, number: int | None) -> JsonObject:
 def clip(text: str) -> str:
     """Return the first `RAW` characters of a reply, without characters that cannot be stored."""
     return encodable(text[:RAW])
-
-
-def _key(task: str) -> str:
-    """Return the only key of a task's reply; raise a WorkbenchError if it has several."""
-    if task in ("extract", "single_pass", "outline", "expand"):
-        raise WorkbenchError(
-            f"a reply to '{task}' does not fit on one line: use form='json' for it"
-        )
-    return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
 
 
 def one_line(text: str) -> str:
@@ -269,20 +238,6 @@ def _constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
-
-
-def _from_line(task: str, line: str) -> JsonObject:
-    key = _key(task)
-    match = _LINE.fullmatch(line)
-    if not match or match[1].lower() != key:
-        raise _Unreadable("not_line", f"the reply is not one line '{key.upper()}: …'")
-    if key == "label":
-        return {key: match[2]}
-    words = [word.strip(" \t") for word in match[2].split(",")]
-    if key == "labels":
-        return {key: words}
-    # not isdecimal: int() also accepts digits of other scripts
-    return {key: [int(word) if re.fullmatch("[0-9]", word) else word for word in words]}
 
 
 def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:

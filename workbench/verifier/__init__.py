@@ -5,8 +5,8 @@
     verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])
     verifier.check("The bridge opened in 1931.", passages)  # reads long evidence in windows
 
-`workbench.verdicts.local` uses the verifier as a judge. The commands `workbench verifier train` and
-`workbench verifier evaluate` train and measure a verifier.
+`workbench.verdicts.local` uses the verifier as a judge. `workbench verifier calibrate` fits another
+model, and `workbench verifier evaluate` measures one.
 """
 
 from workbench.verifier.evaluate import evaluate_verifier

@@ -4,61 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.jsonl import write_json
-from workbench.util.minilm import BASE, BASE_SHA256
 from workbench.util.threads import use_threads
 from workbench.verifier.calibrate import calibrate
 from workbench.verifier.evaluate import evaluate_verifier
-from workbench.verifier.model import expand
 from workbench.verifier.named import NamedVerifier, with_known_labels
-from workbench.verifier.rows import Row, Split, read_rows
-from workbench.verifier.verifier import Verifier, read_tensors
-
-if TYPE_CHECKING:
-    from torch.nn import ModuleDict
+from workbench.verifier.rows import Row, read_rows
+from workbench.verifier.verifier import Verifier
 
 SPEED_ROWS = 512
-
-
-def make_card(
-    folder: Path, split: Split, model: ModuleDict, run: JsonMapping, threads: int
-) -> JsonObject:
-    """Calibrate the adapter in `folder` on the dev rows, measure it there and return its card.
-
-    `model` is the model before compression, `run` holds the training settings and `seconds`.
-    """
-    adapter = folder / "adapter.safetensors"
-    with use_threads(threads):
-        raw = Verifier(expand(read_tensors(adapter)))
-        verifier = Verifier(raw.model, calibrate(raw, split.dev))
-        before = evaluate_verifier(Verifier(model), split.dev)["accuracy"]
-    return {
-        "settings": asdict(verifier.settings),
-        "base": {"name": BASE, "sha256": BASE_SHA256},
-        "adapter": {
-            "bytes": adapter.stat().st_size,
-            "sha256": sha256(adapter),
-            "rank": run["rank"],
-        },
-        "data": {
-            name: {"file": path.name, "sha256": sha256(path)} for name, path in split.files.items()
-        },
-        "rows": {
-            "train": len(split.rows),
-            "dev": len(split.dev),
-            "by_source": dict(sorted(Counter(row.source for row in split.rows).items())),
-        },
-        "runs": [run],
-        "before_compression": before,
-        **_measured(verifier, raw, split.dev, threads),
-    }
 
 
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
@@ -76,14 +35,14 @@ def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int
         "told": list(verifier.labels),
         "data": {"data": {"file": data.name, "sha256": sha256(data)}},
         "rows": {"dev": len(rows)},
-        **_measured(fitted, verifier, rows, threads),
+        **measured(fitted, verifier, rows, threads),
     }
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "card.json", rounded(card))
     return card
 
 
-def _measured(
+def measured(
     verifier: Verifier, uncalibrated: Verifier, rows: Sequence[Row], threads: int
 ) -> JsonObject:
     with use_threads(threads):

@@ -42,7 +42,7 @@ def base_folder() -> Path:
     return folder
 
 
-def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
+def new_model() -> torch.nn.ModuleDict:
     """Return the untrained cross-encoder: the packaged encoder with a randomly initialised head.
 
     The head's weights are drawn from torch's global random state.
@@ -51,14 +51,11 @@ def new_model(dropout: float = 0.0) -> torch.nn.ModuleDict:
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
 
-    dropouts = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": dropout}
-    config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()), **dropouts)
+    config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()))
     # On a CPU the fused attention kernel takes twice as long for short texts.
     config._attn_implementation = "eager"
     encoder = BertModel(config, add_pooling_layer=False)
     encoder.load_state_dict(load_file(base_folder() / "model.safetensors"), strict=False)
-    # Frozen: 47 MB of embeddings would not fit into a small adapter.
-    encoder.embeddings.word_embeddings.weight.requires_grad_(False)
     head = torch.nn.Sequential(
         torch.nn.Dropout(0.1),
         torch.nn.Linear(5 * HIDDEN, HIDDEN // 2),
@@ -140,37 +137,11 @@ def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
     }
 
 
-def compress(model: torch.nn.ModuleDict, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor]:
-    """Return the adapter of a trained model.
-
-    A linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other tensors
-    whole. Every change is scaled by `keep`: weights between the packaged weights and the trained
-    weights generalise better than both (WiSE-FT, arXiv 2109.01903).
-    """
-    import torch
-
-    fresh = new_model().state_dict()
-    small: dict[str, torch.Tensor] = {}
-    for name, value in model.state_dict().items():
-        delta = keep * (value.float() - fresh[name].float())
-        if name.startswith("head."):
-            small[name] = value
-        elif (
-            value.dim() == 2
-            and min(value.shape) > rank
-            and not name.startswith("encoder.embeddings")
-        ):
-            left_OM, scale_M, right_MI = torch.linalg.svd(delta, full_matrices=False)
-            root_R = scale_M[:rank].sqrt()  # each factor gets the root, so that both fit into fp16
-            small[f"{name}.up"] = left_OM[:, :rank] * root_R
-            small[f"{name}.down"] = root_R[:, None] * right_MI[:rank]
-        elif delta.abs().max() > 0:
-            small[name] = delta
-    return {name: value.half().contiguous() for name, value in small.items()}
-
-
 def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
-    """Return the model of an adapter made by `compress`, ready for inference.
+    """Return the model of an adapter, ready for inference.
+
+    A changed linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other
+    changed tensors as their difference, and the head as it is.
 
     Raises:
         WorkbenchError: the tensors do not fit this version of the model.
@@ -181,8 +152,8 @@ def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
     head = {name for name in state if name.startswith("head.")}
     if not names <= set(state) or not head <= set(small):
         raise WorkbenchError(
-            "the weights do not fit this version of the verifier: train the verifier again with"
-            " `workbench verifier train`"
+            "the weights do not fit this version of the verifier: restore its folder, or leave out"
+            " --verifier"
         )
     for name in names:
         if name.startswith("head."):

@@ -157,8 +157,8 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
     """Load a verifier by name.
 
     Args:
-        name: a folder that `workbench verifier train` or `calibrate` wrote, or a sequence
-            classifier as a folder or a name on the hub. None loads the shipped verifier.
+        name: a folder with an adapter, a folder that `workbench verifier calibrate` wrote, or a
+            sequence classifier as a folder or a name on the hub. None loads the shipped verifier.
 
     Raises:
         WorkbenchError: there is no such verifier, its classes are not recognised, or its weights

@@ -295,7 +295,7 @@ def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int,
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """Load the verifier of a folder that `workbench verifier train` wrote, or the shipped one.
+    """Load the verifier of a folder with `card.json` and an adapter, or the shipped one.
 
     Raises:
         WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
@@ -322,18 +322,18 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
             raise FileNotFoundError(folder / ADAPTER)
     except FileNotFoundError:
         raise WorkbenchError(
-            f"{folder}: no verifier there: train one with `workbench verifier train --data"
-            f" PAIRS.jsonl --out {folder}`, or choose another judge: `--judge world` for the"
-            " closed world, `--judge URL --judge-model NAME` for an endpoint"
+            f"{folder}: no verifier there: name a sequence classifier with --verifier, or choose"
+            " another judge: `--judge world` for the closed world, `--judge URL --judge-model NAME`"
+            " for an endpoint"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
-            f"{folder}/card.json is not a verifier's card ({error}): train the verifier again"
+            f"{folder}/card.json is not a verifier's card ({error}): restore that folder"
         ) from None
     if base != BASE_SHA256:
         raise WorkbenchError(
             f"{folder} was trained on base weights {base[:12]}…, not on the packaged"
-            f" {BASE_SHA256[:12]}…: train the verifier again"
+            f" {BASE_SHA256[:12]}…: name another verifier"
         )
     return folder, settings
 
@@ -350,7 +350,7 @@ def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     try:
         tensors: dict[str, torch.Tensor] = load_file(file)
     except SafetensorError as error:
-        raise WorkbenchError(f"{file} cannot be read ({error}): train the verifier again") from None
+        raise WorkbenchError(f"{file} cannot be read ({error}): restore that file") from None
     return tensors
 
 

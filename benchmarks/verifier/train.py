@@ -1,32 +1,37 @@
-"""Train a verifier: fine-tune the packaged MiniLM on labelled pairs, compress it, calibrate it."""
+"""Train a verifier such as the shipped one: fine-tune the packaged MiniLM on labelled pairs,
+compress it, calibrate it. `data/verifier/README.md` describes the data and the settings.
+
+    python -m benchmarks.verifier.train --data train.jsonl.gz --dev dev.jsonl.gz --out runs/verifier
+
+The folder gets `adapter.safetensors`, a few megabytes, and `card.json`; `--verifier runs/verifier`
+uses it. A killed training resumes with the same command.
+"""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.types import JsonObject, WorkbenchError
+from benchmarks.verifier.augment import augment
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
+from workbench.util.minilm import BASE, BASE_SHA256
 from workbench.util.threads import DEFAULT_THREADS, use_threads
-from workbench.verifier.augment import augment
-from workbench.verifier.card import make_card, rounded
-from workbench.verifier.model import (
-    Encoder,
-    Pair,
-    base_folder,
-    collate,
-    compress,
-    logits,
-    new_model,
-)
-from workbench.verifier.rows import WEIGHTS, Row, read_split
+from workbench.verifier.calibrate import calibrate
+from workbench.verifier.card import measured, rounded, sha256
+from workbench.verifier.evaluate import evaluate_verifier
+from workbench.verifier.model import Encoder, Pair, base_folder, collate, expand, logits, new_model
+from workbench.verifier.rows import LABELS, Row, read_rows
+from workbench.verifier.verifier import Verifier, read_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +39,14 @@ if TYPE_CHECKING:
 
 
 Example = tuple[Pair, Row]  # an encoded pair and its row
+FROZEN = "encoder.embeddings.word_embeddings.weight"  # 47 MB would not fit into a small adapter
+# Weight of a source's rows in the loss; lower for noisy labels.
+WEIGHTS = {
+    "factcheck_gpt_partial": 0.5,
+    "wice_partial": 0.5,
+    "fm2_mismatch": 0.5,
+    "qa_feedback_derived": 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,46 @@ class TrainConfig:
     seed: int = 0
     threads: int = DEFAULT_THREADS
     save_every: int = 200
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))  # by source
+
+    def weight(self, row: Row) -> float:
+        return self.weights.get(row.source, 1.0)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to train on, rows to calibrate and measure on (`dev`), and their files by name."""
+
+    rows: Sequence[Row]
+    dev: Sequence[Row]
+    files: Mapping[str, Path]
+
+
+def read_split(data: Path, dev: Path | None, config: TrainConfig) -> Split:
+    """Read both files, without the training rows of weight 0; without a dev file, split off a tenth
+    of the data.
+
+    Dev rows whose premise also occurs in the training rows are dropped.
+
+    Raises:
+        WorkbenchError: a file is bad, or the dev rows lack one of the three labels.
+    """
+    rows = [row for row in read_rows(data) if config.weight(row) > 0]
+    dev_rows = read_rows(dev) if dev else []
+    if not dev_rows:
+        # a tenth of the premises by their hash, so that the order of rows has no effect
+        parts: tuple[list[Row], list[Row]] = [], []
+        for row in rows:
+            parts[hashlib.sha256(row.premise.encode()).digest()[0] < 26].append(row)
+        rows, dev_rows = parts
+    premises = {row.premise for row in rows}
+    dev_rows = [row for row in dev_rows if row.premise not in premises]
+    if not rows or len({row.label for row in dev_rows}) < len(LABELS):
+        raise WorkbenchError(
+            "the dev rows need all three labels, on premises that do not occur in the training"
+            " rows: give another file with --dev"
+        )
+    return Split(rows, dev_rows, {"data": data, **({"dev": dev} if dev else {})})
 
 
 def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig) -> JsonObject:
@@ -73,7 +125,7 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     from safetensors.torch import save_file
 
     base_folder()  # report a missing package or a bad row before the long work
-    split = read_split(data, dev, config.weights)
+    split = read_split(data, dev, config)
     config = replace(config, bfloat16=uses_bfloat16(config))
     out.mkdir(parents=True, exist_ok=True)
     model, seconds = fit(split.rows, config, out / "training.pt")
@@ -83,6 +135,81 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     write_json(out / "card.json", rounded(card))
     (out / "training.pt").unlink()
     return card
+
+
+def trainable_model(dropout: float) -> ModuleDict:
+    """Return the untrained verifier with dropout in the encoder, but none in its attention."""
+    import torch
+
+    model = new_model()
+    for name, module in model["encoder"].named_modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0 if name.endswith("attention.self.dropout") else dropout
+    model.get_parameter(FROZEN).requires_grad_(False)
+    return model
+
+
+def compress(model: ModuleDict, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor]:
+    """Return the adapter of a trained model.
+
+    A linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other tensors
+    whole. Every change is scaled by `keep`: weights between the packaged and the trained ones
+    generalise better than either (WiSE-FT, arXiv 2109.01903).
+    """
+    import torch
+
+    fresh = new_model().state_dict()
+    small: dict[str, torch.Tensor] = {}
+    for name, value in model.state_dict().items():
+        delta = keep * (value.float() - fresh[name].float())
+        if name.startswith("head."):
+            small[name] = value
+        elif (
+            value.dim() == 2
+            and min(value.shape) > rank
+            and not name.startswith("encoder.embeddings")
+        ):
+            left_OM, scale_M, right_MI = torch.linalg.svd(delta, full_matrices=False)
+            root_R = scale_M[:rank].sqrt()  # each factor gets the root, so that both fit into fp16
+            small[f"{name}.up"] = left_OM[:, :rank] * root_R
+            small[f"{name}.down"] = root_R[:, None] * right_MI[:rank]
+        elif delta.abs().max() > 0:
+            small[name] = delta
+    return {name: value.half().contiguous() for name, value in small.items()}
+
+
+def make_card(
+    folder: Path, split: Split, model: ModuleDict, run: JsonMapping, threads: int
+) -> JsonObject:
+    """Calibrate the adapter in `folder` on the dev rows, measure it there and return its card.
+
+    `model` is the model before compression, `run` holds the training settings and `seconds`.
+    """
+    adapter = folder / "adapter.safetensors"
+    with use_threads(threads):
+        raw = Verifier(expand(read_tensors(adapter)))
+        verifier = Verifier(raw.model, calibrate(raw, split.dev))
+        before = evaluate_verifier(Verifier(model), split.dev)["accuracy"]
+    return {
+        "settings": asdict(verifier.settings),
+        "base": {"name": BASE, "sha256": BASE_SHA256},
+        "adapter": {
+            "bytes": adapter.stat().st_size,
+            "sha256": sha256(adapter),
+            "rank": run["rank"],
+        },
+        "data": {
+            name: {"file": path.name, "sha256": sha256(path)} for name, path in split.files.items()
+        },
+        "rows": {
+            "train": len(split.rows),
+            "dev": len(split.dev),
+            "by_source": dict(sorted(Counter(row.source for row in split.rows).items())),
+        },
+        "runs": [run],
+        "before_compression": before,
+        **measured(verifier, raw, split.dev, threads),
+    }
 
 
 def uses_bfloat16(config: TrainConfig) -> bool:
@@ -106,7 +233,7 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Mod
 
     with use_threads(config.threads):
         torch.manual_seed(config.seed)
-        model = new_model(config.dropout)
+        model = trainable_model(config.dropout)
         encoder = Encoder(config.max_length)
         batches = epoch_batches(rows, encoder, config, 0)
         total = round(config.epochs * len(batches))
@@ -199,8 +326,7 @@ class _Training:
         """Write the checkpoint atomically: a run killed meanwhile keeps the previous one."""
         import torch
 
-        frozen = "encoder.embeddings.word_embeddings.weight"
-        model = {name: value for name, value in self.model.state_dict().items() if name != frozen}
+        model = {name: value for name, value in self.model.state_dict().items() if name != FROZEN}
         state = {
             "model": model,
             "optimizer": self.optimizer.state_dict(),
@@ -254,7 +380,7 @@ class _Training:
             scores_NK = logits(self.model, collate([pair for pair, _ in batch]))
         gold_N = torch.tensor([row.label for _, row in batch])
         losses_N = torch.nn.functional.cross_entropy(scores_NK.float(), gold_N, reduction="none")
-        weighted_N = losses_N * torch.tensor([row.weight for _, row in batch])
+        weighted_N = losses_N * torch.tensor([self.config.weight(row) for _, row in batch])
         # not divided by the batch size: a small batch would give its pairs more weight
         weighted_N.sum().div(self.config.rows).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -275,3 +401,25 @@ def _fingerprint(rows: Sequence[Row], config: TrainConfig) -> str:
     for row in rows:
         digest.update(repr(row).encode())
     return digest.hexdigest()[:16]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--dev", type=Path, help="default: a tenth of the data")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--epochs", type=float, default=TrainConfig.epochs)
+    parser.add_argument("--lr", type=float, default=TrainConfig.lr)
+    parser.add_argument("--dropout", type=float, default=TrainConfig.dropout)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
+    given = vars(parser.parse_args())
+    data, dev, out = (given.pop(name) for name in ("data", "dev", "out"))
+    card = train_verifier(data, dev, out, TrainConfig(**given))
+    print(json.dumps(card["dev"], indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -16,9 +16,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from workbench.verifier.rows import FACTUAL, LABELS, Row
+from workbench.verifier.rows import LABELS, Row
 
 SUPPORT, CONTRADICT, NEUTRAL = range(len(LABELS))
+# sources whose claims are statements about the world
+FACTUAL = ("begin", "factcheck_gpt", "fever_symmetric", "fm2", "qa_feedback_derived", "wice")
 NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 NAME = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b")
 VERB = re.compile(r"\b(is|was|are|were|has|had|can|could|will|would|does|did)\b(?! not|n't)")

@@ -1,0 +1,121 @@
+"""Labelled pairs of the verifier, their calibration, and adapters that do not fit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.errors import raises_error
+from workbench.verifier.calibrate import fit_temperature, reliability
+from workbench.verifier.rows import LABELS, Row, read_rows
+
+TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
+
+
+def rows_of(count: int, seed: int = 0) -> list[Row]:
+    """Towns and their rivers: a claim names the right river (support), another (contradict) or a
+    mayor (neutral).
+    """
+    rng = random.Random(seed)
+    rows = []
+    for number in range(count):
+        town, right, other = rng.sample(TOWNS, 3)
+        year = rng.randrange(1500, 1900)
+        premise = f"The town of {town} was founded in {year}. It lies on the river {right}."
+        claims = (
+            f"{town} is on the river {right}.",
+            f"{town} is on the river {other}.",
+            f"The mayor of {town} has a dog.",
+        )
+        rows.append(Row(premise, claims[number % 3], number % 3, "towns"))
+    return rows
+
+
+def write(path: Path, rows: list[Row]) -> Path:
+    lines = [
+        json.dumps(
+            {"premise": r.premise, "claim": r.claim, "label": LABELS[r.label], "source": r.source}
+        )
+        for r in rows
+    ]
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def test_rows_are_read_plain_and_compressed(tmp_path: Path) -> None:
+    rows = rows_of(6)
+    for name in ("a.jsonl", "a.jsonl.gz"):
+        assert read_rows(write(tmp_path / name, rows)) == rows
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not a JSON object"),
+        ('["premise"]', "object"),
+        ('{"premise": "a", "claim": 3, "label": "support"}', "needs the text fields"),
+        (
+            '{"premise": "a", "claim": "b", "label": "entailment"}',
+            "label 'entailment' is not one of",
+        ),
+        ('{"premise": "a", "claim": " ", "label": "support"}', "the claim is empty"),
+    ],
+)
+def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+    path = write(tmp_path / "bad.jsonl", rows_of(2))
+    path.write_text(path.read_text() + line + "\n")
+    with raises_error(rf"bad\.jsonl:3: .*{said}"):
+        read_rows(path)
+
+
+def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "plain.jsonl.gz").write_text("not compressed")
+    for name, said in (
+        ("none.jsonl", "cannot read"),
+        ("empty.jsonl", "no rows"),
+        ("plain.jsonl.gz", "broken"),
+    ):
+        with raises_error(said):
+            read_rows(tmp_path / name)
+
+
+def test_temperature_is_found() -> None:
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(4000, 3, generator=generator, dtype=torch.double)
+    gold = torch.multinomial((scores * 2).softmax(-1), 1, generator=generator)[:, 0]  # true T = 0.5
+    assert fit_temperature(scores, gold) == pytest.approx(0.5, abs=0.05)
+
+
+def test_reliability_by_hand() -> None:
+    found = reliability([0.95, 0.95, 0.55, 1.0], [True, False, True, True])
+    # bin .9–1: three of mean confidence .9667, two right; bin .5–.6: one of .55, right
+    assert found["ece"] == pytest.approx(0.75 * (2.9 / 3 - 2 / 3) + 0.25 * 0.45)
+    assert [one["n"] for one in found["bins"]] == [1, 3]
+
+
+@pytest.mark.slow
+def test_an_adapter_adds_its_low_rank_change_to_the_packaged_weights() -> None:
+    """The change of a layer is `up @ down`; an adapter of another version is refused."""
+    import torch
+
+    from workbench.verifier.model import expand, new_model
+
+    torch.manual_seed(1)
+    start = new_model().state_dict()
+    name = "encoder.encoder.layer.3.intermediate.dense.weight"
+    small = {key: value for key, value in start.items() if key.startswith("head.")}
+    small |= {f"{name}.up": torch.randn(1536, 2), f"{name}.down": torch.randn(2, 384)}
+    for key, value in expand(small).state_dict().items():
+        change = small[f"{name}.up"] @ small[f"{name}.down"] if key == name else 0.0
+        torch.testing.assert_close(value, start[key] + change)
+    with raises_error("do not fit this version of the verifier"):
+        expand({**small, "encoder.other.weight.up": small[f"{name}.up"]})
