@@ -4,7 +4,8 @@
 
 The folder `benchmarks/results/NAME` gets graded greedy answers of the initial policy and of the
 trained runs to the same drawn test questions, and a few rollouts: of TruthRL a group of a ternary
-run with all three outcomes, of RLFH one of the last step of the run trained against the verifier.
+run with all three outcomes, of RLFH the group of the last step whose judge calls most false claims
+correct.
 Ids are `start-N`, `ARM_SEED-N` and `rollout-N`.
 """
 
@@ -19,10 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.findings import FILES, graded, start_folder
+from benchmarks.real.exact import exact_terms
 from benchmarks.reproduce import RESULTS
 from workbench.experiments.queue import ROOT, Run, queue_runs
 from workbench.experiments.queue.runs import plan_run
-from workbench.runs.store import append_feedback, iter_feedback
+from workbench.runs.store import append_feedback, iter_feedback, read_passages
 from workbench.types import Feedback
 
 QUESTIONS = {"truthrl_real": 40, "rlfh_real": 12}
@@ -48,16 +50,44 @@ def mixed_group(folder: Path) -> list[Feedback]:
     raise SystemExit(f"{folder}: no group has all three outcomes")
 
 
-def last_rollouts(folder: Path, count: int = 4) -> list[Feedback]:
-    """Return the first rollouts of the last step."""
-    rows = list(iter_feedback(folder))
-    return [one for one in rows if one.response.step == rows[-1].response.step][:count]
+def overrated(folder: Path) -> list[Feedback]:
+    """Return the group of the last step whose judge calls most false claims correct."""
+    rows, groups = list(iter_feedback(folder)), dict[str, list[Feedback]]()
+    for one in rows:
+        if one.response.step == rows[-1].response.step:
+            groups.setdefault(one.response.question.id, []).append(one)
+    excess = {
+        name: sum(exact_terms(one).get("overrated", (0.0, 0.0))[0] for one in group)
+        for name, group in groups.items()
+    }
+    return groups[max(excess, key=excess.__getitem__)]
+
+
+def with_passages(folder: Path, rows: Iterable[Feedback]) -> list[Feedback]:
+    """Return the rows with the passages that their verdicts cite."""
+    stored = read_passages(folder)
+    return [
+        replace(
+            row,
+            passages=tuple(
+                stored[name]
+                for name in dict.fromkeys(
+                    item["passage"]
+                    for verdict in row.verdicts
+                    for item in verdict.evidence
+                    if "passage" in item
+                )
+                if name in stored
+            ),
+        )
+        for row in rows
+    ]
 
 
 def drawn(folder: Path, questions: Iterable[str]) -> list[Feedback]:
     """Return the rows of the questions, in their order."""
     rows = {one.response.question.id: one for one in iter_feedback(folder)}
-    return [rows[question] for question in questions]
+    return with_passages(folder, [rows[question] for question in questions])
 
 
 def main() -> None:
@@ -90,7 +120,7 @@ def main() -> None:
     rows["rollout"] = (
         mixed_group(runs["ternary_2"].folder)
         if given.name == "truthrl_real"
-        else last_rollouts(runs["verifier_1"].folder)
+        else with_passages(runs["verifier_1"].folder, overrated(runs["verifier_1"].folder))
     )
     out = RESULTS / given.name
     shutil.rmtree(out, ignore_errors=True)
