@@ -22,6 +22,7 @@ from typing import Any, Literal
 from workbench.methods.bench import SCALES, bench
 from workbench.policies.generate import generate
 from workbench.types import JsonObject
+from workbench.util.failures import error_line
 
 Status = Literal["ok", "warning", "failed"]
 Route = Literal["cpu", "gpu"]
@@ -229,5 +230,4 @@ def _answers() -> Check:
 
 
 def _summary(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0]}"[:200]
+    return f"{type(error).__name__}: {error_line(error)}"
