@@ -23,7 +23,6 @@ _INITIALS = re.compile(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
 _HALF = re.compile(r" and a half\b|½")
 _ISO_DATE = re.compile(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
 UNITS = SMALL | TENS
-DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items()}
 _SCALES = SCALES | {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
 MOST_PIECES = 12  # pieces per number: bounds the work
 
@@ -99,8 +98,6 @@ def _pieces(match: re.Match[str]) -> list[Token]:
 def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
     """Return the number that the first pieces form, or the first piece; and how many it uses."""
     first, second = pieces[0], pieces[1].word if len(pieces) > 1 else ""
-    if first.word in DECADES:
-        return first._replace(kind="decade", value=DECADES[first.word]), 1
     if first.word == "half" and second in ("a", "an"):
         whole, used = _merge_number(pieces[1:])
         if whole.kind == "number":  # "half a million"
