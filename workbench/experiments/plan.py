@@ -266,7 +266,7 @@ def plan(
             choices = ", ".join(filter(None, known))
             raise WorkbenchError(f"no {kind} '{name}': choose one of {choices}")
     sizes = [GIB * card["memory"] for name, card in GPUS.items() if gpu in (None, name)]
-    room = max(sizes, default=memory_here() or 0)  # no GPU is named "cpu"
+    room = max(sizes, default=memory_here())  # no GPU is named "cpu"
     config, scale = chosen.configure(bench, overrides), SCALES[bench]
     chosen.reward(config)  # raises for values that cannot work
     shape, prompt = shape_of(policy or scale.policy), prompt_tokens or scale.prompt

@@ -102,11 +102,10 @@ class Record:
     key: str
 
     @staticmethod
-    def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """Return run `name` with the rows read so far, or with all rows if `whole`."""
-        rows = runs.all_rows(name) if whole else runs.rows(name)
+    def of(runs: Runs, name: str) -> Record:
+        """Return the run with the rows read so far."""
         configs = configs_of(runs, name)
-        return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
+        return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
 
     def columns(self, number: int) -> JsonObject:
         """Return a row's columns with rewards by every method, or {"broken": reason}; cached."""

@@ -19,7 +19,15 @@ from workbench.judge.batch import Arrived, BatchJudge, Totals, call_failure
 from workbench.judge.cache import Cache
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.logprobs import MOST, label_probabilities
-from workbench.judge.wire import LABELS, ONE_LABEL, Form, checked_reply, clip, in_form, read, schema
+from workbench.judge.wire import (
+    LABELS,
+    ONE_LABEL,
+    bare_label,
+    checked_reply,
+    clip,
+    read,
+    schema,
+)
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Reply, WorkbenchError
 
 if TYPE_CHECKING:
@@ -41,7 +49,6 @@ def endpoint(
     max_new_tokens: int | None = None,
     extra: JsonMapping | None = None,
     key: str | None = None,
-    form: Form = "json",
     cache: Path | str | None = None,
     cache_address: str | None = None,
     **limits: Any,
@@ -60,12 +67,11 @@ def endpoint(
         max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048. It
             is sent as `max_completion_tokens` if the model requires that name.
         extra: fields added to the body of each request; the value None removes a field. The value
-            "schema" of `response_format` sets the form "schema".
+            "schema" of `response_format` is for a small model on a server that constrains replies
+            to a JSON schema. A reply with one label is then the label alone, and the server is
+            asked for log-probabilities.
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
-        form: "json", or "schema" for a small model on a server that constrains replies to a JSON
-            schema. A reply with one label is then the label alone, and the server is asked for
-            log-probabilities.
         cache: a file that stores the replies that could be parsed. Its keys contain the model, the
             prompt, the sampling settings and the server's address, because two servers may use the
             same model name. `max_new_tokens` is not in the key: a finished reply does not depend on
@@ -83,10 +89,10 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    A reply has `p` if it is one label, and the server returns log-probabilities: with the form
-    "schema", or with `logprobs` and `top_logprobs` in `extra`.
+    A reply has `p` if it is one label, and the server returns log-probabilities: for
+    constrained replies, or with `logprobs` and `top_logprobs` in `extra`.
 
-    A reply that cannot be parsed is a failure of stage "parse". So is a label in the form "schema"
+    A reply that cannot be parsed is a failure of stage "parse". So is a constrained label
     if all labels together have less than `LEAST_MASS` of the probability without the constraint. A
     request without a reply is a failure of stage "judge" and of one of these kinds:
 
@@ -117,8 +123,7 @@ def endpoint(
             " /v1/models"
         )
     extra = dict(extra or {})
-    if extra.get("response_format") == "schema":
-        form = "schema"
+    if constrained := extra.get("response_format") == "schema":
         del extra["response_format"]
     sampling = {"temperature": temperature, "max_tokens": TOKENS, **extra}
     sampling = {name: value for name, value in sampling.items() if value is not None}
@@ -129,8 +134,11 @@ def endpoint(
     elif max_new_tokens is not None:
         body["max_tokens"] = max_new_tokens
     totals, server = Totals(), address(url, key)
-    client = _Client(server, body, totals, form, **limits)
-    sampling |= {"form": form, "endpoint": cache_address or server.url}
+    client = _Client(server, body, totals, constrained, **limits)
+    sampling |= {
+        "form": "schema" if constrained else "json",
+        "endpoint": cache_address or server.url,
+    }
     return BatchJudge(model, client.send, sampling, totals, Cache(cache) if cache else None)
 
 
@@ -169,7 +177,7 @@ class _Client:
     address: Address
     body: JsonMapping
     totals: Totals
-    form: Form
+    constrained: bool
     concurrency: int = 64
     timeout: float = 60.0
     retries: int = 5
@@ -294,9 +302,9 @@ class _Batch:
         import aiohttp
 
         client, prompt, server = self.client, self.prompts[index], self.client.address
-        message = {"role": "user", "content": in_form(prompt, client.form).text}
-        body = {**fields, "messages": [message]}
-        if client.form == "schema":
+        asked = bare_label(prompt) if client.constrained else prompt
+        body = {**fields, "messages": [{"role": "user", "content": asked.text}]}
+        if client.constrained:
             constraint = {"name": prompt.task, "schema": schema(prompt), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": constraint}
             if prompt.task in ONE_LABEL:
@@ -322,10 +330,10 @@ class _Batch:
             return replace(answer, cost=cost)
         # an unreadable reply also shows that the server works
         self.answered, self.strikes = True, 0
-        text = checked_reply(prompt, answer.text, client.form)
+        text = checked_reply(prompt, answer.text, client.constrained)
         if isinstance(text, Failure):
             return replace(answer, text=None, failure=text, again="reask", cost=cost)
-        return replace(_with_p(answer, prompt, text, client.form), cost=cost)
+        return replace(_with_p(answer, prompt, text, client.constrained), cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
         """Count a prompt that the server failed; give up the batch if the server is at fault."""
@@ -343,10 +351,10 @@ class _Batch:
             self.given_up = replace(failure, message=message, raw="")
 
 
-def _with_p(answer: Answer, prompt: Prompt, text: str, form: Form) -> Answer:
+def _with_p(answer: Answer, prompt: Prompt, text: str, constrained: bool) -> Answer:
     """Return an answer with its text in normal form and, for tasks with one label, its `p`.
 
-    In the form "schema" a server makes every reply a label. If all labels together had a
+    A server that constrains replies makes every reply a label. If all labels together had a
     probability below `LEAST_MASS` without this constraint, the answer is a failure.
     """
     if prompt.task not in ONE_LABEL:
@@ -356,7 +364,7 @@ def _with_p(answer: Answer, prompt: Prompt, text: str, form: Form) -> Answer:
     if found is None:
         return replace(answer, text=text)
     whole = sum(found.values())
-    if form == "schema" and whole < LEAST_MASS:
+    if constrained and whole < LEAST_MASS:
         message = f"{prompt.task}: '{label}' only by constraint: P(a label) is {whole:.2f}"
         return replace(answer, text=None, failure=Failure("parse", "label", message, clip(text)))
     return replace(answer, text=text, p=found[LABELS[prompt.task][0]] / whole)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from workbench.judge.templates import DATA, REPLY, TASKS, count
 from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
@@ -44,7 +44,6 @@ LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
 MORE_TOKENS = "allow it more tokens with --judge-tokens N (max_new_tokens in Python)"
 
-Form = Literal["json", "schema"]
 Kind = TypeVar("Kind")
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.S | re.I)
@@ -67,7 +66,7 @@ class _Unreadable(Exception):
         self.kind = kind
 
 
-def read(task: str, text: str, count: int | None = None, form: Form = "json") -> Any:
+def read(task: str, text: str, count: int | None = None, constrained: bool = False) -> Any:
     """Parse one reply.
 
     Args:
@@ -75,7 +74,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
-        form: "json", or "schema": a single label is a JSON string without its object.
+        constrained: a single label is a JSON string without its object.
 
     Returns:
         a `Failure` of stage "parse", or the value:
@@ -106,7 +105,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         if not (reply := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
         reply_value = _from_json(reply)
-        if bare_label(task, form):
+        if constrained and task in ONE_LABEL:
             reply_value = {"label": reply_value}
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
@@ -117,12 +116,12 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
 
 
-def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
+def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str | Failure:
     """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it."""
-    value = read(prompt.task, text, count(prompt), form)
+    value = read(prompt.task, text, count(prompt), constrained)
     if isinstance(value, Failure):
         return value
-    return json.dumps({"label": value}) if bare_label(prompt.task, form) else text
+    return json.dumps({"label": value}) if constrained and prompt.task in ONE_LABEL else text
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
@@ -130,18 +129,12 @@ def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
     return reply.error or read(task, reply.text or "", count)
 
 
-def bare_label(task: str, form: Form) -> bool:
-    """Return whether the reply to a task is a label without a JSON object around it."""
-    return form == "schema" and task in ONE_LABEL
+def bare_label(prompt: Prompt) -> Prompt:
+    """Return a prompt that asks for a single label as a JSON string, not as an object.
 
-
-def in_form(prompt: Prompt, form: Form) -> Prompt:
-    """Return a prompt that asks for the reply in `form`; rendered prompts ask for an object.
-
-    The form of a bare label is stated before the data: a server's prefix cache then holds
-    everything before the data.
+    That is stated before the data: a server's prefix cache then holds everything before the data.
     """
-    if not bare_label(prompt.task, form):
+    if prompt.task not in ONE_LABEL:
         return prompt
     head, data = prompt.text.rpartition(REPLY)[0].split(DATA)
     labels = ", ".join(map(json.dumps, LABELS[prompt.task]))
@@ -150,7 +143,7 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
 
 
 def schema(prompt: Prompt) -> JsonObject:
-    """Return the JSON schema of the reply to a prompt in the form "schema"."""
+    """Return the JSON schema of a constrained reply to a prompt."""
     shape = _label if prompt.task in ONE_LABEL else _SHAPES[prompt.task]
     return _schema(shape, prompt.task, count(prompt))
 

@@ -68,13 +68,12 @@ def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
         if other is None or None in (one["stderr"], other["stderr"]):
             continue
         diff, error = one["value"] - other["value"], math.hypot(one["stderr"], other["stderr"])
-        bounds = _interval(diff, error)
         z = abs(diff) / error if error else math.inf * bool(diff)
         changes[name] = {
             "value": one["value"],
             "other": other["value"],
             "diff": diff,
-            **bounds,
+            **_interval(diff, error),
             "p": math.erfc(z / math.sqrt(2)),
             "n": one["n"],
             "drop": diff + Z * error < 0,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.types import WorkbenchError
+from workbench.util.failures import error_line
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
 from workbench.util.minilm import BASE, packaged_folder
 
@@ -49,10 +50,9 @@ def load_encoder(name: str) -> Encode:
             SentenceTransformer, source, model_kwargs={"use_safetensors": True}
         )
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
-            f"cannot load the encoder '{name}' ({reason}): use a sentence-transformers model by its"
-            f" hub name, a local folder, or {PACKAGED[0]}, which needs no network"
+            f"cannot load the encoder '{name}' ({error_line(error)}): use a sentence-transformers"
+            f" model by its hub name, a local folder, or {PACKAGED[0]}, which needs no network"
         ) from None
 
     def encode(texts: Sequence[str]) -> np.ndarray:

@@ -114,12 +114,6 @@ class Index:
                 " mode text"
             )
 
-    @property
-    def width(self) -> int | None:
-        """Return the dimension of the vectors, or None without vectors."""
-        schema = self._table.schema
-        return schema.field("vector").type.list_size if "vector" in schema.names else None
-
     @cached_property
     def _table(self) -> Table:
         return connect(self.folder).open_table(TABLE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -13,9 +11,10 @@ from typing import TYPE_CHECKING
 from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
 from workbench.data.record import passage_id
 from workbench.retrieval.words import clean
-from workbench.runs.folder import file_digest
+from workbench.runs.folder import file_digest, json_digest
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import hub
+from workbench.util.failures import error_line
 from workbench.world.world import load_world
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def _folder(path: Path) -> Source:
     if not files:
         raise WorkbenchError(f"{path}: this folder has no .txt or .md file: --from takes {FORMATS}")
     digests = [[str(file.relative_to(path)), _digest(file)] for file in files]
-    fingerprint = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    fingerprint = json_digest(digests, 64)
     pages = partial(_texts, files, folder=path)
     return Source(str(path), fingerprint, pages, "file")
 
@@ -219,7 +218,7 @@ def rows_of(stream: IterableDataset, spec: str, skip: int) -> Iterator[Row]:
         try:
             row = next(rows, None)
         except Exception as error:  # the connection failed; libraries raise many types
-            reason = " ".join(str(error).split())[:200]
+            reason = error_line(error)
             raise WorkbenchError(
                 f"{spec}: the connection failed after {number} rows ({reason}): the same command"
                 " resumes there"

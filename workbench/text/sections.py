@@ -150,11 +150,6 @@ def planned(text: str) -> bool:
     return any(marker["part"] for marker in _MARKER.finditer(text))
 
 
-def unmarked(text: str) -> str:
-    """Replace every tag and marker with a space."""
-    return _MARKER.sub(" ", text)
-
-
 def unfinished(text: str, prefill: str = "") -> bool:
     """Whether a response has a plan but no `[Answer]`, or an empty one."""
     pieces = _after_thinking(_pieces(text, prefill)[0])

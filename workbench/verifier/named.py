@@ -22,7 +22,14 @@ from workbench.util.hub import check_no_pickle, from_disk_or_hub
 from workbench.verifier.model import Encoder, Pairs
 from workbench.verifier.reading import read_plain
 from workbench.verifier.rows import LABELS, Row
-from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifier, read_settings
+from workbench.verifier.verifier import (
+    ADAPTER,
+    BATCH,
+    Settings,
+    Verifier,
+    load_verifier,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -113,7 +120,7 @@ class NamedVerifier(Verifier):
         self.read = read_plain
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
-    def scores(self, pairs: Pairs, batch: int = 32) -> torch.Tensor:
+    def scores(self, pairs: Pairs) -> torch.Tensor:
         """Return raw scores (pairs, 3) in the order of `LABELS`; long premises are truncated."""
         import torch
 
@@ -123,7 +130,7 @@ class NamedVerifier(Verifier):
         scores_NK = torch.full((len(inputs), len(LABELS)), NEVER)
         with torch.inference_mode():
             while order:
-                indices = order[-batch:]
+                indices = order[-BATCH:]
                 logits_NC = self._logits([inputs[i] for i in indices])  # (batch, classes)
                 for label, column in enumerate(self.columns):
                     if column is not None:

@@ -1,7 +1,7 @@
 """Numbers, dates and years of a claim that its evidence does not mention *(ours)*.
 
-The entailment model rarely compares digits; this rule compares values. It accepts rounding, bounds,
-other units, durations between two years and counts of listed things, and it accepts doubtful cases.
+The entailment model rarely compares digits; this rule compares values. It accepts rounding, bounds
+and counts of listed things, and it accepts doubtful cases. It does not convert units.
 """
 
 from __future__ import annotations
@@ -18,17 +18,6 @@ MOST_COUNTED = 12  # a passage may list up to this many things without stating t
 ABOUT = frozenset("about around approximately roughly circa c ca some nearly almost".split())
 OVER = frozenset("over more above least exceeding after between".split())
 UNDER = frozenset("under below most within before less fewer no between".split())
-DURATIONS = {"year": 1, "aged": 1, "age": 1, "season": 1, "decade": 10, "century": 100}
-SIZES = {  # by unit: what it measures, and its size
-    unit: (kind, float(size))
-    for kind, units in (
-        ("length", "mm .001 cm .01 m 1 metre 1 meter 1 km 1000 kilometre 1000 kilometer 1000"),
-        ("length", "inch .0254 foot .3048 feet .3048 ft .3048 yard .9144 mile 1609.34"),
-        ("mass", "g .001 kg 1 kilogram 1 tonne 1000 ton 1000 pound .4536 lb .4536"),
-        ("time", "minute 1 hour 60 day 1440 week 10080 month 43830 year 525960 decade 5259600"),
-    )
-    for unit, size in zip(units.split()[::2], units.split()[1::2], strict=True)
-}
 
 
 @dataclass
@@ -141,24 +130,7 @@ def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
         return True
     # whole numbers may be rounded, whole thousands more coarsely
     tolerance = 0.02 * value if value % 1000 == 0 else 0.5 * (value % 1 == 0)
-    near = [_singular(other.word) for other in tokens[max(0, i - 2) : i + 4]]
-    length = value * max(DURATIONS.get(word, 0) for word in near)  # in years
-    lengths = {length - 1, length, length + 1} if length else set()
-    return (
-        _has(evidence.ordered, value - tolerance, value + tolerance)
-        or any(year + years in evidence.years for years in lengths for year in evidence.years)
-        or any(_is_converted(value, noun, evidence) for noun in nouns[:2] if noun in SIZES)
-    )
-
-
-def _is_converted(value: float, unit: str, evidence: Numbers) -> bool:
-    kind, size = SIZES[unit]
-    others = {other: n for other, (same, n) in SIZES.items() if same == kind and n != size}
-    return any(
-        0.98 < value * size / (number * n) < 1.02
-        for other, n in others.items()
-        for number in evidence.counts.get(other, ())
-    )
+    return _has(evidence.ordered, value - tolerance, value + tolerance)
 
 
 def _has(ordered: Sequence[float], low: float, high: float) -> bool:

@@ -30,6 +30,7 @@ from workbench.verifier.rows import LABELS
 if TYPE_CHECKING:
     import torch
 
+BATCH = 32  # most pairs in a batch
 BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memory
 # part of the repository, not of the wheel
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
@@ -115,7 +116,7 @@ class Verifier:
         self.encoder = encoder or Encoder(settings.max_length)
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
-    def scores(self, pairs: Pairs, batch: int = 32) -> torch.Tensor:
+    def scores(self, pairs: Pairs) -> torch.Tensor:
         """Return uncalibrated scores (pairs, 3) in the order of `pairs`.
 
         Pairs of similar length share a batch. Instructions to the judge are removed first.
@@ -129,20 +130,18 @@ class Verifier:
         scores_NK = torch.zeros(len(encoded), 3)
         with torch.inference_mode():
             while order:
-                indices = order[-min(batch, max(1, BATCH_TOKENS // len(encoded[order[-1]][0]))) :]
+                indices = order[-min(BATCH, max(1, BATCH_TOKENS // len(encoded[order[-1]][0]))) :]
                 scores_NK[indices] = logits(self.model, collate([encoded[i] for i in indices]))
                 del order[-len(indices) :]
         return scores_NK
 
-    def predict(self, pairs: Pairs, batch: int = 32) -> list[Triple]:
+    def predict(self, pairs: Pairs) -> list[Triple]:
         """Return calibrated (support, contradict, neutral) of each (premise, claim); the sum is 1.
 
         Text beyond `settings.max_length` word pieces is cut from the premise; `check` reads long
         evidence in windows instead.
         """
-        probabilities_NK = (
-            (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
-        )
+        probabilities_NK = (self.scores(pairs) / self.settings.temperature).double().softmax(-1)
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Passages) -> Entailment:

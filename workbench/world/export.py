@@ -64,11 +64,22 @@ def export_world(out: Path, seed: int = 0) -> dict[str, int]:
     """
     world = load_world(seed)
     tables = _tables(world)
+    meta = {
+        "seed": seed,
+        "hash": world.hash,
+        "markers": schema.MARKERS,
+        "abstentions": schema.ABSTAIN,
+        "declines": schema.DECLINE,
+        "hedge_leads": schema.HEDGE_LEADS,
+        "lead_ins": schema.LEAD_INS,
+        "pronouns": schema.PRONOUNS,
+        "invalid_question": schema.INVALID,
+    }
     _check_ours(out, {META, "README.txt", *(f"{name}.jsonl" for name in tables)})
     try:
         out.mkdir(parents=True, exist_ok=True)
         # first, because it marks the folder as an export, which can be resumed after a kill
-        (out / META).write_text(json.dumps(_meta(world, seed), indent=1) + "\n")
+        (out / META).write_text(json.dumps(meta, indent=1) + "\n")
         counts = {name: _write(out / f"{name}.jsonl", rows) for name, rows in tables.items()}
         (out / "README.txt").write_text(README)
     except OSError as error:
@@ -95,20 +106,6 @@ def _check_ours(out: Path, names: Collection[str]) -> None:
             f"'{out}' has {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, not from an export"
             " of a world: name a new folder with --out"
         )
-
-
-def _meta(world: World, seed: int) -> JsonObject:
-    return {
-        "seed": seed,
-        "hash": world.hash,
-        "markers": schema.MARKERS,
-        "abstentions": schema.ABSTAIN,
-        "declines": schema.DECLINE,
-        "hedge_leads": schema.HEDGE_LEADS,
-        "lead_ins": schema.LEAD_INS,
-        "pronouns": schema.PRONOUNS,
-        "invalid_question": schema.INVALID,
-    }
 
 
 def _write(path: Path, rows: Iterable[JsonMapping]) -> int:

@@ -77,17 +77,14 @@ class Oracle:
 
     def label(self, claim: Parsed) -> str:
         """Return the label of a parsed claim: a claim that is not a fact of the world is wrong."""
-        true = self._true_objects(claim)
+        if self.statements is None:
+            true = frozenset({self.world.by[claim.subject][claim.relation].object})
+        else:
+            true = newest(self.statements.get((claim.subject, claim.relation), ()))
         if claim.object is None or not true:
             return "vague"
         truth = "correct" if claim.object in true else "wrong"
         return f"hedged_{truth}" if claim.stance == "hedged" else truth
-
-    def _true_objects(self, claim: Parsed) -> frozenset[str]:
-        """Return the true objects for the claim's subject and relation, if they are known."""
-        if self.statements is None:
-            return frozenset({self.world.by[claim.subject][claim.relation].object})
-        return newest(self.statements.get((claim.subject, claim.relation), ()))
 
     def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
         """Return a verdict on each claim, in order.

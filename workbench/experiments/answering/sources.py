@@ -13,6 +13,7 @@ from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.retrieval.index import ROOT, Mode
 from workbench.retrieval.words import clean
 from workbench.types import BY_PASSAGES, Checks, Passage, Question, WorkbenchError
+from workbench.util.failures import error_line
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
 from workbench.world.pages import Page
@@ -83,9 +84,8 @@ def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sour
         except WorkbenchError:
             raise
         except (OSError, RuntimeError, ValueError) as error:  # damaged files or vectors
-            reason = " ".join(str(error).split())[:200]
             raise WorkbenchError(
-                f"the index {index.folder} cannot be searched ({reason}): build it again"
+                f"the index {index.folder} cannot be searched ({error_line(error)}): build it again"
             ) from error
 
     if (world := _world_of(index)) is None:
@@ -94,21 +94,14 @@ def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sour
 
 
 def _check_encoder(index: Index) -> None:
-    """Raise a WorkbenchError if questions cannot be encoded like the index's vectors."""
-    name = index.card["encoder"]
-    remedy = "search by words with --mode text, or build the index again"
+    """Raise a WorkbenchError if the encoder of the index's vectors is not available."""
     try:
-        width = load_encoder(name)(["a"]).shape[1]
+        load_encoder(index.card["encoder"])
     except WorkbenchError as error:
         raise WorkbenchError(
-            f"the index {index.folder} needs the encoder '{name}' to search by vectors: {remedy}"
-            f" ({error})"
+            f"the index {index.folder} needs the encoder '{index.card['encoder']}' to search by"
+            f" vectors: search by words with --mode text, or build the index again ({error})"
         ) from None
-    if width != index.width:
-        raise WorkbenchError(
-            f"the index {index.folder} has vectors of {index.width} numbers, but the installed"
-            f" encoder '{name}' returns {width}: {remedy}"
-        )
 
 
 def _world_of(index: Index) -> World | None:

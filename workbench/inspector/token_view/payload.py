@@ -63,7 +63,6 @@ def payload(
     *,
     name: str = "",
     lookup: Lookup | None = None,
-    claim: int | None = None,
 ) -> JsonObject:
     """Return the data that the token view draws, as JSON values; positions count code points.
 
@@ -74,7 +73,6 @@ def payload(
             advantages.
         name: a label for the row's origin.
         lookup: returns the text of evidence that is not among the question's passages.
-        claim: id of the claim to select.
     """
     response = feedback.response
     methods = {
@@ -114,7 +112,6 @@ def payload(
             "ratio": response.ratios,
         },
         "error": _failure(feedback.error),
-        "claim": claim,
     }
     # rows of different runs may share an id, and a row may be stored again with another text
     identity = f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")

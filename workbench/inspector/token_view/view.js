@@ -29,7 +29,6 @@ function tokenView(root, options = {}) {
     shape = now;
     tip.hidden = true;
     refresh();
-    if (!same && data.claim !== null && data.claim !== undefined) select(data.claim);
   }
 
   function refresh() {
