@@ -316,6 +316,7 @@ METHODS = (
     "klcf",
     "klcf_sweep",
     "klcf_sft",
+    "klcf_table1",
 )
 # by part: the file of its results, and the function that writes it
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {

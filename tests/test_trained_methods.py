@@ -120,7 +120,7 @@ def test_truthrl_rewards_the_reasoning_of_a_policy_that_thinks(tmp_path: Path) -
     assert all(row.response.text.startswith("<think>") for row in rows)
 
 
-TABLES = ["klcf_weights", "klcf_table1", "truthrl_reasoning", "knowrl_table1"]
+TABLES = ["klcf_weights", "klcf_table1", "klcf_think", "truthrl_reasoning", "knowrl_table1"]
 
 
 @pytest.mark.parametrize("name", TABLES)
