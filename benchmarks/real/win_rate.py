@@ -90,8 +90,21 @@ def _f1(terms: Mapping[str, tuple[float, float]]) -> float:
 
 
 def judged(judge: Judge, pairs: Sequence[Pair], seed: int) -> tuple[list[Duel], dict[str, Any]]:
+    """Return the pairs as the judge's labels decide them, and the win rate by its labels and by p.
+
+    `p` is the probability of the label *first*. By p, the first file's answer wins if p is higher
+    where it is shown first than where the other one is: a small judge may call all pairs ties, and
+    the paper's judge has to rank the answers.
+    """
     duels, cost = judge_pairs(judge, pairs)
-    return duels, {**win_rate(duels, len(pairs) - len(duels), seed), "judge": cost}
+    found = {**win_rate(duels, len(pairs) - len(duels), seed), "judge": cost}
+    forced = []
+    for pair in pairs:
+        ps = [reply.p for reply in judge(pair.prompts)] if pair.prompts else [0.5, 0.5]
+        if None not in ps:
+            value = 0.5 if ps[0] == ps[1] else float(ps[0] > ps[1])
+            forced.append(Duel(pair.key[0], value, value, identical=pair.identical))
+    return duels, {**found, "by_p": win_rate(forced, seed=seed)["win_rate"]}
 
 
 def measure_controls(judge: Judge, size: int, seed: int) -> dict[str, Any]:
