@@ -123,7 +123,8 @@ def measure(judge: Judge, trained: Path, initial: Path, size: int, seed: int) ->
     exact one, and how often both prefer the same answer where neither has a tie.
     """
     every = pair_files(trained, initial).pairs
-    drawn = random.Random(seed).sample(every, min(size, len(every)))
+    # a larger sample begins with the smaller one, whose replies are cached
+    drawn = random.Random(seed).sample(every, len(every))[:size]
     duels, found = judged(judge, drawn, seed)
     by_f1 = exact(trained, initial, drawn)
     scores = {duel.question_id: duel.score for duel in by_f1}
