@@ -100,8 +100,11 @@ def judged(judge: Judge, pairs: Sequence[Pair], seed: int) -> tuple[list[Duel], 
     found = {**win_rate(duels, len(pairs) - len(duels), seed), "judge": cost}
     forced = []
     for pair in pairs:
-        ps = [reply.p for reply in judge(pair.prompts)] if pair.prompts else [0.5, 0.5]
-        if None not in ps:
+        if pair.identical:
+            ps = [0.5, 0.5]
+        else:
+            ps = [reply.p for reply in judge(pair.prompts) if reply.p is not None]
+        if len(ps) == 2:
             value = 0.5 if ps[0] == ps[1] else float(ps[0] > ps[1])
             forced.append(Duel(pair.key[0], value, value, identical=pair.identical))
     return duels, {**found, "by_p": win_rate(forced, seed=seed)["win_rate"]}
@@ -162,7 +165,7 @@ def main() -> None:
             reasks=0,
         )
         found = (
-            measure(judge, *given.answers, given.pairs, given.seed)
+            measure(judge, given.answers[0], given.answers[1], given.pairs, given.seed)
             if given.answers
             else measure_controls(judge, given.controls, given.seed)
         )
