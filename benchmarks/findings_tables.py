@@ -74,6 +74,7 @@ ARMS = {
     "klcf": LONG,
     "klcf_sweep": LONG,
     "klcf_sft": LONG,
+    "klcf_table1": LONG,
     "forag": (
         "test",
         (

@@ -191,6 +191,32 @@ def real_judge(found: dict) -> str:
     return "\n\n".join([*tables, "\n".join(costs)])
 
 
+WINS = {
+    "altered": "true biographies − half of the facts altered",
+    "half": "true biographies − their first half",
+    "trained": "trained policy − initial policy",
+}
+
+
+def win_rate(found: dict) -> str:
+    """Win rates by a small language model, and those of its controls."""
+    rows = [
+        [
+            name,
+            WINS[pair],
+            str(one["pairs"]["n"]),
+            share(one["win_rate"]),
+            f"{one['pairs']['won']}, {one['pairs']['tied']}, {one['pairs']['lost']}",
+            share(one["by_p"]) if one["by_p"]["n"] else "–",
+            share(one["exact"]) if "exact" in one else "100%",
+        ]
+        for name, pairs in found.items()
+        for pair, one in pairs.items()
+    ]
+    columns = ["judge", "pairs", "n", "win rate", "won, tied, lost", "win rate by `p`", "exact"]
+    return markdown(columns, rows)
+
+
 def claims(found: dict) -> str:
     """How far claims by rules can be trusted, in a few lines."""
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
@@ -317,6 +343,7 @@ METHODS = (
     "klcf",
     "klcf_sweep",
     "klcf_sft",
+    "klcf_table1",
 )
 # by part: the file of its results, and the function that writes it
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
@@ -330,6 +357,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "papers": ("papers", papers.table),
     "verdicts": ("human_labels", verdicts),
     "real_judge": ("real_judge", real_judge),
+    "win_rate": ("win_rate", win_rate),
     "verifier_card": ("../../data/verifier/card", measured_text),
     "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},

@@ -120,7 +120,7 @@ def test_truthrl_rewards_the_reasoning_of_a_policy_that_thinks(tmp_path: Path) -
     assert all(row.response.text.startswith("<think>") for row in rows)
 
 
-TABLES = ["klcf_weights", "klcf_table1", "truthrl_reasoning", "knowrl_table1"]
+TABLES = ["klcf_weights", "klcf_table1", "klcf_think", "truthrl_reasoning", "knowrl_table1"]
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -144,7 +144,7 @@ def test_the_weightings_of_klcfs_table_2() -> None:
         "no_truth": [0.5, 0, 0.5],
         "less_truth": [0.5, 0.25, 0.25],
         "equal": [0.333, 0.333, 0.333],
-        "less_check": [0.2, 0.4, 0.4],
+        "less_general": [0.4, 0.4, 0.2],
         "no_check": [0, 0.5, 0.5],
         "truth": [0, 1, 0],
     }

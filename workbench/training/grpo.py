@@ -17,6 +17,7 @@ from workbench.training import colocate
 from workbench.training.grpo_config import GRPO, batches, check, check_split
 from workbench.training.loading import load_trainee, save_policy
 from workbench.training.recorder import RolloutRecorder
+from workbench.training.self_certainty import SELF_CERTAINTY, with_self_certainty
 from workbench.training.stage import Inputs, Stage, Status, training
 from workbench.training.trl_common import process_state
 from workbench.training.unsloth_hooks import choose_unsloth
@@ -56,7 +57,8 @@ def train_grpo(
     Args:
         grade: grades responses. `feedback.rewards[method].value` is the reward of a response.
             Estimators other than `group` read the reward per token, `tokens`. A response whose
-            reward is None is left out of its group's baseline and of the loss.
+            reward is None is left out of its group's baseline and of the loss. With
+            `config.self_certainty` these rewards are recorded, but another one is maximised.
         policy: folder or hub name of the initial checkpoint.
         unsloth: see `load_trainee`.
 
@@ -89,6 +91,9 @@ def train_grpo(
     trainee = load_trainee(
         policy, **vars(config.lora), seed=seed, max_length=max_length, unsloth=unsloth
     )
+    if config.self_certainty:
+        grade = with_self_certainty(grade, trainee, config.sampling.temperature)
+        method = SELF_CERTAINTY
     from workbench.training.grpo_step import RolloutTrainer  # after Unsloth, which patches TRL
 
     with (

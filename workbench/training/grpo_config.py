@@ -47,6 +47,11 @@ class GRPO:
     entropy: float = setting(
         0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0
     )
+    self_certainty: bool = setting(
+        False,
+        "maximise the policy's self-certainty, not the method's reward (Intuitor, arXiv"
+        " 2505.19590)",
+    )
     iterations: int = setting(1, "optimizer steps on the responses of each step", least=1)
     redraws: int = setting(
         0,

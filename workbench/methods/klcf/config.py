@@ -82,7 +82,7 @@ class KLCF:
     )  # (ours: equal weights)
     w_truth: float = setting(
         1.0, "weight of the mean P(true) of the claims", range=(0, 2, 0.05)
-    )  # the best F1 of table 2 has weights .4, .2 and .4
+    )  # the best F1 of table 2 has .4 for the checklist and truth, .2 for general (docs/papers.md)
     w_general: float = setting(
         0.0,
         "weight of a preference model's score; scoring needs rows with 'general' verdicts",
