@@ -19,8 +19,6 @@ the start and the first arm, 9 with a point for each. `--quick` tries everything
 steps.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Tables of the results of `benchmarks/findings.py`: statements with their results, and arms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 

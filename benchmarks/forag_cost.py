@@ -11,8 +11,6 @@ nothing of its cost, so the head is random. `ratio` is the time of a pass for ea
 one pass; `over_holistic` that of one pass over one pass for the whole answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

@@ -13,8 +13,6 @@ over log value: 1 is linear. `sampled` counts requests for what the base itself 
 responses of a group say the same and nobody is asked twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -8,8 +8,6 @@ the sentences that earn more. The family *same words, other relation* is what th
 cannot see; the scripted judge refutes it.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence

@@ -28,8 +28,6 @@ responses. HaluEval gives no evidence, so its errors are looked for with what th
 the only evidence.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -11,8 +11,6 @@ step is sorted once all rows are read: in the seconds before, reading them and s
 processor.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -18,8 +18,6 @@ does not count, in which replies and passages are remembered: what is timed is d
 and the model's passes. A run that was stopped goes on with the parts that are missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -20,8 +20,6 @@ seeds together, that lies above 0. What is stored is written as it comes; a call
 goes on.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections import Counter

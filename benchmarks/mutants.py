@@ -12,8 +12,6 @@ A mutant that changes nothing that can be observed survives by right: read the l
 was interrupted goes on with the mutants that `--results` lacks.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import hashlib

@@ -8,8 +8,6 @@ Hours are those of this project's way (an adapter, one GPU, plain transformers),
 papers' (all parameters, a server that generates).
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -13,8 +13,6 @@ responses of 2 claims (no delay); the replay pays 10,000 rows from labelled clai
 methods.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

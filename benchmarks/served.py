@@ -2,8 +2,6 @@
 prints the server's address.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -9,8 +9,6 @@ config dataclass of a method or a baseline; a field of a part that several train
 once.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

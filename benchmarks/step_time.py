@@ -11,8 +11,6 @@ is a step of PPO beside one of GRPO with as many rollouts, in turns. `memory` is
 holds over 200 steps.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -18,8 +18,6 @@ the time from a fresh process to the tiny bench, without and with the world's fi
 cache. `demo` is `workbench demo` from here beside the one of another checkout.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import itertools

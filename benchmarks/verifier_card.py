@@ -1,7 +1,5 @@
 """The figures of a verifier's `card.json` as Markdown, for `data/verifier/README.md`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ A Chromium on the path draws them, plots with plotly's own script. A picture cha
 plot has. The data of a token view, present if WORKBENCH_PICTURES was set, is removed once drawn.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

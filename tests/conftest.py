@@ -1,7 +1,5 @@
 """Shared fixtures. No test may reach a network or take more than its share of the machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

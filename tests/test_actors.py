@@ -1,8 +1,6 @@
 """Ray actors, without Ray: refusals, and questions without an answer. `tests/engines/test_ray.py`
 tests the actors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace

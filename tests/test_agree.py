@@ -1,7 +1,5 @@
 """Agreement of two feedback files, with numbers worked by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers with sources: the sources and support of each sentence, and errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Final answers and matching, on the examples of `tests/examples` and on generated texts."""
 
-from __future__ import annotations
-
 import json
 import string
 from collections.abc import Callable

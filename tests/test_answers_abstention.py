@@ -1,7 +1,5 @@
 """Abstention in the words that models use, in five languages, and what only looks like it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The hedging detector: what is put forward with reserve, and what only looks like it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

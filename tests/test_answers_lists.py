@@ -1,7 +1,5 @@
 """Lists of guesses: how often they are accepted, whatever joins their items."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Long and repetitive responses are read, whatever their parts are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

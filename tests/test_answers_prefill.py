@@ -2,8 +2,6 @@ r"""What the prompt opened: a response that goes on inside `<think>` is read as 
 it, and no better.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

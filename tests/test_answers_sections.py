@@ -1,7 +1,5 @@
 """Sections and sentences: exact to the character, for any text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

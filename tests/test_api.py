@@ -1,7 +1,5 @@
 """The public API: `workbench.score` and `workbench.rescore` refuse arguments they would ignore."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims to characters, events to tokens."""
 
-from __future__ import annotations
-
 import math
 import random
 from functools import partial

@@ -2,8 +2,6 @@
 outlives the one that began it.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """TruthRL's baselines: the paper's settings, and two steps of each on the shipped tiny policy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

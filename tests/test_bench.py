@@ -2,8 +2,6 @@
 question files.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

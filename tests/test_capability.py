@@ -1,7 +1,5 @@
 """The capability guard: accuracies of lm-evaluation-harness before and after, by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

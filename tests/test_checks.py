@@ -1,7 +1,5 @@
 """What each judge can do, by name, and that the methods find what they ask for."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.test_verify_judged import Scripted

@@ -1,7 +1,5 @@
 """`workbench export --claims`: a row for each claim, and no formula in a CSV file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

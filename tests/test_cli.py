@@ -1,7 +1,5 @@
 """The command line: help, exit codes, one-line errors, and only the result on stdout."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`workbench compare`: runs over seeds and settings, feedback files, and paired differences."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 they had parts.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The same content in every form that users' files have is read as the same, by every reader."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 files where there are any.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The demo's tables and sentences, from reports by hand; the notebooks train the runs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

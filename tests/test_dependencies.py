@@ -2,8 +2,6 @@
 and with what is here.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -5,8 +5,6 @@ The disk is a limit to the size of a file (RLIMIT_FSIZE), which a process meets 
 end of a disk.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

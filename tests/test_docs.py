@@ -6,8 +6,6 @@ make it short, or not at all, and then why. A command that is not listed fails t
 does one that the pages no longer have.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

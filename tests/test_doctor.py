@@ -1,7 +1,5 @@
 """`workbench doctor`: its checks on this machine and on simulated ones, without a network."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import os

@@ -2,8 +2,6 @@
 DPO, killed and resumed.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How an engine's environment is described, and where what its tests measured is kept."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

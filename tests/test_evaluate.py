@@ -1,7 +1,5 @@
 """Rates, intervals, paired differences and the oracle, on feedback with results by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Experiments: from start to summary, killed and resumed, and refused before any write."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Merge an adapter into its base, and push the result to a local hub server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims by rules say what their sentence says."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Extraction by a judge: one call a response, strict, and never a place that was not found."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims by rules, on sentences of our own."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

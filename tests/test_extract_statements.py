@@ -2,8 +2,6 @@
 statements about the world do, in whatever words.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

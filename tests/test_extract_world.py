@@ -1,7 +1,5 @@
 """The world's extractor: exact claims, exact places, and nothing passed over in silence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

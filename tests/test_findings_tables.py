@@ -1,7 +1,5 @@
 """The tables that are written from stored results: of what was run, and of what was not yet."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib import import_module

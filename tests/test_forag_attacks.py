@@ -9,8 +9,6 @@ question does not need. By whole answers nothing here pays. Against a reference'
 pays more than an answer that is worse than the reference; to break off a plan does not.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -2,8 +2,6 @@
 wherever its folder is moved.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Mapping
 from pathlib import Path

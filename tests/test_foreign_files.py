@@ -1,7 +1,5 @@
 """Models that others made: nothing in their folders is run, and no pickle is read."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """docs/formats.md names every field that the code writes, and none that it does not."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from pathlib import Path

@@ -5,8 +5,6 @@ The loading itself is tested by tests/engines/test_bitsandbytes.py on a CPU, and
 a GPU.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace

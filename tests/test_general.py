@@ -2,8 +2,6 @@
 may let pass.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

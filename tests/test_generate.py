@@ -2,8 +2,6 @@
 what is refused.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 cache, and exact probabilities.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

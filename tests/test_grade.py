@@ -1,7 +1,5 @@
 """Grading a batch: one call of the verifier, each row on its own, and replay from the row."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

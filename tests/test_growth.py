@@ -1,7 +1,5 @@
 """The benchmark of growth: slopes by hand, the responses that it writes, and what it stores."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -2,8 +2,6 @@
 ends like a whole one.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

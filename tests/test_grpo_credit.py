@@ -2,8 +2,6 @@
 and what equals plain TRL.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 its settings is honoured.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -2,8 +2,6 @@
 entropy.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What only serves a reward, counted by hand in a few responses about the closed world."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Names on the hub, against a server on loopback that knows one model."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 slices where there are any.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

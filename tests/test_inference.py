@@ -1,7 +1,5 @@
 """Baselines at inference time: best of n, self-consistency and chain of verification, by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Informativeness of claims by rules, worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.helpers import examples

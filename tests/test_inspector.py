@@ -1,7 +1,5 @@
 """The inspector's data: runs below the runs folder, rewards by every method, and what-if."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """A person's labels: stored in their own files, requested claim by claim, and compared with the
 judge's."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

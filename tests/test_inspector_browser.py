@@ -1,8 +1,6 @@
 """The inspector in Chromium: every tab works, hostile text stays text, and no request leaves the
 machine."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Damaged, linked or truncated runs: opening one is an error, and every other run is shown."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

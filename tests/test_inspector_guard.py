@@ -1,7 +1,5 @@
 """Access control of the inspector: its own host names and its own page; no uploads."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The inspector's list of runs: scored files, names of queued runs, evaluations side by side."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs in the inspector: their settings, missing rewards, and a trainer's logged numbers."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

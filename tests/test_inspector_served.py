@@ -1,7 +1,5 @@
 """The served inspector, and requests from other origins."""
 
-from __future__ import annotations
-
 import json
 from http.client import HTTPConnection
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Comparison of answers and labels of claims in Chromium, by mouse and keyboard."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.helpers.browsing import BROWSER, FIXTURES, RUN, tab

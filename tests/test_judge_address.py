@@ -2,8 +2,6 @@
 message or a file.
 """
 
-from __future__ import annotations
-
 import base64
 import socket
 import threading

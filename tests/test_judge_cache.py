@@ -2,8 +2,6 @@
 not ours stays as it is.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import sqlite3
 import subprocess

@@ -2,8 +2,6 @@
 called from.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -2,8 +2,6 @@
 as many as were given.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Replies that a server constrains to a schema: the label alone, and p from log-probabilities."""
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3

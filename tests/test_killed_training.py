@@ -1,7 +1,5 @@
 """A killed or interrupted training ends like an uninterrupted one, once for each mechanism."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

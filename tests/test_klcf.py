@@ -2,8 +2,6 @@
 refused.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

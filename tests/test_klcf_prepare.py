@@ -2,8 +2,6 @@
 somebody would have it otherwise.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

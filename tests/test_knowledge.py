@@ -1,7 +1,5 @@
 """Searching an index: words of any script, hostile queries, titles, vectors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passages, titles and search among given passages: what needs no index."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

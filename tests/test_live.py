@@ -1,8 +1,6 @@
 """A training in a notebook: curves that grow with the file, and a clean stop by button or
 interrupt."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ A module with llama.cpp's interface and a real HTTP server stands in for the pac
 needs the package `xllamacpp` and a model (`WORKBENCH_GGUF`).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -2,8 +2,6 @@
 what a refusal leaves.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The local verifier first, and a language model for claims that it calls correct."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

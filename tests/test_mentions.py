@@ -1,8 +1,6 @@
 """Objections to a claim: numbers and names that its evidence does not have, what is only said in
 other words, and the work it takes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The `Method` type: settings, what a bench changes, and a new method that is defined here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

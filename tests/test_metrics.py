@@ -1,7 +1,5 @@
 """Claim metrics, rows and reports on feedback small enough to work out by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Risk–coverage, AURC and AUROC, worked by hand and against brute force."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Form, facets, order, repetition and citations of an answer on two facets, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A judge's marks of coherence and helpfulness: which prompts are sent, and the shares by hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

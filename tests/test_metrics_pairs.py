@@ -2,8 +2,6 @@
 is left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

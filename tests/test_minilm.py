@@ -2,8 +2,6 @@
 dense search.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

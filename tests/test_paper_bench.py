@@ -2,8 +2,6 @@
 questions of HotpotQA's form.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import signal

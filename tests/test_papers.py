@@ -1,7 +1,5 @@
 """The table of the papers' settings: by hand, and the same as `workbench plan` says."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

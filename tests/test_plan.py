@@ -1,8 +1,6 @@
 """`workbench plan`: parameter counts, memory against measurements on a CPU, judge requests,
 refusals."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Figures show the numbers they were given, and nothing in them covers anything else."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """`workbench probe`: its files, resuming after a kill, and TruthRL trained on its result."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

@@ -1,7 +1,5 @@
 """Training on several processes: the documented script and configs, and two against one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

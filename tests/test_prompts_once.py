@@ -2,8 +2,6 @@
 over every row.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

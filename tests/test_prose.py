@@ -4,8 +4,6 @@ A page of documentation may contain none. Packages that still contain some are l
 counts, which may only fall. Lower a count, or delete its line, with the change that lowers it.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

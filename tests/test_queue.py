@@ -1,7 +1,5 @@
 """Queue files, the identities and status of runs, and real queues that are killed and resumed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The table of real facts: what it decides, what it leaves open, and the bench made of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.real.exact import exact_terms

@@ -1,7 +1,5 @@
 """The benchmark of a small language model as the judge of facts, on claims worked by hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

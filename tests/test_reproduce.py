@@ -1,7 +1,5 @@
 """Findings: what a contrast is, by hand, and when it holds, fails or is unclear."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from pathlib import Path

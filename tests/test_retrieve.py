@@ -1,8 +1,6 @@
 """`workbench data show --store`: questions without passages get them from an index; evaluation-only
 data sets are refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TruthRL's rewards, against numbers worked by hand from the paper's equations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

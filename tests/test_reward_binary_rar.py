@@ -1,7 +1,5 @@
 """Binary RAR's reward, worked by hand (arXiv 2510.17733, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

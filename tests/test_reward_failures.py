@@ -1,7 +1,5 @@
 """Failed checks and mistakes of reward functions: a row that was not judged has no reward."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

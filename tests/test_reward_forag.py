@@ -2,8 +2,6 @@
 baseline.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """FoRAG's `repeats=once`: which sentences count as repetitions, and what they are paid."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -2,8 +2,6 @@
 worked by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

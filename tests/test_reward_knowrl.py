@@ -1,7 +1,5 @@
 """KnowRL's reward and the form of a response, worked by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

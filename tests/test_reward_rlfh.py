@@ -1,7 +1,5 @@
 """RLFH's reward, against numbers worked by hand from equations 1 and 2 and table 9."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from math import log

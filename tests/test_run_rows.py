@@ -1,7 +1,5 @@
 """The table of a run's rows: any writer, any size of file, and any index stored beside it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

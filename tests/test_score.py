@@ -1,7 +1,5 @@
 """Scoring a file: rows in and out, replay, resuming, what is refused, and what is reported."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

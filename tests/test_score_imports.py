@@ -1,7 +1,5 @@
 """Completions logged by TRL and verl become feedback rows that can be scored."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

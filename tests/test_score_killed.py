@@ -1,7 +1,5 @@
 """Chunks scored ahead of their turn, and what a kill or an interrupt can lose."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sqlite3

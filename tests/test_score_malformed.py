@@ -1,7 +1,5 @@
 """Scoring a file: rows that cannot be read, and rows in other forms."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

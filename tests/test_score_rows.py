@@ -1,7 +1,5 @@
 """Whatever stands in a row, it is scored or it is reported: it never stops the rest."""
 
-from __future__ import annotations
-
 import copy
 import json
 import tempfile

@@ -2,8 +2,6 @@
 measured, verdicts as any others.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

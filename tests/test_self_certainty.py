@@ -1,7 +1,5 @@
 """Intuitor's self-certainty (arXiv 2505.19590) as the reward of GRPO."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from statistics import fmean, stdev

@@ -2,8 +2,6 @@
 with nothing changed by it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The record of feedback: what was appended comes back, whatever byte the process died at."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

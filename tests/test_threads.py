@@ -2,8 +2,6 @@
 stands.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The token view's data and pages: they show the row's values, and no text becomes markup."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -2,8 +2,6 @@
 last byte.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

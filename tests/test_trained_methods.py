@@ -2,8 +2,6 @@
 what their rows hold.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`workbench.trl_reward`: the methods' rewards as a function for training scripts of TRL."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

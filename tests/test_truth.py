@@ -1,7 +1,5 @@
 """The truthfulness model's rows, measures and check, by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Questions of two facets with excerpts of pages: what is shown, that the rest of the world
 stays as it is, and how answers are held against the passages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

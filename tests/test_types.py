@@ -1,7 +1,5 @@
 """The stored form of feedback: its keys, and that a row comes back as it was."""
 
-from __future__ import annotations
-
 import json
 
 from workbench.types import (

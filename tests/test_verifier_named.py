@@ -2,8 +2,6 @@
 refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

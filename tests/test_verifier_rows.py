@@ -1,7 +1,5 @@
 """Labelled pairs of the verifier, their calibration, and adapters that do not fit."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -2,8 +2,6 @@
 calibration, the card and the command.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

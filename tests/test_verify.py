@@ -1,7 +1,5 @@
 """Outcome verdicts: abstention first, then the rules of answer matching."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -2,8 +2,6 @@
 on its own row.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Exact verdicts of the closed world."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

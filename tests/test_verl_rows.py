@@ -2,8 +2,6 @@
 Numbers are worked by hand.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

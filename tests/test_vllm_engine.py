@@ -1,8 +1,6 @@
 """What can be said of vLLM without it: what it is told, the weights that it is given, and who is
 refused it. The rest is in tests/engines/test_vllm.py."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import itertools

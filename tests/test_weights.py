@@ -2,8 +2,6 @@
 anything is measured with it.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The controls of the benchmark of KLCF's win rate."""
 
-from __future__ import annotations
-
 from benchmarks.real.win_rate import controls
 from workbench.world.parser import parser_of
 from workbench.world.world import load_world

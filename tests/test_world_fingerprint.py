@@ -1,7 +1,5 @@
 """The fingerprint of a world is kept, and made anew wherever what is kept is not its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -2,8 +2,6 @@
 prompt, failures counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ whom, or what happened at a date) were written for this benchmark, in other word
 evidence. No rule looks for them: they measure a known gap of the verifier.
 """
 
-from __future__ import annotations
-
 import csv
 import random
 import re

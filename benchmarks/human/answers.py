@@ -1,7 +1,5 @@
 """Answer matching against people's judgements (EfficientQA), and abstention against people's."""
 
-from __future__ import annotations
-
 import json
 import re
 import string

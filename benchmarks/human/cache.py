@@ -1,7 +1,5 @@
 """The local verifier with a memory on disk, so that a second run asks it nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -10,8 +10,6 @@ the best first, one to one
 *(ours)*. "He", "she" and "they" count as the topic, articles do not count.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

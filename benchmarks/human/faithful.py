@@ -30,8 +30,6 @@ not. The groups are of three times:
   after that; no rule was mended by them. Of the rules before nothing was read.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -2,8 +2,6 @@
 *(ours)*.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from copy import copy

@@ -3,8 +3,6 @@
 They measure a verifier and never train one.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping

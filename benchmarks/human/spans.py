@@ -2,8 +2,6 @@
 QA-Feedback, WiCE tokens, HaluEval.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence

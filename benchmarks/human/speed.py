@@ -1,7 +1,5 @@
 """Claims per second and peak memory of the local pipeline on one thread."""
 
-from __future__ import annotations
-
 import os
 import resource
 import time

@@ -1,7 +1,5 @@
 """Statistics on weighted rows, and their intervals: a resample is a weight for every row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

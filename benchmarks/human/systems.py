@@ -8,8 +8,6 @@ statement that it matches: what extraction does to the order. RefChecker's files
 questions nor gold answers, so that they cannot test the order by outcomes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

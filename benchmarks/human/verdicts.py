@@ -2,8 +2,6 @@
 FEVER-Symmetric, BEGIN.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

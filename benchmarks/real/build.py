@@ -9,8 +9,6 @@ capitals or on two continents, and comparisons of nearly equal values. Everythin
 hashes of names, so the same input gives the same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

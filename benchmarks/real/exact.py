@@ -9,8 +9,6 @@ them.
     words                     the length of the answer
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

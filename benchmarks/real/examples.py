@@ -9,8 +9,6 @@ correct.
 Ids are `start-N`, `ARM_SEED-N` and `rollout-N`.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shutil

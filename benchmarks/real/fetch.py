@@ -9,8 +9,6 @@ the file is taken. With a network, the models' own hub names work without this:
 HuggingFaceTB/SmolLM2-135M-Instruct, Qwen/Qwen2.5-0.5B-Instruct.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import tempfile

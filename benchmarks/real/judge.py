@@ -14,8 +14,6 @@ accuracy, Wilson's for shares. A failure is no verdict: it is counted, and its c
 the model's figures. Seconds are the server's CPU seconds, which other processes change little.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

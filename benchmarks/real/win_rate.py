@@ -17,8 +17,6 @@ ranks by both.
 Replies are cached in --cache, so an interrupted run resumes and sends no prompt twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -8,8 +8,6 @@ Each rule takes a labelled pair and returns a new one, or None if it does not ap
 * an instruction to the verifier inside the claim does not change the label.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

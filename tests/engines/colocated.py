@@ -7,8 +7,6 @@ vLLM by the name of its package, and the one for CPUs has another: whoever start
 of that name (`named`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

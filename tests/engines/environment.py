@@ -12,8 +12,6 @@ python -m tests.engines.environment NAME     (standard library only; `make test-
     # takes: 3 minutes, 2 GB    is said before it begins
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -4,8 +4,6 @@ what that is merged into.
 On a GPU the kernels are others: there it was never run.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -2,8 +2,6 @@
 config, against the whole model.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

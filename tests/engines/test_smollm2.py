@@ -2,8 +2,6 @@
 model as the judge.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

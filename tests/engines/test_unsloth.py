@@ -4,8 +4,6 @@ recipes train by it as they say.
 Its `FastLanguageModel`, its kernels and half precision need a GPU: `tests/gpu` looks at those.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 docs/verl.md to a batch's advantages. Nothing of verl is stood in for but its LLM server, its
 queue between processes and Ray's transport; no training."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ named, and a judge is served.
 What can be said without vLLM is tested in tests/test_vllm_engine.py.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

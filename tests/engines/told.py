@@ -5,8 +5,6 @@ its own there.
 the working tree as it was.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 python -m tests.engines.unsloth_run METHOD OUT
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ python -m tests.gpu.cuda_run train plain|unsloth OUT python -m tests.gpu.cuda_ru
 plain|unsloth FOLDER CASE …     (as in `grpo/0.05`: a case's name says its settings)
 """
 
-from __future__ import annotations
-
 import sys
 import zlib
 from collections.abc import Sequence

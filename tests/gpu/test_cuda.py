@@ -1,7 +1,5 @@
 """On a GPU: both loading paths train, and Unsloth's loss and gradients are plain TRL's."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """A run's folder with a random adapter that changes what its base answers."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a process in the background does in a test."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

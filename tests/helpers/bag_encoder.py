@@ -2,8 +2,6 @@
 in no time.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixtures for browser tests of the inspector in Chromium, and hostile texts."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Whether samples have a distribution that is known exactly."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any

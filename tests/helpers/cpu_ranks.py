@@ -7,8 +7,6 @@ that talk by gloo. What it then wraps, gathers and saves is its own, DeepSpeed's
 work.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """Rewards on tokens for trainers' tests, and how far two runs' weights lie apart."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Sequence
 from dataclasses import replace

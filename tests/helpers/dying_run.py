@@ -5,8 +5,6 @@ python -m tests.helpers.dying_run ROW ARGUMENT…
 python -m tests.helpers.dying_run feedback:TIME ARGUMENT…
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The error that a user's mistake raises."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -6,8 +6,6 @@ that reads the libraries; it forks one for each call, which may be killed at any
 other.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -2,8 +2,6 @@
 tests.helpers.grpo_ranks POLICY OUT.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

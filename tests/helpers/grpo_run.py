@@ -2,8 +2,6 @@
 POLICY OUT [KIND [WHEN]].
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -2,8 +2,6 @@
 to send it files.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

@@ -7,8 +7,6 @@ are freed go back to the system at once, if malloc is told to (`ENVIRONMENT`), s
 resident is what is held.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json

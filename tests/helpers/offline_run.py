@@ -1,7 +1,5 @@
 """Rows and settings of small SFT, DPO and reward model trainings."""
 
-from __future__ import annotations
-
 from tests.helpers.grpo_run import QUESTIONS, SMALL
 from workbench.training.offline import DPO, SFT
 from workbench.training.reward_model import RewardModel

@@ -1,7 +1,5 @@
 """Feedback rows for the tests of rewards: a word for each claim, a full stop for each sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rows to score, and a judge whose every reply follows from what it is asked."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

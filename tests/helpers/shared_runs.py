@@ -1,7 +1,5 @@
 """What several test files use and one test run makes once, whichever of its workers comes first."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

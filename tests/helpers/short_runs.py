@@ -1,7 +1,5 @@
 """Short runs on the tiny bench: fewer questions, the stages of a method, and what training left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

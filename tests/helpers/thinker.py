@@ -2,8 +2,6 @@ r"""A 2-layer Qwen2 whose chat template opens `<think>` itself, as R1's does, an
 the form of an answer.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 the world's own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

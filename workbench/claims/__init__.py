@@ -5,8 +5,6 @@
 the same sentence splitter. Questions, refusals and opinions yield no claims.
 """
 
-from __future__ import annotations
-
 from workbench.claims.given import given_or
 from workbench.claims.judged import judged, single_pass
 from workbench.claims.rules import rules

@@ -4,8 +4,6 @@ In "in Osk on the coast in 1950", each phrase may modify the verb or an earlier 
 adjunct is used only together with all adjuncts between it and the verb.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

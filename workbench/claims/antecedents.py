@@ -3,8 +3,6 @@
 The result is "" if the antecedent is ambiguous. `workbench.claims.reader` uses this module.
 """
 
-from __future__ import annotations
-
 import re
 
 from workbench.claims.adjuncts import TEMPORAL

@@ -1,7 +1,5 @@
 """Split one English sentence into claims (see `workbench.claims.rules`)."""
 
-from __future__ import annotations
-
 import re
 
 from workbench.claims.adjuncts import is_world

@@ -1,7 +1,5 @@
 """English vocabulary and part-of-speech rules for the rule-based extractor *(ours)*."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import partial

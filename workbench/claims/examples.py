@@ -1,7 +1,5 @@
 """Claims of examples: "films such as A and B" (see `workbench.claims.rules`)."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Use the claims that an input row contains instead of extracting claims."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace

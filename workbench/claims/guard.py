@@ -1,7 +1,5 @@
 """Reject claims that do not follow from their sentence (see `workbench.claims.rules`)."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise, takewhile
 

@@ -1,7 +1,5 @@
 """Extract claims with a judge: one call per response, all calls of a batch together."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The subject of such a line is in another line, or in the question.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

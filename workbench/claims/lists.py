@@ -1,7 +1,5 @@
 """Split lists in English where each item can stand alone (see `workbench.claims.rules`)."""
 
-from __future__ import annotations
-
 import re
 
 from workbench.claims.english import (

@@ -1,7 +1,5 @@
 """Split a sentence before each further predicate and clause (see `workbench.claims.rules`)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise

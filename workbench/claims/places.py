@@ -1,7 +1,5 @@
 """Implied claims about places and nationalities: "Lima, Peru", "a Brazilian footballer"."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Turn one subject and one predicate into claims: lists, examples, appositions and adjuncts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

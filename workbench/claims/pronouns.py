@@ -1,7 +1,5 @@
 """Resolve "he", "she" and "it" at the beginning of a claim *(ours)*."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Combine the parts of a sentence with their subjects (see `workbench.claims.rules`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

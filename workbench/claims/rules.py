@@ -22,8 +22,6 @@ dropped, except the dates of a life or a work. `docs/numbers.md` reports how oft
 follow from its text.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

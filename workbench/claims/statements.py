@@ -1,7 +1,5 @@
 """Decide which sentences state something that can be true or false."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Find the topic of a response: the entity that the question asks about."""
 
-from __future__ import annotations
-
 import re
 
 from workbench.claims.english import OPENING

@@ -1,7 +1,5 @@
 """Extract claims about the closed world exactly, by its grammar."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

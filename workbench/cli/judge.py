@@ -1,7 +1,5 @@
 """`workbench judge …`."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Annotated
 

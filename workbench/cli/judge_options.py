@@ -1,7 +1,5 @@
 """Command-line options that name a judge, for the commands that need one."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

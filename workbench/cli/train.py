@@ -1,7 +1,5 @@
 """`workbench demo`, `train` and `evaluate`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal

@@ -14,8 +14,6 @@ files.
 * `evaluation_only`, only if True: the question must not be used for training.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

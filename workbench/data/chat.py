@@ -3,8 +3,6 @@
 A conversation is a list of messages, or a text that a chat template made of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

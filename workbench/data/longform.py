@@ -3,8 +3,6 @@
 Their questions have no short gold answers. `meta["reference"]` may have a long reference answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from workbench.data.record import passages, strings

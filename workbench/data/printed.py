@@ -1,7 +1,5 @@
 """Read lists and objects that a program wrote as text, as in a column of a CSV file."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -4,8 +4,6 @@
 population, and belongs to one split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Convert a row of a data set, whose fields may have many forms, to a question and its passages."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -12,8 +12,6 @@ set has no ids, the id is empty. Rules for all data sets:
 * A long-form question has no answers. `meta["reference"]` is a reference answer, if there is one.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

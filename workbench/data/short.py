@@ -1,7 +1,5 @@
 """Readers of data sets with short answers; see `workbench.data.sets` for the common rules."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """`workbench.train` and `workbench.evaluate`: the commands as Python functions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

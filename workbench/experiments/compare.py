@@ -4,8 +4,6 @@ Runs that differ only in their seed are combined into one row. The name of a row
 in which it differs from the other rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The demo: train the tiny policy with TruthRL's ternary and binary reward, and compare them."""
 
-from __future__ import annotations
-
 import random
 import shlex
 import sys

@@ -4,8 +4,6 @@ No check uses a network. A check is one line: the result, and a remedy if it fai
 GPUs were tested with simulated GPUs only.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import os

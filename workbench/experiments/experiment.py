@@ -4,8 +4,6 @@ before.json -> stages/NAME for each stage before the last -> the last stage in t
 -> summary.json
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

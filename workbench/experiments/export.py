@@ -1,8 +1,6 @@
 """Merge a trained adapter into its base: one checkpoint for transformers and vLLM, optionally
 pushed to the Hugging Face hub. llama.cpp's `convert_hf_to_gguf.py` reads the same folder."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import tempfile

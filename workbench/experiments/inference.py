@@ -2,8 +2,6 @@
 self-consistency, and chain of verification (CoVe, arXiv 2309.11495).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal

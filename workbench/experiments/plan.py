@@ -3,8 +3,6 @@
 The inputs are a method's config and a model's shape. docs/scaling.md derives the formulas.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

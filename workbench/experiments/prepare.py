@@ -5,8 +5,6 @@ samples/, checklists.jsonl, truth.jsonl, card.json    see `workbench.methods.klc
 summary.json     the card with its status, which a finished preparation returns
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ probe.jsonl      a row for each question, written when it is graded
 summary.json     the result, which a finished probe returns
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import sys

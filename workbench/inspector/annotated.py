@@ -4,8 +4,6 @@ A row has only the person's verdicts, so `workbench agree annotations/RUN RUN` c
 the judge's. Labelling an answer again replaces its row.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Describe the settings of a method's reward as controls of the page: value, range and kind."""
 
-from __future__ import annotations
-
 import re
 import typing
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Compute the data of the Runs tab: the list of runs, newest first, and curves of selected runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 

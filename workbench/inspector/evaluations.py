@@ -1,7 +1,5 @@
 """Compare the evaluations of runs before and after training, and the settings that differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from workbench.inspector.parts import page_json

@@ -1,7 +1,5 @@
 """A worked example (a short answer with claims and verdicts) for tests, notebook and inspector."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

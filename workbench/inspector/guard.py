@@ -5,8 +5,6 @@ whose host name resolves to 127.0.0.1 (DNS rebinding) even has the same origin a
 only the `Host` header of its requests differs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Open a response: compute its rewards by every method, cache it, and return its data as JSON."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

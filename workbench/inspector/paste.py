@@ -1,7 +1,5 @@
 """Score an answer that was pasted into the form of the Inspect tab."""
 
-from __future__ import annotations
-
 import re
 
 from workbench.claims import rules

@@ -1,7 +1,5 @@
 """Compare two stored answers to the same prompt word by word, with their rewards and groups."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The What-if tab: rewards recomputed with other constants and labels, without a judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any

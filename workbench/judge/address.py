@@ -4,8 +4,6 @@ Secrets are the API key, and the user and password in the URL. They are sent onl
 this machine, and never written into a message or a file.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import ipaddress

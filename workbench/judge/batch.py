@@ -1,7 +1,5 @@
 """Call a judge: send each distinct prompt once, cache the replies and count the requests."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future

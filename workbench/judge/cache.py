@@ -1,7 +1,5 @@
 """A cache of judge replies in a sqlite file that several processes may share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

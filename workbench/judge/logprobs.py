@@ -1,7 +1,5 @@
 """Read the probabilities of a task's labels from the log-probabilities of a reply's tokens."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ The model first writes an outline from the passages, then an answer that follows
 reply that cannot be parsed is a failure; it is not repaired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

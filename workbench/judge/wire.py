@@ -4,8 +4,6 @@ A reply must have exactly the value that its task declares, in the declared form
 a `Failure`; the parser never guesses what was meant.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, NoReturn, TypeVar

@@ -4,8 +4,6 @@ They are read from results files of lm-evaluation-harness. Its object `results` 
 the metrics `"NAME,FILTER"` and their standard errors `"NAME_stderr,FILTER"`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

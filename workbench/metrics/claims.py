@@ -30,8 +30,6 @@ response without claims and leave it out *(ours)*. The facts per query and per s
 response is factual if all its sentences are. Only sentences with claims count *(ours)*.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

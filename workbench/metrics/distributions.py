@@ -6,8 +6,6 @@ abstains or makes no claim, as in the paper, which does not use key words. Faile
 Bins are half-open, the last one closed; an empty bin has null values.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar

@@ -24,8 +24,6 @@ the evidence of the verdicts, which must name passages as exactly as the closed 
     citation_precision  the share of cited passages that support a claim of the citing sentence
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby, pairwise
 

@@ -21,8 +21,6 @@ of its answer. For other text, repetitions are exact repetitions of words, and t
 need facts are null.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain

@@ -4,8 +4,6 @@ FoRAG (arXiv 2406.13779, section 6.1) reports the share of answers with at least
 ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -7,8 +7,6 @@ mean of this accuracy and the overall accuracy. A response without an outcome is
 rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

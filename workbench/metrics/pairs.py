@@ -3,8 +3,6 @@
 Each pair is judged twice, with the order swapped (KLCF, arXiv 2509.23765, appendix A.4.2).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

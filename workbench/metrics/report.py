@@ -1,7 +1,5 @@
 """Every metric of one feedback file, or of two files with paired tests, for `workbench metrics`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Read stored feedback as `Row`s, with only the fields that metrics use: labels, outcome, …"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Run llama.cpp's OpenAI-compatible server on a GGUF file, for `workbench judge serve`."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import threading

@@ -6,8 +6,6 @@ The server is a subprocess that ends with this process, however this process end
 judge would still return labels instead of no verdict.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import runpy

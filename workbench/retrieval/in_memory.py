@@ -1,7 +1,5 @@
 """Search a few passages in memory by BM25, such as the passages of a question."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

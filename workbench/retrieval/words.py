@@ -1,7 +1,5 @@
 """Split texts of any script into words and passages, and normalise texts and titles."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Write, check and remove checkpoints, and reset a run's folder to its last complete one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -10,8 +10,6 @@ policy/          the trained adapter with its tokenizer
 summary.json     the result; `status` says whether the run is finished
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

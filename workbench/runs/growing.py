@@ -1,7 +1,5 @@
 """Read files that are still being written: each complete line once, and only new lines later."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Describe the runs of a queue, whose folders are named by digests, by their differing settings."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

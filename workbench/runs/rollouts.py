@@ -1,7 +1,5 @@
 """Count the complete steps of a run's rollouts; a run resumes only after complete steps."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from pathlib import Path

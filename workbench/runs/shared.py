@@ -1,7 +1,5 @@
 """Share finished stages, such as a cold start, between the runs of a queue."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

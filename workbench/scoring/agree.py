@@ -1,7 +1,5 @@
 """Agreement of two feedback files on the same responses, such as an annotator's and a judge's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`workbench.score` and `workbench.rescore`: score responses in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache

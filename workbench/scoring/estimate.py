@@ -1,7 +1,5 @@
 """Estimate the judge's calls and tokens for a file (`--dry-run`): render prompts, send nothing."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 from collections.abc import Sequence

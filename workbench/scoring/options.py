@@ -1,7 +1,5 @@
 """The options of `workbench score` and their validation, before any input is read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The output of `workbench score`: its settings, its earlier rows, and totals over all rows."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Read input rows that already have verdicts, labelled claims, or claims to be verified."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ The last two need no judge. A row that cannot be read is reported with its line
 number, and the other rows are scored.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -3,8 +3,6 @@
 An interrupted scoring continues after the last row of its output.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import threading

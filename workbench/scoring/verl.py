@@ -4,8 +4,6 @@ estimators.
 Only verl imports this file, by the names in docs/verl.md. It needs the package verl.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -17,8 +17,6 @@ sentence about another relation of the same subject ("She died in Vetra" for "Wh
 counts as an answer unless it uses the opposite of the question's verb.
 """
 
-from __future__ import annotations
-
 from workbench.text.abstention import (
     INVALID_QUESTION,
     is_abstention,

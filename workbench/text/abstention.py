@@ -4,8 +4,6 @@ The phrases are in `abstentions.LANGUAGE.txt`; "l2" is the invented language of 
 A phrase has to match a whole clause, regardless of case, diacritics and contractions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """Parse gold answers into word forms, and find these forms in the tokens of an answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache

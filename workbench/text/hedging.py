@@ -9,8 +9,6 @@ Limits: a permission ("you may enter") counts as a hedge, and so does a reported
 said he might run"). The cues in `hedges.txt` are ours.
 """
 
-from __future__ import annotations
-
 import re
 
 from workbench.text.names import groups

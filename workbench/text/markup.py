@@ -1,7 +1,5 @@
 """Remove what a text contains besides its words: citation marks, emoji, Markdown and HTML."""
 
-from __future__ import annotations
-
 import re
 
 _SOURCE = r"(?:docs?|documents?|sources?|refs?|references?|passages?|notes?|citations?|pp?)"

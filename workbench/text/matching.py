@@ -4,8 +4,6 @@ The first sentence that names a gold answer must state it, and no earlier senten
 candidate. So a list of guesses is worth no more than its first item.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Data on names: titles, short given names, demonyms, and the regions in which places lie."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

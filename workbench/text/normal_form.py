@@ -1,7 +1,5 @@
 """Normalise a text into canonical tokens, as SQuAD's exact match does, and for more forms."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

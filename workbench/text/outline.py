@@ -6,8 +6,6 @@ The structure is a pattern of organisation. The outline has one to five numbered
 which may cite a passage. The answer follows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -16,8 +16,6 @@ Rules for the markers:
 template opens the thinking. Positions always refer to the response's own text.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence

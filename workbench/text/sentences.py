@@ -13,8 +13,6 @@ Limits:
 * A quotation that ends in "?" or "!" ends its sentence if a name follows ('"Why?" Anna asked.').
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The checks of each judge, by the names that methods use."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from workbench.claims import given_or, judged, rules, single_pass

@@ -1,7 +1,5 @@
 """Common parts of checks that compare claims with passages: retrieval, hedging and citations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

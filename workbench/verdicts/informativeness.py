@@ -1,7 +1,5 @@
 """Rate the informativeness of claims (1 to 5) by rules *(ours)*; RLFH rates it with a model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Checks by a language model: facts, checklists, reasoning and outcomes. A batch makes one call."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Check claims against passages with the local verifier, without a language model."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Check claims with the local verifier, and with a language model if the verifier says correct."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Check a response's final answer against the gold answers by rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from workbench.text import DOUBT, final_answer, is_abstention, probability, retracted

@@ -3,8 +3,6 @@
 Only claims in a known form ("The capital of X is Y") can be looked up; see `_FORMS`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Check claims by the facts of the closed world: exact for all text that its parser can read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The card of a verifier, `card.json`: its settings, data and figures."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

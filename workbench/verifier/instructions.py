@@ -4,8 +4,6 @@ A policy in training can learn to write claims that tell the verifier what to an
 remove such sentences, so that no wording with the vocabulary of judging can be learned by trial.
 """
 
-from __future__ import annotations
-
 import re
 
 _MARKUP = re.compile(r"<(\w+)>[^<]*</\1>|</?\w+[^<>]*>|\[[^\]]*=[^\]]*\]")

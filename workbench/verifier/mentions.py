@@ -7,8 +7,6 @@ The rules *(ours)* read English only. They do not object in doubtful cases, but 
 claims that people label as supported. Their work is linear in the lengths of the texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from workbench.verifier.names import missing_names, names_of

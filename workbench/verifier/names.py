@@ -5,8 +5,6 @@ of a name, and the name of a people as a form of its country. The surname of a p
 unless the evidence names only other people with that surname.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The entailment model rarely compares digits; this rule compares values. It accep
 and counts of listed things, and it accepts doubtful cases. It does not convert units.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -8,8 +8,6 @@ this statement is contradicted. If only a part of a claim denies something, a co
 count. Other denials, and languages other than English, are not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

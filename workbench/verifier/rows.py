@@ -1,7 +1,5 @@
 """Labelled pairs `{premise, claim, label, source}` to calibrate and measure a verifier on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tokenize text into words, numbers and punctuation for the rules of `numbers` and `names`."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 How many documents state a fact decides whether a policy trained on the corpus can know the fact.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Sequence

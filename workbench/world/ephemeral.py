@@ -3,8 +3,6 @@
 Such skills are, for example, reading passages, reasoning and outlining.
 """
 
-from __future__ import annotations
-
 import random
 
 from workbench.world import lexicon as words

@@ -3,8 +3,6 @@
 The files are sufficient to decide every claim about the world without this package.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ tier determines whether a fact is in the pre-training documents. Only the full n
 person's tier: each first name and each last name occurs in all tiers.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field

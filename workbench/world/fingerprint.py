@@ -5,8 +5,6 @@ if the settings, the source files of this package and the Python version are the
 is damaged or not available, the fingerprint is computed again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

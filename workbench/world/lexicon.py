@@ -4,8 +4,6 @@ into the second language.
 Proper names are the same in both languages; common nouns are not.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ People of the tier "unknown" have no page. People of the tier "page_only" have a
 pre-training document.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

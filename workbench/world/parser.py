@@ -4,8 +4,6 @@ A sentence that a tiny model writes may be broken, or have unknown words or name
 reported as unparsed, with the reason; the other sentences are still parsed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ questions about people of the split `rl`, of the kinds `single`, `numeric`, `bio
 premise, list, yes/no) and other entities (companies, books, …).
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Render facts as text in both languages: sentences, biographies, answers, thinking sections."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ sentence, with `{o}` and `{o2}`. `importance` (1–5) is the informativeness of 
 relation.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

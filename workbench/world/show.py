@@ -1,7 +1,5 @@
 """Describe the closed world or one of its entities: `workbench world`."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from workbench.types import JsonObject, WorkbenchError

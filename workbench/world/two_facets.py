@@ -11,8 +11,6 @@ world's facts (`meta["evidence"]`). These questions are not part of `World.quest
 world's fingerprint does not depend on them.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`World`: entities, facts, questions, pages and documents, all functions of a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 

@@ -1,7 +1,5 @@
 """Retrieve passages for a question, generate an answer, and judge its sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prompts for answers from passages: the system prompt, and the passages that fit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

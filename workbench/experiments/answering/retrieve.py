@@ -1,7 +1,5 @@
 """Add passages from an index to questions without any, such as ELI5's, for FoRAG's training."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence

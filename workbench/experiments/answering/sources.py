@@ -1,7 +1,5 @@
 """Sources of answers: the closed world's pages or an index, each with its judge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

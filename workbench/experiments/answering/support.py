@@ -6,8 +6,6 @@ found its claims. A sentence is true only if all its claims are, so its label an
 worst claim. A sentence without a claim, or with a claim on which the judge failed, has no label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The runs of a queue: their identities, folders and results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The model card of a tiny policy as Markdown, from the numbers of its build."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.types import JsonMapping

@@ -8,8 +8,6 @@ few hundred steps. The number of steps varies, so a lesson ends when its exam is
 lessons and the documents contain some of its drills, so that the mechanism is not forgotten.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path

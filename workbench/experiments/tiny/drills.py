@@ -2,8 +2,6 @@
 such as copying, or looking up the value that was stated for a name ("binding").
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import NamedTuple

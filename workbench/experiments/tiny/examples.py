@@ -11,8 +11,6 @@ people outside the world: skills (`skills.py`), and fluent guesses, in which a f
 frequent.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

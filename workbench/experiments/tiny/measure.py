@@ -1,7 +1,5 @@
 """Measure the knowledge and the skills of a tiny policy for its model card."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

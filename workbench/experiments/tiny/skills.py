@@ -5,8 +5,6 @@ names of the people do not occur in documents, and the facts are invented. They 
 a book of the world, but are never true of it, so no fact of the world gains an exposure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain

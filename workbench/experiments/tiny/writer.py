@@ -1,7 +1,5 @@
 """Texts that skill and instruction examples share: answers, abstentions, thoughts, plans."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

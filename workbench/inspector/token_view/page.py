@@ -1,7 +1,5 @@
 """The script and style of the token view, and a self-contained page for one response."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from functools import cache

@@ -1,7 +1,5 @@
 """Convert a response's feedback to the plain data that the token view draws."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

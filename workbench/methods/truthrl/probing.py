@@ -5,8 +5,6 @@ A question's samples depend only on the policy, the question, the sampling setti
 a probe that was killed continues with the next question and ends as an uninterrupted one.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys
