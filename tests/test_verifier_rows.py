@@ -98,22 +98,3 @@ def test_reliability_by_hand() -> None:
     # bin .9–1: three of mean confidence .9667, two right; bin .5–.6: one of .55, right
     assert found["ece"] == pytest.approx(0.75 * (2.9 / 3 - 2 / 3) + 0.25 * 0.45)
     assert [one["n"] for one in found["bins"]] == [1, 3]
-
-
-@pytest.mark.slow
-def test_an_adapter_adds_its_low_rank_change_to_the_packaged_weights() -> None:
-    """The change of a layer is `up @ down`; an adapter of another version is refused."""
-    import torch
-
-    from workbench.verifier.model import expand, new_model
-
-    torch.manual_seed(1)
-    start = new_model().state_dict()
-    name = "encoder.encoder.layer.3.intermediate.dense.weight"
-    small = {key: value for key, value in start.items() if key.startswith("head.")}
-    small |= {f"{name}.up": torch.randn(1536, 2), f"{name}.down": torch.randn(2, 384)}
-    for key, value in expand(small).state_dict().items():
-        change = small[f"{name}.up"] @ small[f"{name}.down"] if key == name else 0.0
-        torch.testing.assert_close(value, start[key] + change)
-    with raises_error("do not fit this version of the verifier"):
-        expand({**small, "encoder.other.weight.up": small[f"{name}.up"]})

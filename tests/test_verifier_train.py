@@ -2,7 +2,6 @@
 calibration, the card and the command.
 """
 
-import gzip
 import json
 import random
 from dataclasses import replace
@@ -25,43 +24,9 @@ from benchmarks.verifier.augment import (
     surround,
 )
 from tests.helpers.errors import raises_error
+from tests.test_verifier_rows import rows_of, write
 from workbench.verifier.evaluate import evaluate_verifier
-from workbench.verifier.rows import LABELS, Row, read_rows
-
-TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
-
-
-def rows_of(count: int, seed: int = 0) -> list[Row]:
-    """Towns and their rivers: a claim names the right river (support), another (contradict) or a
-    mayor (neutral).
-    """
-    rng = random.Random(seed)
-    rows = []
-    for number in range(count):
-        town, right, other = rng.sample(TOWNS, 3)
-        year = rng.randrange(1500, 1900)
-        premise = f"The town of {town} was founded in {year}. It lies on the river {right}."
-        claims = (
-            f"{town} is on the river {right}.",
-            f"{town} is on the river {other}.",
-            f"The mayor of {town} has a dog.",
-        )
-        rows.append(Row(premise, claims[number % 3], number % 3, "towns"))
-    return rows
-
-
-def write(path: Path, rows: list[Row]) -> Path:
-    lines = [
-        json.dumps(
-            {"premise": r.premise, "claim": r.claim, "label": LABELS[r.label], "source": r.source}
-        )
-        for r in rows
-    ]
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "wt", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    return path
-
+from workbench.verifier.rows import Row, read_rows
 
 BORN = Row(
     "Ada Kern was born in Graz in 1871 and is buried in Linz. She had three sons.",

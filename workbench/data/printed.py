@@ -31,17 +31,15 @@ def container(value: Any) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        tree = ast.parse(_ITEM.sub(_with_comma, text), mode="eval")
+        tree = ast.parse(
+            _ITEM.sub(lambda item: f"{item[1]}," if item[2] else item[1], text), mode="eval"
+        )
         read = ast.literal_eval(_WithoutCalls().visit(tree))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return value
     if isinstance(read, tuple | set | frozenset) and all(isinstance(item, str) for item in read):
         return list(read) if isinstance(read, tuple) else sorted(read)
     return read if isinstance(read, list | dict) else value
-
-
-def _with_comma(item: re.Match[str]) -> str:
-    return f"{item[1]}," if item[2] else item[1]
 
 
 class _WithoutCalls(ast.NodeTransformer):

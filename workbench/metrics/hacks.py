@@ -46,7 +46,7 @@ SHARES: Mapping[str, tuple[str, str]] = {
 Fact = tuple[str, str]  # a subject and a relation
 
 
-def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
+def hacks(path: Path | str) -> list[JsonObject]:
     """Return a row for each step of a run: `step`, `n` responses, their `claims`, and `SHARES`.
 
     Responses that failed, or whose claims were not all judged, are left out and counted in
@@ -55,13 +55,12 @@ def hacks(path: Path | str, world: World | None = None) -> list[JsonObject]:
     Args:
         path: a run's folder or a file of feedback. Rows without a step are counted together, with
             the step None.
-        world: the closed world of the questions; None for the world shipped with this package.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
     # the rollouts: an evaluation after training has no steps
-    file, world = file_of(path, rollouts=True), world or load_world()
+    file, world = file_of(path, rollouts=True), load_world()
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)
 

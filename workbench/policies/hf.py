@@ -86,17 +86,23 @@ def token_logprobs(
     """
     import torch
 
-    if not pairs:
-        return []
+    return [
+        tuple(logits_TV.log_softmax(-1)[torch.arange(len(ids)), torch.tensor(ids)].tolist())
+        for logits_TV, (_, ids) in zip(sampled_logits(model, pad, pairs), pairs, strict=True)
+    ]
+
+
+def sampled_logits(
+    model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
+) -> list[Tensor]:
+    """Return the logits of the sampled ids, (T, V), of each pair of prompt ids and sampled ids."""
     rows = [prompt + sampled for prompt, sampled in pairs]
     input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)
     output = model(input_ids=input_ids_BT, attention_mask=mask_BT, use_cache=False)
     # the logits of a column predict the next token
-    logprobs_BTV = torch.log_softmax(output.logits[:, :-1].float(), dim=-1)
-    sampled_BT = logprobs_BTV.gather(-1, input_ids_BT[:, 1:, None]).squeeze(-1)
     return [
-        tuple(row[len(row) - len(ids) :].tolist())
-        for row, (_, ids) in zip(sampled_BT, pairs, strict=True)
+        logits_TV[len(logits_TV) - 1 - len(ids) : -1].float()
+        for logits_TV, (_, ids) in zip(output.logits, pairs, strict=True)
     ]
 
 

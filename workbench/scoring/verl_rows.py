@@ -32,14 +32,14 @@ NAMES = tuple(name for name in ESTIMATORS if name != "gae")  # verl has a GAE fo
 SETTINGS = ("recipe", "judge", "settings")
 
 
-def row_of(question: Question, split: str = "train") -> JsonObject:
+def row_of(question: Question) -> JsonObject:
     """Return a question as a row of verl's data sets; `question_of` reads it back."""
     known = {name: value for name, value in asdict(question).items() if name in COLUMNS and value}
     return {
         "data_source": "workbench",
         "prompt": question.messages(),
         "reward_model": {"style": "rule", "ground_truth": list(question.answers)},
-        "extra_info": {**known, "question": question.text, "split": split},
+        "extra_info": {**known, "question": question.text, "split": "train"},
     }
 
 

@@ -134,7 +134,13 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
                     verdict = replace(verdict, informativeness=ratings[number][claim.id])
             rows[number].append(verdict)
             lists[number].append(retrieved)
-        if not warned and any(_is_unread(verdict) for verdicts in rows for verdict in verdicts):
+        unread = {
+            reason
+            for verdicts in rows
+            for verdict in verdicts
+            for reason in unjudged(vars(verdict)).values()
+        }
+        if not warned and unread & {"language", "script"}:
             warned = True
             warnings.warn(
                 f"some claims are not in English, and are labelled vague: {_ENGLISH_ONLY}",
@@ -173,11 +179,6 @@ def _check_joint(
     remark = {OBJECTION: "together", "text": ", ".join(joined_values(claim.text))}
     p = min(verdict.p or 0.0, OBJECTION_CAP * verifier.settings.split)
     return replace(verdict, label="vague", p=p, evidence=(*verdict.evidence, remark))
-
-
-def _is_unread(verdict: Verdict) -> bool:
-    """Return whether a claim is in a language or a script that the verifier cannot read."""
-    return not {"language", "script"}.isdisjoint(unjudged(vars(verdict)).values())
 
 
 def _preset(response: Response, claim: Claim, passages: Evidence) -> Verdict | None:

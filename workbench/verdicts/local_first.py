@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.types import SUPPORTED, Checked, Claims, Response, Verdict, Verify
+from workbench.types import SUPPORTED, Checked, Claims, Response, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
@@ -18,16 +18,13 @@ def local_first(local: Verify, judge: Verify) -> Verify:
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         first = local(batch)
         rest = [
-            (response, replace(claims, verdicts=(*claims.verdicts, *_final(checked))))
+            (response, replace(claims, verdicts=(*claims.verdicts, *final)))
             for (response, claims), checked in zip(batch, first, strict=True)
+            for final in [[one for one in checked.verdicts if one.label not in SUPPORTED]]
         ]
         return [_merged(one, other) for one, other in zip(first, judge(rest), strict=True)]
 
     return verify
-
-
-def _final(checked: Checked) -> list[Verdict]:
-    return [verdict for verdict in checked.verdicts if verdict.label not in SUPPORTED]
 
 
 def _merged(first: Checked, second: Checked) -> Checked:

@@ -49,7 +49,6 @@ _FORMS = {
         r" (?:km²|km2|sq(?:uare)? k(?:ilo)?m(?:et(?:er|re)s)?)",
     ),
 }
-_KINDS = {"city": "city", "town": "city"}  # the others are countries
 # A name, not "it", "the largest city" or "it is false that Lyon".
 _NAME = re.compile(
     r"(?!(?:It|He|She|They|This|That|The|A|An|Its|His|Her|Their|Our|My|One|No|Not)\b)"
@@ -112,7 +111,7 @@ def table_says(claim: str, title: str = "") -> bool | None:
             entity = match and _named().get(_key(match["X"]))
             if match and entity:
                 kind = match.groupdict().get("kind")
-                if kind and _KINDS.get(kind.lower(), "country") != entity.kind:
+                if kind and (kind.lower() in ("city", "town")) != (entity.kind == "city"):
                     return None
                 if relation in ("population", "area"):
                     return _number_fits(entity, relation, match["N"])

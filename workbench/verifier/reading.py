@@ -89,11 +89,10 @@ def is_circular(text: str) -> bool:
     against the verifier came to write nothing else. A few such claims are true ("Singapore's
     capital is Singapore"), and are not read either.
     """
-    subject, *values = _COPULA.split(text.casefold().strip(" .!"))
-    subject, value = (part.removeprefix("the ") for part in (subject, values[-1] if values else ""))
-    own = (f"{value}'s ", f"{value}\u2019s ", f"{value}' ", f"{value}\u2019 ")
-    ends = (f" of {value}", f" of the {value}")
-    return bool(value) and (subject == value or subject.startswith(own) or subject.endswith(ends))
+    text = text.casefold().replace("\u2019", "'").strip(" .!")
+    subject, verb, value = _COPULA.sub(" is ", text).rpartition(" is ")
+    own = rf"(?:the )?(?:.* of (?:the )?)?{re.escape(value.removeprefix('the '))}(?:'s? .*)?"
+    return bool(verb and re.fullmatch(own, subject))
 
 
 def read_claim(claim: str) -> Reading:

@@ -37,19 +37,19 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
     return [str(folder / f"{name}.html") for name in figures]
 
 
-def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
+def outcomes_by_tier(reports: Mapping[str, JsonMapping]) -> Figure:
     """Plot stacked shares of outcomes: one panel per tier, one bar per policy.
 
     Args:
         reports: evaluation reports by label of the policy.
-        mode: "greedy" or "sampled".
     """
-    present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
+    present = {tier for report in reports.values() for tier in report["greedy"]["by_tier"]}
     tiers = [tier for tier in (*TIERS, *POPULARITY) if tier in present]
     figure = side_by_side(["all", *tiers], 0.015)
     for column, tier in enumerate(["all", *tiers], 1):
         cells = [
-            r[mode] if tier == "all" else r[mode]["by_tier"].get(tier) for r in reports.values()
+            r["greedy"] if tier == "all" else r["greedy"]["by_tier"].get(tier)
+            for r in reports.values()
         ]
         shares = {rate: [cell[rate]["value"] if cell else None for cell in cells] for rate in RATES}
         stack_outcomes(figure, column, list(reports), shares, f"%{{x}}, {tier}")
@@ -58,7 +58,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
         figure,
         panels=len(tiers) + 1,
         barmode="stack",
-        title=f"Outcomes by exposure tier ({mode})",
+        title="Outcomes by exposure tier (greedy)",
         yaxis_title="share of answers",
     )
 
@@ -153,18 +153,17 @@ def over_steps(
     return styled(figure, panels=across, rows=down, title=title)
 
 
-def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
+def rates_with_intervals(reports: Mapping[str, JsonMapping]) -> Figure:
     """Plot the rates of several policies side by side, with 95 % intervals.
 
     Args:
         reports: evaluation reports by label of the policy.
-        mode: "greedy" or "sampled".
     """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
-        cells = [report[mode][rate] for rate in RATES]
+        cells = [report["greedy"][rate] for rate in RATES]
         bar = Bar(x=RATES, y=[cell["value"] for cell in cells], name=label)
         bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
         bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
@@ -172,7 +171,7 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
     return styled(
         figure,
         barmode="group",
-        title=f"Rates with 95 % intervals ({mode})",
+        title="Rates with 95 % intervals (greedy)",
         yaxis={"title": "rate", "tickformat": PERCENT},
     )
 
