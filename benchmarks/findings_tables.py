@@ -64,6 +64,7 @@ JUDGED = (
 ARMS = {
     "truthrl_real": REAL,
     "rlfh_real": JUDGED,
+    "rlfh_real_guarded": JUDGED,
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,

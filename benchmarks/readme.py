@@ -334,6 +334,7 @@ def truth_arms(found: dict) -> str:
 METHODS = (
     "truthrl_real",
     "rlfh_real",
+    "rlfh_real_guarded",
     "rlfh",
     "rlfh_sweep",
     "knowrl",
