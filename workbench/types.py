@@ -479,7 +479,8 @@ class Checks:
         verify: checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning",
             "out_of_knowledge". A trained model is added as "truth", "factuality" or "general".
         single_pass: finds and labels claims in one call.
-        recognise: adds to a question the reference data that the judge has, such as gold answers.
+        recognise: returns a question with the reference data that the judge has for it, such as
+            gold answers.
         write: writes planned answers (FoRAG) from the passages of questions.
     """
 

@@ -49,7 +49,8 @@ _OFTEN = 4  # ambiguous clauses of a sentence, above which it stays whole
 class Reader:
     """Reads the parts of one sentence in order and returns their claims.
 
-    A part without a subject gets a subject from the earlier parts, by its kind (see `Part`).
+    A part without a subject takes one from an earlier part; the part's kind says from which (see
+    `Part`).
     """
 
     def __init__(self) -> None:

@@ -260,8 +260,8 @@ class Runs:
         for method, config in by_method.items():
             if not isinstance(config, dict):
                 raise WorkbenchError(
-                    f"run '{name}' is damaged: its settings of {method} are not an object: fix the"
-                    " file, or move the run away"
+                    f"run '{name}' is damaged: its settings of {method} are not an object: fix"
+                    " config.json, or move the run's folder away"
                 )
         return by_method
 

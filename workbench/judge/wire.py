@@ -168,7 +168,7 @@ def clip(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a server's text for a message: on one line, without control characters."""
+    """Return text of a server on one line and without control characters, to quote it in errors."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

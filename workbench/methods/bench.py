@@ -347,8 +347,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
     ) -> list[Question]:
         if lang != "en":
             raise WorkbenchError(
-                f"bench '{name}' has the questions of its file in one language: leave"
-                f" lang='{lang}' out"
+                f"the questions of bench '{name}' are in one language: leave lang='{lang}' out"
             )
         return [q for q in loaded if q.meta["split"] == split and (not kinds or q.kind in kinds)]
 

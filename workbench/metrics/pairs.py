@@ -165,9 +165,9 @@ def win_rate(
     * `words`: the mean number of words of the answers of each file.
     * `pairs`: counts of pairs; `incomplete` pairs were not judged in both orders.
 
-    The two rates have 95 % bootstrap intervals over questions. If all questions agree, resampling
-    cannot vary, and Wilson's bounds are used. With fewer than `LEAST` questions there is no
-    interval *(ours)*.
+    The two rates have 95 % bootstrap intervals over questions. If all questions agree, all
+    resamples are equal, and Wilson's bounds are used instead. With fewer than `LEAST` questions
+    there is no interval *(our choice)*.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)

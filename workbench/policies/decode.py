@@ -261,7 +261,7 @@ def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
 
 
 def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
-    """Append the rows of `more` to `cache`, padded or cut on the left to `width` columns."""
+    """Append the rows of `more` to `cache`; both get `width` columns, on the left."""
     import torch
     from torch.nn.functional import pad
 

@@ -250,7 +250,8 @@ def sample(
 def seeds(how: Sampling, count: int) -> list[int]:
     """Return a seed for each of `count` completions.
 
-    They come from one random stream. With `how.seeds`, each question has a stream of its own.
+    All are drawn from one random stream, that of `how.seed`. If `how.seeds` has a seed for each
+    question, each question's completions have a stream of their own.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

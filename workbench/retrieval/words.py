@@ -121,7 +121,10 @@ def title_runs(titles: str) -> list[list[str]]:
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """Split a `;`-joined list into titles: from the left, the longest whose key is in `known`."""
+    """Split a list of titles joined by ";", where a title may have a ";" of its own.
+
+    From the left, the longest title is taken whose normal form (`title_key`) is in `known`.
+    """
     rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):
         fitting = (

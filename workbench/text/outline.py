@@ -1,9 +1,12 @@
 """Read and write outlined answers (FoRAG, arXiv 2406.13779, section 3.1), and read citations.
 
-    [Structure] comparison [Outline] 1. … [2] 2. … [1] [Answer] …
+    [Structure] comparison
+    [Outline] 1. the river [2]
+    2. the bridge [1]
+    [Answer] …
 
 The structure is a pattern of organisation. The outline has one to five numbered points, each of
-which may cite a passage. The answer follows.
+which may cite a passage: "[2]" is the second one. The answer follows.
 """
 
 import re

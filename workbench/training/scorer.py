@@ -237,7 +237,8 @@ def load_reward_model(folder: Path | str) -> Scorer:
         result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
         if result.unexpected_keys:
             raise WorkbenchError(
-                f"the adapter of '{folder}' does not fit '{policy}': copy its run again"
+                f"the adapter of '{folder}' was trained on another model than '{policy}': name"
+                " that model"
             )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)

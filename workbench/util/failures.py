@@ -142,7 +142,7 @@ def is_logged(name: str) -> bool:
 
 
 def lacking(row: JsonMapping) -> set[str]:
-    """Return what the input of a row lacks, such as "no gold answer" (values of `LACKING`)."""
+    """Return why the input of a row is incomplete, such as "no gold answer" (from `LACKING`)."""
     return {LACKING[error["kind"]] for error in _errors(row) if error.get("kind") in LACKING}
 
 

@@ -115,7 +115,7 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return `verdict` for a claim that shares no word with any passage: vague, P(true) = 0."""
+    """Return a copy of `verdict`, vague with P(true) = 0: no passage shares a word."""
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
 

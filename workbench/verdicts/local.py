@@ -47,7 +47,7 @@ _ENGLISH_ONLY = (
 
 
 def is_local(check: Verify | None) -> bool:
-    """Return whether a check "fact" uses the local verifier alone."""
+    """Return whether this check of facts uses the local verifier alone."""
     return getattr(check, "__module__", None) == __name__
 
 

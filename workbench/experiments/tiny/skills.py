@@ -27,7 +27,10 @@ EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 @dataclass(frozen=True)
 class Layout:
-    """Passages about people outside the world, with the facts that they state and leave out."""
+    """Passages about invented people who are not in the closed world, and their facts.
+
+    The passages state some of these facts (`stated`) and leave out the others (`unstated`).
+    """
 
     passages: Sequence[str]
     stated: Sequence[Fact]  # by the newer edition, if editions differ

@@ -92,7 +92,11 @@ class KLCFRun:
         return general(scorer_of(model), by, tuple(model.tokenizer.all_special_tokens))
 
     def check_prepared(self) -> None:
-        """Raise a WorkbenchError if the base or the prepared folder is missing or does not fit."""
+        """Check the base model and the prepared folder before training.
+
+        Raises:
+            WorkbenchError: one is missing, or the folder was prepared for another base or bench.
+        """
         source, folder = self.source, self.config.prepare.folder
         if folder:
             read_prepared(Path(folder), source, self.allowed)
