@@ -100,10 +100,12 @@ def table_says(claim: str, title: str = "") -> bool | None:
     """Return whether the table confirms a claim; None if its form, entity or value is unknown.
 
     Args:
-        title: the entity that "the country" and "its" at the beginning of the claim stand for.
+        title: the country that "the country" and "its" at the beginning of the claim stand for,
+            if it is one. ("Its" could also be another country, named in the sentence before.)
     """
     text = " ".join(claim.strip().rstrip(".").split())
-    if title and (start := _SUBJECT.match(text)):
+    asked = _named().get(_key(title))
+    if asked and asked.kind == "country" and (start := _SUBJECT.match(text)):
         text = title + "'s" * (start[0].lower() == "its") + text[start.end() :]
     for relation, forms in _FORMS.items():
         for form in forms:
@@ -155,9 +157,6 @@ def _value_fits(entity: Entity, relation: str, value: str) -> bool | None:
     key = {"europea": "europe"}.get(key, key)
     if key in accepted:
         return True
-    if relation == "currency" and (unit := _unit(key)) in map(_unit, _values()[relation]):
-        # another unit is wrong whatever its country: "Moroccan pound"; the same one may be right
-        return None if unit in map(_unit, accepted) and key not in _values()[relation] else False
     # a country has one capital, so any other name is wrong
     other = relation == "capital" and _NAME.fullmatch(value.strip())
     partial = any(name in key for name in accepted)
@@ -172,11 +171,6 @@ def _number_fits(entity: Entity, relation: str, text: str) -> bool | None:
     if relation == "population" and stated < 500:  # "a population of 3", before ". 7 million"
         return None
     return abs(stated - actual) <= CLOSE * actual
-
-
-def _unit(currency: str) -> str:
-    """Return "pound" for "Syrian pounds"."""
-    return currency.split()[-1].removesuffix("s")
 
 
 def _key(name: str) -> str:

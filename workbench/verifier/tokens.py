@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from workbench.text.normal_form import MONTHS, SCALES, SMALL, TENS
@@ -20,9 +21,19 @@ _DATE = re.compile(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
 _INITIALS = re.compile(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
 _HALF = re.compile(r" and a half\b|½")
 _ISO_DATE = re.compile(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
+    " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split()
+)
 UNITS = SMALL | TENS
+ORDINALS = {word: value for value, word in enumerate(_ORDINALS, start=1)} | {
+    f"{word[:-1]}ieth": value for word, value in TENS.items()
+}
+DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items()}
 _SCALES = SCALES | {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
+_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
 MOST_PIECES = 12  # pieces per number: bounds the work
+ROMAN = {"I": 1, "V": 5, "X": 10}
 
 
 class Token(NamedTuple):
@@ -80,6 +91,8 @@ def _pieces(match: re.Match[str]) -> list[Token]:
     if match["mark"]:
         return [Token(text, text, "mark")]
     if match["word"]:
+        if len(text) > 1 and (roman := _ROMAN.fullmatch(text)):
+            return [Token(text.lower(), text, "ordinal", _roman(roman[0]))]
         return [Token(text.lower(), text)]
     digits, suffix = re.sub("[, ]", "", match["number"]), match["suffix"].lower()
     value = float(digits if digits.count(".") < 2 else digits.replace(".", ""))
@@ -93,9 +106,21 @@ def _pieces(match: re.Match[str]) -> list[Token]:
     return [number, Token(suffix, suffix)] if suffix else [number]
 
 
+def _roman(text: str) -> float:
+    values = [ROMAN[letter] for letter in text] + [0]
+    return sum(-value if value < after else value for value, after in pairwise(values))
+
+
 def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
     """Return the number that the first pieces form, or the first piece; and how many it uses."""
     first, second = pieces[0], pieces[1].word if len(pieces) > 1 else ""
+    if first.word in DECADES:
+        return first._replace(kind="decade", value=DECADES[first.word]), 1
+    if first.word in UNITS and UNITS[first.word] > 19 and 0 < ORDINALS.get(second, 0) < 10:
+        ordinal = UNITS[first.word] + ORDINALS[second]
+        return Token(f"{ordinal}", f"{first.text} {second}", "ordinal", ordinal), 2
+    if first.word in ORDINALS:
+        return first._replace(kind="ordinal", value=ORDINALS[first.word]), 1
     if first.word == "half" and second in ("a", "an"):
         whole, used = _merge_number(pieces[1:])
         if whole.kind == "number":  # "half a million"
