@@ -73,6 +73,7 @@ def test_exact_counts_ignore_the_judge_repetitions_and_other_countries() -> None
         "Kenya is in Africa.",  # counted once
         "Its capital is Mombasa.",  # wrong, and the judge calls it correct
         "The capital of Peru is Lima.",  # about another country
+        "The capital of South Sudan is Juba.",
         "Kenya is beautiful.",  # the table does not decide
     )
     claims = tuple(Claim(number, text) for number, text in enumerate(texts))

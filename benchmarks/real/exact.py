@@ -9,6 +9,7 @@ them.
     words                     the length of the answer
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,7 @@ def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
     for claim in feedback.claims:
         key = claim.text.casefold()
         says = table_says(claim.text, response.question.title)
-        about = key.startswith(OWN) or any(name in key for name in names)
+        about = key.startswith(OWN) or bool(names & set(_countries().findall(key)))
         if key in seen or says is None or not about:
             continue
         seen.add(key)
@@ -68,9 +69,16 @@ def exact_steps(folder: Path) -> list[JsonObject]:
 
 
 @cache
-def _names() -> Mapping[str, tuple[str, ...]]:
+def _countries() -> re.Pattern[str]:
+    """All names of countries, the longest first: "equatorial guinea" before "guinea"."""
+    names = sorted(set[str]().union(*_names().values()), key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+
+
+@cache
+def _names() -> Mapping[str, frozenset[str]]:
     return {
-        one.name: tuple(name.casefold() for name in (one.name, *one.aliases))
+        one.name: frozenset(name.casefold() for name in (one.name, *one.aliases))
         for one in entities()
         if one.kind == "country"
     }

@@ -5,8 +5,6 @@ The content of a file, not its name, decides between JSON and JSONL: published d
 files `.json`, JSON lists `.jsonl`, and some wrap their records in an object.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -262,7 +260,7 @@ def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
     return dict(zip(columns, values, strict=True))
 
 
-def parquet_file(path: Path) -> ParquetFile:
+def parquet_file(path: Path) -> "ParquetFile":
     """Open a Parquet file.
 
     Raises WorkbenchError if it is not one.

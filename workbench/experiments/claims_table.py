@@ -1,7 +1,5 @@
 """A table with a row for each claim of feedback rows, for pandas and spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -52,7 +50,7 @@ def export_claims(path: Path | str, out: Path) -> JsonObject:
     return {"out": str(out), "claims": len(frame), "responses": int(frame["id"].nunique())}
 
 
-def claims_table(path: Path | str) -> DataFrame:
+def claims_table(path: Path | str) -> "DataFrame":
     """Return a table with a row for each claim.
 
     The column `reward_METHOD` is the part of the method's reward that the claim earned.
@@ -138,7 +136,7 @@ def _reason(fact: JsonMapping) -> str | None:
     return None
 
 
-def write_table(frame: DataFrame, file: BinaryIO, form: str) -> None:
+def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
     """Write a table as "csv", in which no cell or header is a formula, or as "parquet"."""
     if form == "parquet":
         frame.to_parquet(file, index=False)

@@ -102,7 +102,7 @@ def _torch() -> Check:
 
 
 def gpus(torch: Any) -> list[Check]:
-    """Check the memory of the GPUs that torch reports, and whether each computes in bfloat16."""
+    """Check the memory of the GPUs that torch reports, and whether they support bfloat16."""
     failed = partial(Check, "GPU", "failed", path="gpu")
     if not torch.version.cuda:
         remedy = "create the environment from environment.yml, which has torch built for CUDA"

@@ -8,8 +8,6 @@
 Tag a cell that shows an unfinished run `nbval-ignore-output`, because its output depends on time.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -44,7 +42,7 @@ INTERVAL = 1.0  # seconds between two checks of the file
 LOG = "log.txt"
 
 
-def start_live(entry: Entry, out: Path) -> Live:
+def start_live(entry: Entry, out: Path) -> "Live":
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
     If `out` has an unfinished run, the same call continues it; a finished run is only shown. The
@@ -216,7 +214,7 @@ class Live:
         return f"Live({self.folder.name})"
 
 
-def redraw(chart: FigureWidget, figure: Figure) -> None:
+def redraw(chart: "FigureWidget", figure: "Figure") -> None:
     """Show a figure in a widget; update only the data if the number of curves is the same."""
     if len(chart.data) != len(figure.data):
         chart.data = ()
@@ -229,7 +227,7 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
             curve.x, curve.y = grown.x, grown.y
 
 
-def curves(rows: Sequence[JsonMapping], label: str) -> Figure:
+def curves(rows: Sequence[JsonMapping], label: str) -> "Figure":
     """Return a figure of a run's metrics rows, with at most `POINTS` steps including the last."""
     every = -(-len(rows) // POINTS) or 1
     return over_steps({label: rows[::-1][::every][::-1]}, COLUMNS, "Training dynamics")

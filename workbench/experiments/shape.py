@@ -1,7 +1,5 @@
 """The shapes of models and the specifications of GPUs for `workbench plan`."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -35,7 +33,7 @@ class Shape:
         keys: width of a layer's keys, all heads together.
     """
 
-    config: PretrainedConfig
+    config: "PretrainedConfig"
     parameters: int
     matrices: int
     sides: int

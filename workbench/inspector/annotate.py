@@ -3,8 +3,6 @@
 The tab shows the progress and the agreement with the judge.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -145,7 +143,7 @@ def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
     return done
 
 
-def _ordered(rows: Rows, order: str) -> DataFrame:
+def _ordered(rows: Rows, order: str) -> "DataFrame":
     """The rows with claims, as recorded or in a pseudo-random order of their ids."""
     table = rows.table[rows.table["claims"] > 0]
     if order == ORDERS[1]:
@@ -158,7 +156,7 @@ def _ordered(rows: Rows, order: str) -> DataFrame:
 
 
 def _unlabelled(
-    runs: Runs, run: str, table: DataFrame, done: Mapping[str, Labelled], skipped: set[Place]
+    runs: Runs, run: str, table: "DataFrame", done: Mapping[str, Labelled], skipped: set[Place]
 ) -> Iterator[tuple[Feedback, int]]:
     """The claims that are neither labelled nor skipped, of all readable rows."""
     skips = Counter(

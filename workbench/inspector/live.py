@@ -1,7 +1,5 @@
 """The Live tab: sample answers of a policy and score them, or generate one answer from passages."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -51,7 +49,7 @@ _lock = Lock()  # one policy at a time: two would compete for cores and memory
 _answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
 
 
-def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Component]:
+def live_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "tuple[Component, Component]":
     """Build the tab and connect its events; returns the menus of policies and of sources."""
     import gradio as gr
 
@@ -82,7 +80,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> tuple[Component, Co
     group = gr.State("")
 
     @gradio_arguments(event="EventData")
-    def select(key: str, event: EventData) -> tuple[object, ...]:
+    def select(key: str, event: "EventData") -> tuple[object, ...]:
         opened = shown_or_error(open_answer, key, str(event._data["id"]))
         return *opened, gr.update(selected="inspect")
 

@@ -1,7 +1,5 @@
 """Build the inspector's page from its tabs, choose its initial content, and serve it."""
 
-from __future__ import annotations
-
 import os
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -86,7 +84,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
     return Settings(root, name, port, names)
 
 
-def build(config: Settings) -> Blocks:
+def build(config: Settings) -> "Blocks":
     """Build the page with all tabs, without serving it."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
     import gradio as gr
@@ -114,7 +112,7 @@ def build(config: Settings) -> Blocks:
                 policy, store = live_tab(runs, inspect, tabs)
 
         @gradio_arguments(request="Request")
-        def start(request: Request) -> list[object]:
+        def start(request: "Request") -> list[object]:
             names = runs.names()
             opened, error = first_shown(runs, config, dict(request.query_params))
             selected = opened.run or (config.run if config.run in names else None)
@@ -159,7 +157,7 @@ def first_shown(
         return open_example(), WorkbenchError(reason)
 
 
-def launch(config: Settings, browser: bool = True, block: bool = True) -> Blocks:
+def launch(config: Settings, browser: bool = True, block: bool = True) -> "Blocks":
     """Serve the page on this machine and print its address.
 
     With `block`, the call returns only after an interrupt.
@@ -201,11 +199,11 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> Blocks
     return page
 
 
-def _guarded(names: Sequence[str]) -> Callable[[App], AbstractAsyncContextManager[None]]:
+def _guarded(names: Sequence[str]) -> "Callable[[App], AbstractAsyncContextManager[None]]":
     """Return a lifespan that wraps the app and gradio's middleware in `guard` before it listens."""
 
     @asynccontextmanager
-    async def lifespan(app: App) -> AsyncIterator[None]:
+    async def lifespan(app: "App") -> AsyncIterator[None]:
         app.state.guarded = app.middleware_stack = guard(app.middleware_stack, names)
         yield
 

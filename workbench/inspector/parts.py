@@ -1,7 +1,5 @@
 """Shared parts of the tabs: the page's script and style, components, and one-line errors."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import cache, wraps
@@ -52,7 +50,7 @@ def head() -> str:
 
 def component(
     mount: str, value: object = None, functions: tuple[ServerFunction, ...] = (), **options: object
-) -> HTML:
+) -> "HTML":
     """Return a component that the script's function `mount<Name>` draws.
 
     Its value is JSON text and never becomes markup. `functions` can be called by the script.
@@ -155,7 +153,7 @@ def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[...,
     return annotate
 
 
-def theme() -> Base:
+def theme() -> "Base":
     """Gradio's base theme with system fonts, so that no font is loaded; `app.css` sets colours."""
     import gradio as gr
 

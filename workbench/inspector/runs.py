@@ -5,8 +5,6 @@ A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the 
 linked files are ignored, and a linked record is an error.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -145,7 +143,7 @@ class Runs:
                 return number
         raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose one of its list")
 
-    def row(self, name: str, number: int) -> Series:
+    def row(self, name: str, number: int) -> "Series":
         """Return the columns of row `number`, counted from 0.
 
         Raises:

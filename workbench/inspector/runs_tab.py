@@ -1,7 +1,5 @@
 """The Runs tab: training curves, evaluations, and the rollouts of any step."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from workbench.inspector.curves import MAX_RUNS, curve_data, run_list, stamp
@@ -26,14 +24,14 @@ if TYPE_CHECKING:
     from gradio.components import Component
 
 
-def runs_tab(runs: Runs, inspect: InspectTab, tabs: Tabs) -> Component:
+def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
     """Build the tab and connect its events; returns the view, whose value selects a run."""
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")
 
     @gradio_arguments(event="EventData")
-    def select(event: EventData) -> tuple[object, ...]:
+    def select(event: "EventData") -> tuple[object, ...]:
         name, row, query = (event._data.get(key) for key in ("run", "id", "query"))
         try:
             opened = open_row(runs, str(name), str(row))

@@ -1,7 +1,5 @@
 """Widgets for notebooks. Text from models and files is escaped, never rendered as HTML."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 def token_view(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
-) -> AnyWidget:
+) -> "AnyWidget":
     """Return the inspector's token view of a response as a widget.
 
     The widget's `selected` is the item clicked last: `{"claim": id or None, "token": position or
@@ -35,7 +33,7 @@ def token_view(
 
 
 @cache
-def _token_view_class() -> type[AnyWidget]:
+def _token_view_class() -> "type[AnyWidget]":
     from anywidget import AnyWidget
     from traitlets import Dict, Unicode
 
@@ -87,7 +85,7 @@ def what_if(
     method: str = "rlfh",
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
-) -> VBox:
+) -> "VBox":
     """Return the token view with controls for the settings of `method`, or for those in `fields`.
 
     A change recomputes the rewards from the stored verdicts, without a judge. The children of the
@@ -131,7 +129,7 @@ def what_if(
     return VBox([message, VBox(list(boxes.values())), view])
 
 
-def _box(control: JsonMapping) -> Widget:
+def _box(control: JsonMapping) -> "Widget":
     """An ipywidgets control with its initial value as `start`."""
     from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
 
@@ -157,6 +155,6 @@ def _box(control: JsonMapping) -> Widget:
     return box
 
 
-def _value(box: Widget) -> object:
+def _value(box: "Widget") -> object:
     """The value of a control; a number is rounded, because sliders add rounding errors."""
     return round(box.value, 6) if isinstance(box.value, float) else box.value

@@ -1,7 +1,5 @@
 """Send prompts to an OpenAI-compatible server, concurrently, with retries and a failure limit."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -250,7 +248,7 @@ class _Batch:
     answered: bool = False
     strikes: int = 0
     given_up: Failure | None = None
-    session: aiohttp.ClientSession = field(init=False, repr=False)
+    session: "aiohttp.ClientSession" = field(init=False, repr=False)
 
     async def run(self) -> None:
         import aiohttp

@@ -1,7 +1,5 @@
 """Read the response of a chat-completions server: a text, or a failure and whether to retry."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -68,7 +66,7 @@ def _failed(kind: str, message: str, raw: str = "", **about: Any) -> Answer:
 
 
 async def read_response(
-    response: aiohttp.ClientResponse, prompt: Prompt, sent_to: Address
+    response: "aiohttp.ClientResponse", prompt: Prompt, sent_to: Address
 ) -> Answer:
     """Read an aiohttp response; secrets that it repeats are masked."""
     try:

@@ -3,8 +3,6 @@
 Each text that is judged is escaped and put into an XML element, so it cannot act as an instruction.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence
@@ -68,7 +66,7 @@ class Element:
 
     tag: str
     text: str
-    children: tuple[Element, ...] = ()
+    children: "tuple[Element, ...]" = ()
 
 
 def render(task: str, **inputs: Any) -> Prompt:
@@ -92,7 +90,7 @@ def render(task: str, **inputs: Any) -> Prompt:
     return Prompt(task, _template(task).substitute(data=data))
 
 
-def elements(text: str) -> tuple[Element, ...]:
+def elements(text: str) -> "tuple[Element, ...]":
     """Return the outermost elements of a rendered prompt, in order.
 
     Raises:

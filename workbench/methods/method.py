@@ -3,8 +3,6 @@
 Each folder `workbench/methods/NAME/` defines one; `workbench.methods.METHODS` lists them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import Field, asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol
@@ -36,7 +34,7 @@ class MethodConfig(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     @property
-    def prompts(self) -> Prompts: ...
+    def prompts(self) -> "Prompts": ...
 
 
 Configs = Mapping[str, MethodConfig]  # by the method's name
@@ -195,7 +193,9 @@ def reward_settings(config: MethodConfig) -> JsonObject:
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
 
-def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True) -> list[Question]:
+def training_questions(
+    prompts: "Prompts", bench: Bench, *, answered: bool = True
+) -> list[Question]:
     """Return the questions of the bench's split "rl", of the kinds that `prompts` names.
 
     Args:
@@ -248,7 +248,7 @@ def chosen_questions(
     return questions
 
 
-def check_prompts(prompts: Prompts, bench: Bench) -> None:
+def check_prompts(prompts: "Prompts", bench: Bench) -> None:
     """Check the evaluation's questions now, which a run would otherwise read only after training.
 
     Raises:

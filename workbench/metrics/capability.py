@@ -33,7 +33,9 @@ def read_accuracies(path: Path) -> JsonObject | None:
         better = (stored.get("higher_is_better") or {}).get(task) or {}
         for key, value in metrics.items() if isinstance(metrics, Mapping) else ():
             name, _, chosen = key.partition(",")
-            if name.endswith("_stderr") or better.get(name) is False or not _is_share(value):
+            number = isinstance(value, float | int) and not isinstance(value, bool)
+            share = number and 0 <= value <= 1
+            if name.endswith("_stderr") or better.get(name) is False or not share:
                 continue
             error = metrics.get(f"{name}_stderr,{chosen}" if chosen else f"{name}_stderr")
             if not isinstance(error, float):
@@ -41,10 +43,6 @@ def read_accuracies(path: Path) -> JsonObject | None:
             shown = f"{task} {name}" + (f",{chosen}" if chosen not in ("", "none") else "")
             cells[shown] = {"value": value, **_interval(value, error), "n": n, "stderr": error}
     return cells
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, float | int) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _interval(value: float, error: float | None) -> dict[str, float | None]:

@@ -4,8 +4,6 @@ An engine is a function from prompts and `Sampling` to completions, as token ids
 transformers, `vllm` uses vLLM. `workbench.policies.load` binds it into a `Policy`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,7 +60,7 @@ class Policy:
     """
 
     name: str
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: "PreTrainedTokenizerBase"
     stop_ids: tuple[int, ...]
     # prompts, stop ids, sampling
     complete: Callable[[list[list[int]], Sequence[int], Sampling], list[Completion]]
@@ -76,7 +74,7 @@ def split_batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
 
 
 def prompt_ids(
-    tokenizer: PreTrainedTokenizerBase, questions: Sequence[Question]
+    tokenizer: "PreTrainedTokenizerBase", questions: Sequence[Question]
 ) -> list[list[int]]:
     """Return the token ids of each question's prompt, with the generation prompt."""
     conversations = [question.messages() for question in questions]
@@ -129,7 +127,7 @@ def generate(
 
 
 def as_response(
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     question: Question,
     ids: Sequence[int],
     stop_ids: Sequence[int],

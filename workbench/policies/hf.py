@@ -87,7 +87,11 @@ def token_logprobs(
     import torch
 
     return [
-        tuple(logits_TV.log_softmax(-1)[torch.arange(len(ids)), torch.tensor(ids)].tolist())
+        tuple(
+            logits_TV.log_softmax(-1)[
+                torch.arange(len(ids)), torch.tensor(ids, dtype=torch.long)
+            ].tolist()
+        )
         for logits_TV, (_, ids) in zip(sampled_logits(model, pad, pairs), pairs, strict=True)
     ]
 

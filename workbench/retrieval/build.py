@@ -6,8 +6,6 @@ rows, in one transaction per step. The passages of a step are written before its
 resumed build first deletes the passages after the last transaction, so every passage occurs once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import shutil
@@ -203,7 +201,7 @@ def _build(
 
 
 def _steps(
-    source: Source, settings: Settings, state: _State
+    source: Source, settings: Settings, state: "_State"
 ) -> Iterator[tuple[list[JsonObject], int]]:
     """Yield the passages in steps of whole pages, each with the number of the last source row."""
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
@@ -227,7 +225,7 @@ def _steps(
     yield rows, number
 
 
-def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
+def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
     """Return rows as a table; `body` has title, text and, after a NUL, the hidden words."""
     import pyarrow as pa
 
@@ -244,7 +242,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> pyarrow.Table:
     return pa.table(columns)
 
 
-def _finish(table: Table, vectors: int) -> None:
+def _finish(table: "Table", vectors: int) -> None:
     """Compact and index the table; indexes of an interrupted attempt are replaced.
 
     Words are segmented by ICU, which is compiled in, so nothing is downloaded. Stop words stay:

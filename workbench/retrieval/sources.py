@@ -1,7 +1,5 @@
 """Sources of pages: files, hub data sets, the closed world."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -197,7 +195,7 @@ def _hub(spec: str) -> Source:
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
 
     @cache  # opened only when rows are read: a finished index needs no network
-    def stream() -> IterableDataset:
+    def stream() -> "IterableDataset":
         try:
             return hub.dataset(dataset, config, split or "train", streaming=True)
         except OSError as error:
@@ -209,7 +207,7 @@ def _hub(spec: str) -> Source:
     return Source(full_spec, full_spec, lambda skip: rows_of(stream(), full_spec, skip))
 
 
-def rows_of(stream: IterableDataset, spec: str, skip: int) -> Iterator[Row]:
+def rows_of(stream: "IterableDataset", spec: str, skip: int) -> Iterator[Row]:
     """Yield the rows of a streamed data set after the first `skip`."""
     _check_columns(spec, stream.column_names)
     rows = iter(stream.skip(skip))

@@ -4,8 +4,6 @@ The table of a large file is stored as `rollouts.index.parquet` in the same fold
 opens at once the next time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -77,7 +75,7 @@ class Rows:
         derived: cached results computed from all rows; discarded when rows are appended.
     """
 
-    table: DataFrame
+    table: "DataFrame"
     missing: int = 0
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict, repr=False)
     derived: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -111,11 +109,11 @@ class Rows:
         """Return the steps that occur, in order."""
         return sorted(int(step) for step in self.table["step"].unique() if step != NO_STEP)
 
-    def row(self, number: int) -> Series:
+    def row(self, number: int) -> "Series":
         """Return one row; the `name` of the series is its number."""
         return self.table.loc[number]
 
-    def reward(self, method: str, part: str = "") -> Series:
+    def reward(self, method: str, part: str = "") -> "Series":
         """Return a reward of every row; NaN if it is not stored or was not scored."""
         from pandas import Series
 
@@ -226,7 +224,7 @@ def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
     return Rows(table, rows.missing, rows.memory)
 
 
-def _table(entries: Sequence[Entry], first: int = 0) -> DataFrame:
+def _table(entries: Sequence[Entry], first: int = 0) -> "DataFrame":
     from pandas import DataFrame, RangeIndex, Series
 
     index = RangeIndex(first, first + len(entries))

@@ -5,8 +5,6 @@ without other rewards, their sum counts as the reward *(ours)*: TRL gives its re
 weights by default, and the logs of TRL and verl do not contain the weights.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -36,7 +34,7 @@ def reward_columns(names: Iterable[str]) -> list[str]:
     return totals[:1] or [name for name, column in logged.items() if not _MEASURE.search(column)]
 
 
-def reward_of(rows: Rows, method: str) -> Series:
+def reward_of(rows: Rows, method: str) -> "Series":
     """Return the reward of every row by `method`; if `method` is "", the sum of logged numbers.
 
     The value is NaN for a row that was not scored.
@@ -46,7 +44,7 @@ def reward_of(rows: Rows, method: str) -> Series:
     return sum(columns[1:], columns[0]) if columns else rows.reward("")
 
 
-def parts_of(rows: Rows, method: str) -> dict[str, Series]:
+def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
     """Return the parts of a method's reward as columns `part:NAME`.
 
     If `method` is "", return the numbers that a trainer logged as columns `logged:NAME`.

@@ -7,8 +7,6 @@ written before the rows that refer to them, so a store can be read and continued
 byte. Links that lead out of the folder are refused, because a store may come from other people.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -77,7 +75,7 @@ class Store:
         for file in self._files.values():
             file.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, *_: object) -> None:

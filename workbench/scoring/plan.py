@@ -2,8 +2,6 @@
 and the tokenizer. The Python function `workbench.score` uses the same code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -165,7 +163,7 @@ def score_in_actor(
     return plan(configs, checks_of(options, search), options.method == "all")[1].score
 
 
-def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence | None:
+def evidence(options: Options, known: dict[str, int] | None = None) -> "Evidence | None":
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:

@@ -3,8 +3,6 @@
 `grader` and `question_from_row` are also used by `workbench.scoring.verl`.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -141,7 +139,7 @@ def trl_reward(
     bench: str | Bench | Checks | None = None,
     *,
     settings: Sequence[str] = (),
-    tokenizer: PreTrainedTokenizerBase | None = None,
+    tokenizer: "PreTrainedTokenizerBase | None" = None,
     out: Path | str | None = None,
     max_failed: float = 0.2,
 ) -> Callable[..., list[float | None]]:
@@ -240,7 +238,7 @@ def _responses(
     prompts: Sequence[Text],
     completions: Sequence[Text],
     ids: Sequence[Sequence[int]] | None,
-    tokenizer: PreTrainedTokenizerBase | None,
+    tokenizer: "PreTrainedTokenizerBase | None",
     step: int | None,
     groups: Counter[str],
 ) -> list[Response]:

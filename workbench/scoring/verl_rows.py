@@ -6,8 +6,6 @@ token rewards, never 0. A token without events has 0.0. A token whose events sum
 that estimators can distinguish the two.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -137,11 +135,11 @@ def token_rewards(info: JsonMapping, count: int) -> list[float] | None:
 
 def estimate(
     name: str,
-    rewards_BT: torch.Tensor,
-    mask_BT: torch.Tensor,
+    rewards_BT: "torch.Tensor",
+    mask_BT: "torch.Tensor",
     index: Sequence[Hashable],
     config: JsonMapping | None,
-) -> torch.Tensor:
+) -> "torch.Tensor":
     """Return the advantages of verl's batch, (B, T), by one of the library's estimators.
 
     A row with a NaN was not scored: it does not count in its group, and its advantages are 0. A row
@@ -177,7 +175,7 @@ def estimate(
     return as_tensor([by_row[place] for place in range(len(rows))], mask_BT) * mask_BT
 
 
-def _row(rewards_T: torch.Tensor, mask_T: torch.Tensor) -> Rewarded:
+def _row(rewards_T: "torch.Tensor", mask_T: "torch.Tensor") -> Rewarded:
     """Return the token rewards of a row, up to the last token of its mask."""
     own = mask_T.nonzero()
     length = int(own[-1]) + 1 if len(own) else 0

@@ -5,8 +5,6 @@ statement. No other candidate may be next to the gold answer or in an earlier se
 text may retract it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -146,7 +144,7 @@ class Sentence:
         stating = self.has("be auxiliary verb pronoun question relative gold preposition")
         return not stating and self.has("name noun number")
 
-    def candidates(self, stating: Sentence | None = None) -> set[str]:
+    def candidates(self, stating: "Sentence | None" = None) -> set[str]:
         """The words that could be another answer.
 
         Nouns count only if the gold answer, or the sentence that states it, writes it without a
@@ -326,7 +324,7 @@ class Sentence:
                     return True
         return False
 
-    def retracts(self, stating: Sentence) -> bool:
+    def retracts(self, stating: "Sentence") -> bool:
         """Whether the sentence, after `stating`, names another candidate instead or denies."""
         texts, gold = self.texts, self.gold
         if self.places:

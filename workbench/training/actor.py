@@ -1,7 +1,5 @@
 """A policy with a value head on the same LoRA model, and its optimizer state and checkpoints."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import shutil
@@ -62,7 +60,7 @@ class Actor:
             for layer in layers:
                 layer.training = False
 
-    def collate(self, responses: Sequence[Response]) -> tuple[Tensor, Tensor, Tensor]:
+    def collate(self, responses: Sequence[Response]) -> "tuple[Tensor, Tensor, Tensor]":
         """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
 
         A row is a prompt, padded on the left, and its response, padded on the right. L is the
@@ -81,8 +79,8 @@ class Actor:
         return ids_BL, attention_BL, parts[1][1].float()
 
     def logprobs_and_values(
-        self, ids_bL: Tensor, attention_bL: Tensor, length: int, temperature: float
-    ) -> tuple[Tensor, Tensor]:
+        self, ids_bL: "Tensor", attention_bL: "Tensor", length: int, temperature: float
+    ) -> "tuple[Tensor, Tensor]":
         """Return the log-probability of each of the last T = `length` tokens, and the critic's
         value before each of them: two tensors (b, T).
         """

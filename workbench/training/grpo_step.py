@@ -6,8 +6,6 @@ TRL's trainer runs the loop, the optimizer and the checkpoints, and calls the me
 imports TRL, and Unsloth patches TRL only if it is imported first. Shapes: B responses, T tokens.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -260,7 +258,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     # --- advantages → loss
 
     def compute_loss(
-        self, model: PreTrainedModel, inputs: Tensors, *args: object, **kwargs: object
+        self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
         """Overridden for Unsloth, whose trainer computes the loss here and skips
         `_compute_loss`.
@@ -270,7 +268,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             inputs = unsloth_hooks.loss_inputs(inputs)
         return super().compute_loss(model, inputs, *args, **kwargs)
 
-    def _compute_loss(self, model: PreTrainedModel, inputs: Tensors) -> Tensor:
+    def _compute_loss(self, model: "PreTrainedModel", inputs: Tensors) -> Tensor:
         """Overridden to record the inputs of the loss. If the loss uses the ratio of whole
         responses, `_get_per_token_logps_and_entropies` needs the batch, so it is stored.
         """
@@ -283,7 +281,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def _get_per_token_logps_and_entropies(
-        self, model: PreTrainedModel, *args: object, **kwargs: object
+        self, model: "PreTrainedModel", *args: object, **kwargs: object
     ) -> Any:
         """Overridden for three reasons: a shared prompt is computed once, the log-probabilities
         are stored for the record, and with trajectory ratios the old log-probabilities in the batch
@@ -336,7 +334,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             )
         return loss
 
-    def log_update(self, state: TrainerState, logs: JsonMapping) -> None:
+    def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
         """Collect the logs of an update; after the last update of a step, record the means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
@@ -350,6 +348,6 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         for of_step in (self.group_counts, self.responses, self.update_logs):
             of_step.clear()
 
-    def step_ends(self, state: TrainerState) -> bool:
+    def step_ends(self, state: "TrainerState") -> bool:
         """Return whether the last optimizer step was the last of the `iterations` of its batch."""
         return bool(state.global_step % self.config.iterations == 0)

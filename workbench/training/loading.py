@@ -2,8 +2,6 @@
 transformers and PEFT), and save the trained policy.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -40,8 +38,8 @@ class Trainee:
         four_bits: whether the base model's weights are held in 4 bits.
     """
 
-    model: PeftModel
-    tokenizer: PreTrainedTokenizerBase
+    model: "PeftModel"
+    tokenizer: "PreTrainedTokenizerBase"
     path: str
     four_bits: bool = False
 
@@ -268,7 +266,7 @@ def save_merged(trainee: Trainee, out: Path) -> None:
         save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)
 
 
-def check_four_bits(config: DataclassInstance, idle: Collection[str] = ()) -> None:
+def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
     """Raise a WorkbenchError if a config sets `load_in_4bit` and this machine cannot hold such
     weights.
 
@@ -296,7 +294,7 @@ def check_machine(name: str = "load_in_4bit") -> None:
         )
 
 
-def quantisation() -> BitsAndBytesConfig:
+def quantisation() -> "BitsAndBytesConfig":
     """Return QLoRA's quantisation (arXiv 2305.14314): 4-bit normal floats with quantised constants,
     computing in bfloat16.
 
@@ -331,7 +329,7 @@ def patch_grpo() -> None:
         raise RuntimeError("Unsloth did not replace TRL's GRPO trainer")
 
 
-def with_unsloth_methods(model: PeftModel) -> PeftModel:
+def with_unsloth_methods(model: "PeftModel") -> "PeftModel":
     """Add the attributes that Unsloth's trainer expects of a `FastLanguageModel`, and return it.
 
     These are two methods that the trainer calls, and a flag for float32; without the flag the

@@ -5,8 +5,6 @@ A killed training continues from its last complete checkpoint and ends with the 
 uninterrupted one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -145,7 +143,7 @@ def update(
     }
 
 
-def losses(logits_S: Tensor, targets: Sequence[float], loss: str) -> tuple[Tensor, int]:
+def losses(logits_S: "Tensor", targets: Sequence[float], loss: str) -> "tuple[Tensor, int]":
     """Return the sum of the losses of S segments, and the number of correct segments.
 
     A segment is correct if its predicted probability and its target are on the same side of 0.5.

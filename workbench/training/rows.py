@@ -3,8 +3,6 @@
 A question has the same prompt in a row as in generation.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -91,7 +89,7 @@ class HasQuestion(Protocol):
 
 
 def encode_example(
-    tokenizer: PreTrainedTokenizerBase, question: Question, text: str, prompt: Ids | None = None
+    tokenizer: "PreTrainedTokenizerBase", question: Question, text: str, prompt: Ids | None = None
 ) -> tuple[Ids, Ids]:
     """Return the token ids of the prompt, and the ids of `text` as the policy would generate them,
     with the end token.
@@ -121,11 +119,11 @@ def encode_example(
     return prompt, [*ids, end]
 
 
-def _encoded(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+def _encoded(tokenizer: "PreTrainedTokenizerBase", text: str) -> Ids:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def example_ids(tokenizer: PreTrainedTokenizerBase, row: Example) -> JsonObject:
+def example_ids(tokenizer: "PreTrainedTokenizerBase", row: Example) -> JsonObject:
     """Return `input_ids`, `labels` (`IGNORED` for tokens without loss) and `weight` of a row.
 
     The end token of a text to unlearn has no loss *(ours)*: the text is wrong, not its end.
@@ -138,7 +136,7 @@ def example_ids(tokenizer: PreTrainedTokenizerBase, row: Example) -> JsonObject:
     return {"input_ids": prompt + answer, "labels": labels, "weight": row.weight}
 
 
-def pair_ids(tokenizer: PreTrainedTokenizerBase, row: Pair) -> JsonObject:
+def pair_ids(tokenizer: "PreTrainedTokenizerBase", row: Pair) -> JsonObject:
     """Return a pair's token ids in the columns of TRL's DPO: prompt, chosen and rejected."""
     prompt, chosen = encode_example(tokenizer, row.question, row.chosen)
     _, rejected = encode_example(tokenizer, row.question, row.rejected)

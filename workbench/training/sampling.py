@@ -3,8 +3,6 @@
 The engine is the one that evaluations use, so trained and evaluated samples are comparable.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
+def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
     """Sample a completion for each prompt, with its end token, from the current weights.
 
     Equal prompts are computed once. The seed comes from torch's global random state, which
@@ -72,7 +70,7 @@ def sample(trainer: trl.GRPOTrainer, prompt_ids: Sequence[Sequence[int]]) -> lis
 
 
 def shares(
-    accelerator: Accelerator, seed: int, prompts: Sequence[Sequence[int]]
+    accelerator: "Accelerator", seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
     """Return the seed of the first process, and the positions of this process's prompts.
 
@@ -91,8 +89,8 @@ def shares(
 
 
 def rollouts(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase",
     questions: Sequence[Question],
     group_size: int,
     how: Sampling,

@@ -5,8 +5,6 @@ All segments of a response share one forward pass. The paper uses a pass for eac
 makes its subclaim version two thirds slower.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -123,7 +121,7 @@ class Scorer:
         ]
         return EncodedRow([*prompt, *ids], places, [segment.target for segment in row.segments])
 
-    def logits(self, rows: Sequence[EncodedRow]) -> torch.Tensor:
+    def logits(self, rows: Sequence[EncodedRow]) -> "torch.Tensor":
         """Return the logits of all segments of the rows in order, (S,), from one forward pass."""
         import torch
 

@@ -3,8 +3,6 @@
 KLCF's table 1 compares with it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 SELF_CERTAINTY = "self_certainty"  # name of the reward
 
 
-def kl_from_uniform(logits_TV: Tensor) -> Tensor:
+def kl_from_uniform(logits_TV: "Tensor") -> "Tensor":
     """Return KL(U ‖ p) = Σ_j 1/V log(1 / (V p_j)) in nats, (T), of the distributions p with these
     logits, where U is the uniform distribution.
     """

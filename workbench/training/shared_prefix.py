@@ -6,8 +6,6 @@ tokens. The distinct prompts are computed first. The responses then attend to th
 their prompt, through which gradients flow back.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from transformers.modeling_outputs import CausalLMOutput
 
 
-def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput]:
+def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
     """Return a replacement for `model` that computes each distinct prompt of a batch once.
 
     The replacement is called like `model` and returns the same last `logits_to_keep` logits, except
@@ -38,8 +36,8 @@ def shared_prefix(model: PreTrainedModel) -> Callable[..., CausalLMOutput]:
         return model
 
     def forward(
-        input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, **more: object
-    ) -> CausalLMOutput:
+        input_ids: "Tensor", attention_mask: "Tensor", logits_to_keep: int, **more: object
+    ) -> "CausalLMOutput":
         """Return the output with `logits`, (B, T + 1, V).
 
         Shapes: G distinct prompts of P tokens, padded on the left, T = `logits_to_keep` − 1 tokens

@@ -4,8 +4,6 @@ Local files are tried first, so nothing waits for the network without need. Code
 folder or repository are never run.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +67,7 @@ def panics_as_errors(name: str) -> Iterator[None]:
 
 def dataset(
     repository: str, config: str | None, split: str, **options: Any
-) -> Dataset | IterableDataset:
+) -> "Dataset | IterableDataset":
     """Load one split of a hub data set with `datasets.load_dataset`, which caches it.
 
     Raises:

@@ -3,8 +3,6 @@
 A judge has checks, and an identity: the settings on which its verdicts depend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,7 +48,7 @@ class LLMJudge:
     cache: Path | None = None
     options: JsonMapping = field(default_factory=dict)
     tokens: int | None = None
-    first: LocalJudge | None = None
+    first: "LocalJudge | None" = None
 
     def identity(self) -> JsonObject:
         """Return the settings on which the verdicts depend; not the URL, which may change.

@@ -134,13 +134,8 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
                     verdict = replace(verdict, informativeness=ratings[number][claim.id])
             rows[number].append(verdict)
             lists[number].append(retrieved)
-        unread = {
-            reason
-            for verdicts in rows
-            for verdict in verdicts
-            for reason in unjudged(vars(verdict)).values()
-        }
-        if not warned and unread & {"language", "script"}:
+        reasons = [unjudged(vars(verdict)) for verdicts in rows for verdict in verdicts]
+        if not warned and any({"language", "script"} & {*one.values()} for one in reasons):
             warned = True
             warnings.warn(
                 f"some claims are not in English, and are labelled vague: {_ENGLISH_ONLY}",

@@ -86,7 +86,7 @@ def is_circular(text: str) -> bool:
     """Return whether a claim gives its subject as its own value: "Benin's capital is Benin".
 
     All its words are in the evidence, so the model supports it, and a policy that was trained
-    against the verifier came to write nothing else. A few such claims are true ("Singapore's
+    against the verifier came to write many of them. A few such claims are true ("Singapore's
     capital is Singapore"), and are not read either.
     """
     text = text.casefold().replace("\u2019", "'").strip(" .!")

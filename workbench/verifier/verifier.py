@@ -1,7 +1,5 @@
 """Calibrated entailment probabilities of a claim, given one premise or several passages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -103,7 +101,7 @@ class Verifier:
 
     def __init__(
         self,
-        model: torch.nn.Module,
+        model: "torch.nn.Module",
         settings: Settings = Settings(),
         name: str = "local",
         encoder: Encoder | None = None,
@@ -116,7 +114,7 @@ class Verifier:
         self.encoder = encoder or Encoder(settings.max_length)
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
-    def scores(self, pairs: Pairs) -> torch.Tensor:
+    def scores(self, pairs: Pairs) -> "torch.Tensor":
         """Return uncalibrated scores (pairs, 3) in the order of `pairs`.
 
         Pairs of similar length share a batch. Instructions to the judge are removed first.
@@ -337,7 +335,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
     return folder, settings
 
 
-def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+def read_tensors(file: Path) -> "dict[str, torch.Tensor]":
     """Read a safetensors file.
 
     Raises:

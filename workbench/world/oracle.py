@@ -3,8 +3,6 @@
 The world's facts decide or, if a question asks for it, the statements of its passages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -71,7 +69,7 @@ class Oracle:
     def __init__(self, world: World, statements: Statements | None = None) -> None:
         self.world, self.parser, self.statements = world, parser_of(world), statements
 
-    def by_passages(self, passages: Sequence[Passage]) -> Oracle:
+    def by_passages(self, passages: Sequence[Passage]) -> "Oracle":
         """Return an oracle for the same world in which the statements of `passages` decide."""
         return Oracle(self.world, read_statements(self.parser, passages))
 

@@ -12,8 +12,6 @@
 The `set` of a run is applied after the settings in `[defaults]` that begin with the run's method.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -68,7 +66,7 @@ class Entry:
     where: str = ""  # the file and the number of the run, for errors
 
     @staticmethod
-    def of(fields: JsonMapping) -> Entry:
+    def of(fields: JsonMapping) -> "Entry":
         """Restore an entry from `dataclasses.asdict`."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 

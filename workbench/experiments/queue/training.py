@@ -1,7 +1,5 @@
 """Train the runs of a queue one after another, each in its own process, and report status."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 import sys
@@ -92,7 +90,7 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
     return {"status": "interrupted" if interrupted else "done", "failed": len(failed), **result}
 
 
-def _train(run: Run, label: str, stopping: _Stopping) -> str:
+def _train(run: Run, label: str, stopping: "_Stopping") -> str:
     """Train one run and describe its end in a line."""
     until = time.monotonic() + PATIENCE
     while in_use(run.folder):  # a killed queue's process ends by itself
@@ -135,7 +133,7 @@ class _Stopping:
         self.process: Background | None = None
         self.handlers: dict[int, Any] = {}
 
-    def __enter__(self) -> _Stopping:
+    def __enter__(self) -> "_Stopping":
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[name] = signal.signal(name, self._stop)

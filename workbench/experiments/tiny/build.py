@@ -4,8 +4,6 @@ A killed build resumes: each stage continues from its last checkpoint, and finis
 repeated.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools
@@ -111,13 +109,13 @@ def build_policy(
 
 def train(
     world: World,
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: "PreTrainedTokenizerFast",
     config: PolicyConfig,
     seed: int,
     threads: int,
     out: Path,
     work: Path,
-) -> tuple[LlamaForCausalLM, JsonObject]:
+) -> "tuple[LlamaForCausalLM, JsonObject]":
     """Run all stages and write the checkpoints of the last two, base and SFT, into `out`.
 
     Returns the model, and the steps, tokens and seconds of the stages.
@@ -178,7 +176,7 @@ def train(
     return model, spent
 
 
-def digest(batches: Iterable[dict[str, torch.Tensor]]) -> str:
+def digest(batches: "Iterable[dict[str, torch.Tensor]]") -> str:
     """Return a fingerprint of training batches."""
     hashed = hashlib.sha256()
     for batch in batches:

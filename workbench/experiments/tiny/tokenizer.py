@@ -4,8 +4,6 @@ A word token includes the space before the word. Section markers are ordinary to
 decoding. The marks of a conversation are special tokens, which do not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -87,7 +85,7 @@ def vocabulary(lines: Iterable[str]) -> list[str]:
     return sorted(piece for piece in pieces if len(piece) > 1)
 
 
-def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
+def build_tokenizer(world: World) -> "PreTrainedTokenizerFast":
     """Build the tokenizer of a world, with its chat template."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

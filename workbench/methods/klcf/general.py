@@ -7,8 +7,6 @@ model is trained to tell the base model's own answers from corrupted copies. Its
 an answer is whole and keeps to its subject, not whether people prefer it.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -198,7 +196,7 @@ def preference_model(name: str) -> Preference:
     return Preference(score, longest, tuple(tokenizer.all_special_tokens))
 
 
-def _encode(tokenizer: PreTrainedTokenizerBase, row: Judged) -> dict[str, list[int]]:
+def _encode(tokenizer: "PreTrainedTokenizerBase", row: Judged) -> dict[str, list[int]]:
     """Return the model's inputs for an answer: ids, attention mask, and token types if any."""
     if not tokenizer.chat_template:
         return dict(tokenizer(row.question.text, row.text))
@@ -207,8 +205,8 @@ def _encode(tokenizer: PreTrainedTokenizerBase, row: Judged) -> dict[str, list[i
 
 
 def _collate(
-    tokenizer: PreTrainedTokenizerBase, encoded: Sequence[Mapping[str, list[int]]]
-) -> Mapping[str, torch.Tensor]:
+    tokenizer: "PreTrainedTokenizerBase", encoded: Sequence[Mapping[str, list[int]]]
+) -> "Mapping[str, torch.Tensor]":
     """Pad answers to a batch. A single answer needs no padding token, which some models lack."""
     import torch
 

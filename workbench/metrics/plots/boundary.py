@@ -1,7 +1,5 @@
 """Figures of a policy's knowledge boundary, from the results of `workbench probe`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 
 
-def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
+def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot shares of outcomes by the number of documents that state the fact, one panel per policy.
 
     `results` maps a label to the result of a probe on the tiny bench.
@@ -47,14 +45,14 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> Figure:
     )
 
 
-def majority_at_k(results: Mapping[str, JsonMapping]) -> Figure:
+def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot the outcomes of the majority answer of k samples against k, one panel per policy."""
     tables = [result["majority"] for result in results.values()]
     figure = _by_samples(results, tables, OUTCOME_COLOURS, OUTCOME_NAMES)
     return figure.update_layout(title="Majority of k samples", yaxis_title="share of questions")
 
 
-def label_agreement(results: Mapping[str, JsonMapping]) -> Figure:
+def label_agreement(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot precision and recall of the label "out of knowledge" against k, one panel per policy."""
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
     colours = dict(zip(("precision", "recall"), RUN_COLOURS, strict=False))
@@ -68,7 +66,7 @@ def _by_samples(
     tables: Sequence[Mapping[str, Mapping[str, float]]],
     colours: Mapping[str, str],
     names: Mapping[str, str],
-) -> Figure:
+) -> "Figure":
     """Plot shares against the number of samples; each table maps the number to the shares."""
     from plotly.graph_objects import Scatter
 
@@ -97,7 +95,7 @@ def _by_samples(
     return styled(figure, panels=len(results))
 
 
-def risk_coverage(results: Mapping[str, JsonMapping]) -> Figure:
+def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot the share of wrong answers against coverage, most confident first, a line per policy."""
     from plotly.graph_objects import Figure, Scatter
 

@@ -1,7 +1,5 @@
 """Figures of reward hacking over training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ TITLES = {  # of the shares of `metrics.hacks`
 }
 
 
-def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
+def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> "Figure":
     """Plot the shares of `metrics.hacks` over steps: a panel per share, a line per run.
 
     Shares without a value in any run are left out. `runs` maps a label to the result of
