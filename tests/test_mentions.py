@@ -38,7 +38,8 @@ def test_values_as_they_are_read() -> None:
     assert values("1,234,567 and 1.5 billion") == [1234567, 1.5e9]
     assert values("one hundred and twenty-three thousand and five") == [123_005]
     assert values("from 1914–1918 and 13/03/1964") == [1914, 1918, 13, 3, 1964]
-    assert values("the 21st of the 60s") == [21, 60]
+    assert values("the twenty-first of the 60s, and the sixties") == [21, 60, 60]
+    assert values("IV XIX XXXIX IIII VX I") == [4, 19, 39]
     assert values("١٢٣ and １２") == [123, 12]
 
 
