@@ -37,19 +37,19 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
     return [str(folder / f"{name}.html") for name in figures]
 
 
-def outcomes_by_tier(reports: Mapping[str, JsonMapping]) -> Figure:
+def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot stacked shares of outcomes: one panel per tier, one bar per policy.
 
     Args:
         reports: evaluation reports by label of the policy.
+        mode: "greedy" or "sampled".
     """
-    present = {tier for report in reports.values() for tier in report["greedy"]["by_tier"]}
+    present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
     tiers = [tier for tier in (*TIERS, *POPULARITY) if tier in present]
     figure = side_by_side(["all", *tiers], 0.015)
     for column, tier in enumerate(["all", *tiers], 1):
         cells = [
-            r["greedy"] if tier == "all" else r["greedy"]["by_tier"].get(tier)
-            for r in reports.values()
+            r[mode] if tier == "all" else r[mode]["by_tier"].get(tier) for r in reports.values()
         ]
         shares = {rate: [cell[rate]["value"] if cell else None for cell in cells] for rate in RATES}
         stack_outcomes(figure, column, list(reports), shares, f"%{{x}}, {tier}")
@@ -58,7 +58,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping]) -> Figure:
         figure,
         panels=len(tiers) + 1,
         barmode="stack",
-        title="Outcomes by exposure tier (greedy)",
+        title=f"Outcomes by exposure tier ({mode})",
         yaxis_title="share of answers",
     )
 
