@@ -153,17 +153,18 @@ def over_steps(
     return styled(figure, panels=across, rows=down, title=title)
 
 
-def rates_with_intervals(reports: Mapping[str, JsonMapping]) -> Figure:
+def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot the rates of several policies side by side, with 95 % intervals.
 
     Args:
         reports: evaluation reports by label of the policy.
+        mode: "greedy" or "sampled".
     """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
-        cells = [report["greedy"][rate] for rate in RATES]
+        cells = [report[mode][rate] for rate in RATES]
         bar = Bar(x=RATES, y=[cell["value"] for cell in cells], name=label)
         bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
         bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
@@ -171,7 +172,7 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping]) -> Figure:
     return styled(
         figure,
         barmode="group",
-        title="Rates with 95 % intervals (greedy)",
+        title=f"Rates with 95 % intervals ({mode})",
         yaxis={"title": "rate", "tickformat": PERCENT},
     )
 
