@@ -1,5 +1,7 @@
 """The table of real facts: what it decides, what it leaves open, and the bench made of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.real.exact import exact_terms
@@ -88,6 +90,8 @@ def test_exact_counts_ignore_the_judge_repetitions_and_other_countries() -> None
         "table_precision": (1, 2),
         "overrated": (1, 2),
     }
+    failed = tuple(replace(one, label=None) for one in verdicts)  # no verdict is no rating
+    assert "overrated" not in exact_terms(replace(feedback, verdicts=failed))
     refusal = Feedback(Response("r", question, "I don't know."))
     assert exact_terms(refusal)["table_true"] == (0, 1.0)
     assert "table_precision" not in exact_terms(refusal)

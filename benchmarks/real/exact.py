@@ -4,8 +4,8 @@ them.
     table_true, table_false   distinct claims about the question's country that the table confirms
                               or contradicts; it decides only known forms of claims
     table_precision           their share that the table confirms
-    overrated                 of the claims that the table decides, the share that the judge called
-                              correct minus the share that the table confirms
+    overrated                 of the claims that the table decides and the judge labelled, the share
+                              that the judge called correct minus the share that is true
     words                     the length of the answer
 """
 
@@ -34,7 +34,8 @@ def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
     if response.question.kind not in KINDS or names is None or feedback.error:
         return {}
     labels = {one.target: one.label for one in feedback.verdicts if one.aspect == "fact"}
-    seen, true, decided, called = set[str](), 0, 0, 0
+    seen, true, decided = set[str](), 0, 0
+    judged, excess = 0, 0  # a failed verdict is no verdict
     for claim in feedback.claims:
         key = claim.text.casefold()
         says = table_says(claim.text, response.question.title)
@@ -43,13 +44,14 @@ def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
             continue
         seen.add(key)
         true, decided = true + says, decided + 1
-        called += labels.get(f"claim:{claim.id}") in SUPPORTED
-    rated = {"table_precision": (true, decided), "overrated": (called - true, decided)}
+        label = labels.get(f"claim:{claim.id}")
+        judged, excess = judged + bool(label), excess + bool(label) * ((label in SUPPORTED) - says)
     return {
         "table_true": (true, 1.0),
         "table_false": (decided - true, 1.0),
         "words": (len(response.text.split()), 1.0),
-        **(rated if decided else {}),
+        **({"table_precision": (true, decided)} if decided else {}),
+        **({"overrated": (excess, judged)} if judged else {}),
     }
 
 
