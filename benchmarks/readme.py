@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import workbench  # noqa: E402
-from benchmarks import findings_tables, growth, papers  # noqa: E402
+from benchmarks import findings_tables, growth, papers, scorecard  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.verifier_card import measured_text  # noqa: E402
 
@@ -29,7 +29,7 @@ PAGES = (
     ROOT / "data" / "verifier" / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("measured", "numbers", "findings", "scaling", "trust", "api")
+        for name in ("measured", "numbers", "findings", "scorecard", "scaling", "trust", "api")
     ),
 )
 NOT_RUN = "*Not run yet.*"
@@ -396,10 +396,17 @@ def as_markdown(docstring: str) -> str:
     return "\n".join(lines).strip()
 
 
+WRITERS: dict[str, Callable[[], str]] = {
+    "api": api,
+    "scorecard": scorecard.markdown,
+    "scorecard_counts": lambda: f"{scorecard.counts(scorecard.scorecard())}.",
+}
+
+
 def table(name: str, results: Path = RESULTS) -> str:
     """Return the text of a generated part, or `NOT_RUN` if its results do not exist."""
-    if name == "api":
-        return api()
+    if name in WRITERS:
+        return WRITERS[name]()
     source, shown = TABLES[name]
     file = results / f"{source}.json"
     return shown(json.loads(file.read_text())) if file.exists() else NOT_RUN
@@ -412,7 +419,7 @@ def rendered(text: str, results: Path = RESULTS) -> str:
         name = match[1]
         return (
             f"<!-- {name} -->\n{table(name, results)}\n<!-- end -->"
-            if name in TABLES or name == "api"
+            if name in TABLES or name in WRITERS
             else match[0]
         )
 
@@ -427,6 +434,8 @@ def main() -> None:
     given = parser.parse_args()
     pages = {page: page.read_text() for page in PAGES}
     stale = [page.name for page, text in pages.items() if text != rendered(text)]
+    if (ROOT / "docs" / "scorecard.svg").read_text() != scorecard.picture(scorecard.scorecard()):
+        stale.append("scorecard.svg")
     if given.check:
         sys.exit(
             f"{' and '.join(stale)} differ from benchmarks/results: run benchmarks/readme.py"
@@ -435,6 +444,7 @@ def main() -> None:
         )
     for page, text in pages.items():
         page.write_text(rendered(text))
+    (ROOT / "docs" / "scorecard.svg").write_text(scorecard.picture(scorecard.scorecard()))
 
 
 if __name__ == "__main__":

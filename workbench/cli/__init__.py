@@ -22,6 +22,7 @@ from workbench.cli import (  # noqa: F401 - each module adds its commands when i
     probe,
     queue,
     score,
+    scorecard,
     train,
     verifier,
     world,

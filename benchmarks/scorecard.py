@@ -1,0 +1,279 @@
+"""One table of all findings: what was stated, what was measured, and whether it holds.
+
+    workbench scorecard                            # the committed results
+    workbench scorecard --only R1 --only klcf      # findings by id, or studies by name
+    workbench scorecard --run --quick --only R1    # train and measure again, with one seed
+
+Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
+writes to `runs/scorecard/`, never over the committed results. A killed run goes on. `--quick` takes
+one seed of each arm, so its intervals are over questions only. `--policy` is the initial policy of
+the studies on a real model, which are left out without it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from workbench.types import WorkbenchError
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+FINDINGS = ROOT / "benchmarks" / "findings"
+RUNS = Path("runs") / "scorecard"
+REAL = ("truthrl_real", "rlfh_real", "rlfh_real_guarded")  # on a model that the user names
+VERDICTS = ("holds", "fails", "unclear", "not run")
+NOT_RUN = VERDICTS[-1]
+COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN: "#9aa0a6"}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Results of one file of statements."""
+
+    name: str  # of the file of results
+    paper: str
+    title: str  # a section of docs/findings.md
+
+    @property
+    def statements(self) -> Path:
+        """The file of statements."""
+        return FINDINGS / f"{self.name.removesuffix('_guarded')}.toml"
+
+
+STUDIES = (
+    Study("rlfh", "RLFH", "RLFH"),
+    Study("rlfh_sweep", "RLFH", "Weights, values of the released code, annotators: one seed"),
+    Study("rlfh_real", "RLFH", "RLFH with a weak judge on a real language model"),
+    Study("rlfh_real_guarded", "RLFH", "After circular claims are refused"),
+    Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
+    Study("forag", "FoRAG", "FoRAG"),
+    Study("klcf", "KLCF", "KLCF"),
+    Study("klcf_sweep", "KLCF", "Variants: one seed each"),
+    Study("klcf_sft", "KLCF", "KLCF"),
+    Study("klcf_table1", "KLCF", "Intuitor"),
+    Study("knowrl", "KnowRL", "KnowRL"),
+    Study("knowrl_dose", "KnowRL", "How long it is trained"),
+    Study(
+        "knowrl_sweep",
+        "KnowRL",
+        "The objective, its length, and when facts are rewarded: one seed",
+    ),
+)
+
+
+def scorecard(results: Path = RESULTS, only: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return all findings: `{study, paper, id, source, statement, contrasts, seeds, result, date}`.
+
+    A contrast is `{metric, of, minus, times, least, effect, low, high, asked, tier, result}`.
+    Studies without results give their statements with the result "not run".
+
+    Args:
+        results: folder of the results.
+        only: ids of findings or names of studies; all if empty.
+    """
+    found: list[dict[str, Any]] = []
+    for study in STUDIES:
+        file = results / f"{study.name}.json"
+        stored = json.loads(file.read_text()) if file.is_file() else {}
+        for one in stored.get("findings") or _statements(study):
+            if not only or {study.name, one["id"], f"{study.name} {one['id']}"} & set(only):
+                found.append(_row(study, one, stored.get("date")))
+    # of the results of one file of statements, each may have run a part
+    ran = {(row["file"], row["id"]) for row in found if row["result"] != NOT_RUN}
+    lacking = {(row["file"], row["id"]): row for row in reversed(found)}  # the first of each
+    return [
+        row
+        for row in found
+        if row["result"] != NOT_RUN
+        or ((row["file"], row["id"]) not in ran and row is lacking[row["file"], row["id"]])
+    ]
+
+
+def _statements(study: Study) -> list[dict[str, Any]]:
+    findings = tomllib.loads(study.statements.read_text(encoding="utf-8"))["finding"]
+    return [{**one, "contrasts": one["contrast"], "result": NOT_RUN} for one in findings]
+
+
+def _row(study: Study, finding: Mapping[str, Any], date: str | None) -> dict[str, Any]:
+    contrasts = [
+        {
+            **{key: one.get(key) for key in ("metric", "of", "asked", "tier", "low", "high")},
+            "minus": one.get("minus", "start"),
+            "least": one.get("least", 0.0),
+            "times": one.get("times", 1.0),
+            "effect": one.get("value"),
+            "result": one.get("result", NOT_RUN),
+        }
+        for one in finding["contrasts"]
+    ]
+    seeds = [one["seeds"] for one in finding["contrasts"] if one.get("seeds")]
+    return {
+        "study": study.name,
+        "file": study.statements.stem,
+        "paper": study.paper,
+        **{key: finding[key] for key in ("id", "source", "statement", "result")},
+        "contrasts": contrasts,
+        "seeds": min(seeds, default=0),
+        "date": date,
+    }
+
+
+def deciding(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the contrast that decides a finding: the first with its result."""
+    return next(
+        (one for one in row["contrasts"] if one["result"] == row["result"]), row["contrasts"][0]
+    )
+
+
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a finding: name, result, statement, contrast, effect, seeds."""
+    one = deciding(row)
+    tier = f" ({one['tier']})" if one["tier"] else ""
+    minus = one["minus"] if one["times"] == 1 else f"{one['times']:g} × {one['minus']}"
+    effect = "–"
+    if one["effect"] is not None:
+        effect = f"{one['effect']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+    return [
+        f"{row['study']} {row['id']}",
+        row["result"],
+        f"{row['statement']} ({row['source']})",
+        f"{one['metric']}{tier}: {one['of']} − {minus}, at least {one['least']:g}",
+        effect,
+        str(row["seeds"] or "–"),
+    ]
+
+
+WIDE = 140  # columns of a terminal
+COLUMNS = ["finding", "result", "statement (source)", "deciding contrast", "effect [95 %]", "seeds"]
+
+
+def counts(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many findings have each result, as a sentence."""
+    by = Counter(row["result"] for row in rows)
+    listed = ", ".join(f"{by[name]} {name}" for name in VERDICTS if by[name])
+    return f"{len(rows)} findings: {listed}"
+
+
+def markdown() -> str:
+    """Return the scorecard as Markdown; a finding links to its section of findings.md."""
+    titles = {study.name: study.title for study in STUDIES}
+    rows = [COLUMNS, ["---"] * len(COLUMNS)]
+    for row in scorecard():
+        name, result, *others = cells(row)
+        anchor = re.sub(r"[^a-z0-9 -]", "", titles[row["study"]].lower()).replace(" ", "-")
+        rows.append([f"[{name}](findings.md#{anchor})", f"**{result}**", *others])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+SIDE, GAP, LEFT, TOP = 26, 5, 84, 14  # pixels
+
+
+def picture(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return an SVG with one square for each finding, in a line for each paper."""
+    papers = dict.fromkeys(row["paper"] for row in rows)
+    ordered = {
+        paper: sorted(
+            (row for row in rows if row["paper"] == paper),
+            key=lambda row: VERDICTS.index(row["result"]),
+        )
+        for paper in papers
+    }
+    width = LEFT + max(map(len, ordered.values())) * (SIDE + GAP)
+    height = TOP + len(papers) * (SIDE + 2 * GAP) + 30
+    parts = []
+    for line, (paper, own) in enumerate(ordered.items()):
+        y = TOP + line * (SIDE + 2 * GAP)
+        parts.append(f'<text class="t" x="0" y="{y + 18}">{paper}</text>')
+        for place, row in enumerate(own):
+            x = LEFT + place * (SIDE + GAP)
+            hint = escape(f"{row['study']} {row['id']}: {row['statement']} {row['result']}")
+            parts.append(
+                f'<g><title>{hint}</title><rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}"'
+                f' rx="4" fill="{COLOURS[row["result"]]}"/><text class="i" x="{x + SIDE / 2}"'
+                f' y="{y + 17}">{row["id"]}</text></g>'
+            )
+    x, by = LEFT, Counter(row["result"] for row in rows)
+    for name in filter(by.__getitem__, VERDICTS):
+        text = f"{name} ({by[name]})"
+        parts.append(
+            f'<rect x="{x}" y="{height - 20}" width="12" height="12" rx="2"'
+            f' fill="{COLOURS[name]}"/><text class="t" x="{x + 18}" y="{height - 9}">{text}</text>'
+        )
+        x += 130
+    style = (
+        ".t{font:13px sans-serif;fill:#333}.i{font:bold 10px sans-serif;fill:#fff;"
+        "text-anchor:middle}@media(prefers-color-scheme:dark){.t{fill:#ddd}}"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+        f' height="{height}" role="img"><title>{counts(rows)}</title><style>{style}</style>'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool) -> Path:
+    """Train and measure the studies of these findings; return the folder of the results.
+
+    Raises:
+        WorkbenchError: a study failed.
+    """
+    out = RUNS / ("quick" if quick else "full")
+    out.mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(row["file"] for row in rows):
+        if name in REAL and policy is None:
+            print(f"{name} is left out: name its initial policy with --policy", file=sys.stderr)
+            continue
+        command = [sys.executable, str(ROOT / "benchmarks" / "findings.py"), name]
+        command += ["--out", str(out / "runs"), "--results", str(out / f"{name}.json")]
+        command += ["--seeds", "1"] if quick else []
+        command += ["--policy", policy] if policy and name in REAL else []
+        if subprocess.run(command, stdout=sys.stderr).returncode:
+            raise WorkbenchError(f"the study {name} is not done: the same command goes on")
+    return out
+
+
+def show(
+    only: Collection[str] = (),
+    again: bool = False,
+    policy: str | None = None,
+    quick: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Print the scorecard, `again` after its studies were run.
+
+    Raises:
+        WorkbenchError: no finding and no study has the name `only`.
+    """
+    rows = scorecard(only=only)
+    if not rows:
+        names = ", ".join(study.name for study in STUDIES)
+        raise WorkbenchError(
+            f"no finding {', '.join(only)}: name one such as R1, or a study: {names}"
+        )
+    if again:
+        rows = scorecard(run(rows, policy, quick), only)
+    if as_json:
+        print(json.dumps({"findings": rows}, indent=1, ensure_ascii=False))
+        return
+    console, table = Console(), Table(title=counts(rows), box=None)
+    # a narrow terminal has no space for the contrasts, which --json has
+    places = range(len(COLUMNS)) if console.width >= WIDE else (0, 1, 2, 4)
+    for place in places:
+        table.add_column(COLUMNS[place], no_wrap=place not in (2, 3))
+    for row in rows:
+        own = cells(row)
+        table.add_row(*(own[place] for place in places))
+    console.print(table)

@@ -1,0 +1,41 @@
+"""The table of all findings, from stored results and by its command."""
+
+import json
+from pathlib import Path
+
+from benchmarks import scorecard
+from tests.helpers import Cli, write_json
+
+
+def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> None:
+    contrasts = [
+        {"metric": "recall", "of": "a", "value": 0.2, "low": 0.1, "high": 0.3, "result": "holds"},
+        {"metric": "f1", "of": "a", "minus": "b", "times": 0.5, "least": 0.1, "value": 0.01,
+         "low": -0.02, "high": 0.04, "result": "fails", "seeds": 3},
+    ]  # fmt: skip
+    finding = {"id": "K9", "source": "table 1", "statement": "It rises.", "result": "fails"}
+    write_json(tmp_path / "klcf.json", {"findings": [{**finding, "contrasts": contrasts}]})
+    (row,) = scorecard.scorecard(tmp_path, ["K9"])
+    assert scorecard.cells(row)[1:] == [
+        "fails",
+        "It rises. (table 1)",
+        "f1: a − 0.5 × b, at least 0.1",
+        "+0.010 [-0.020, +0.040]",
+        "3",
+    ]
+    assert "1 fails" in scorecard.counts([row])
+    # statements without results are listed, each once
+    rest = scorecard.scorecard(tmp_path, ["rlfh_real", "rlfh_real_guarded"])
+    assert [row["id"] for row in rest] == [f"H{n}" for n in range(1, 8)]
+    assert {row["result"] for row in rest} == {"not run"}
+
+
+def test_the_command_prints_the_committed_results(cli: Cli) -> None:
+    code, out, _ = cli("scorecard --only R1", "--json")
+    (found,) = json.loads(out)["findings"]
+    stored = json.loads((scorecard.RESULTS / "rlfh.json").read_text())["findings"][0]
+    assert (found["statement"], found["result"]) == (stored["statement"], stored["result"])
+    assert found["contrasts"][0]["effect"] == stored["contrasts"][0]["value"]
+    assert code == 0 and "71 findings" in cli("scorecard")[1]
+    code, _, error = cli("scorecard --only R999")
+    assert code == 2 and "no finding R999: name one such as R1" in error

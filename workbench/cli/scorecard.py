@@ -1,0 +1,37 @@
+"""`workbench scorecard`, from `benchmarks/scorecard.py` of a checkout."""
+
+import runpy
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from workbench.cli.frame import Json, app
+from workbench.types import WorkbenchError
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "scorecard.py"
+
+
+@app.command("scorecard", epilog="Example: workbench scorecard --only R1")
+def scorecard_command(
+    only: Annotated[
+        list[str] | None,
+        Option(metavar="ID", help="A finding, such as R1, or a study, such as klcf; repeatable."),
+    ] = None,
+    run: Annotated[bool, Option("--run", help="Train and measure again.")] = False,
+    quick: Annotated[bool, Option("--quick", help="With --run: one seed of each arm.")] = False,
+    policy: Annotated[
+        str | None, Option(help="With --run: initial policy of the studies on a real model.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Show which findings of the papers hold here, or measure them again.
+
+    The committed results are shown; --run writes to runs/scorecard.
+    """
+    if not SCRIPT.is_file():
+        raise WorkbenchError(
+            "the findings are not part of the package: clone the project and run this command there"
+        )
+    runpy.run_path(str(SCRIPT))["show"](only or (), run, policy, quick, as_json)
+    return 0
