@@ -18,6 +18,7 @@ from workbench.cli.frame import (
 from workbench.cli.metrics import paired_cells
 from workbench.cli.train import metrics_with_values
 from workbench.experiments.compare import compare
+from workbench.experiments.compare_page import write_page
 from workbench.experiments.queue.training import duration
 from workbench.metrics.capability import CAPABILITY
 from workbench.types import JsonMapping, JsonObject
@@ -41,6 +42,9 @@ def compare_command(
         str | None,
         Option(metavar="NAME", help="Row to compare with: its name, or the path of a run."),
     ] = None,
+    html: Annotated[
+        Path | None, Option(metavar="FILE", help="Also write a page with tables and figures.")
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> int:
@@ -51,6 +55,8 @@ def compare_command(
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)
+        if html:
+            write_page(result, html)
     return show(result, as_json, _print)
 
 

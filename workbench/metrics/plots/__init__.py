@@ -153,6 +153,41 @@ def over_steps(
     return styled(figure, panels=across, rows=down, title=title)
 
 
+def precision_and_recall(points: Mapping[str, JsonMapping]) -> Figure:
+    """Plot the precision of claims against the first recall@K, with 95 % intervals.
+
+    `points` maps a label to the metrics of a policy.
+    """
+    from plotly.graph_objects import Figure, Scatter
+
+    figure = Figure()
+    recall = next(name for name in next(iter(points.values())) if name.startswith("recall@"))
+    for number, (label, cells) in enumerate(points.items()):
+        axes = {"x": cells[recall], "y": cells["precision"]}
+        point = Scatter(
+            **{axis: [cell["value"]] for axis, cell in axes.items()},
+            **{
+                f"error_{axis}": {
+                    "array": [_distance(cell["value"], cell["high"])],
+                    "arrayminus": [_distance(cell["low"], cell["value"])],
+                }
+                for axis, cell in axes.items()
+            },
+            name=label,
+            mode="markers",
+            marker_color=RUN_COLOURS[number % len(RUN_COLOURS)],
+            marker_symbol=RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)],
+            marker_size=11,
+        )
+        figure.add_trace(point)
+    return styled(
+        figure,
+        title="Precision and recall of claims",
+        xaxis={"title": recall, "tickformat": PERCENT},
+        yaxis={"title": "precision", "tickformat": PERCENT},
+    )
+
+
 def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot the rates of several policies side by side, with 95 % intervals.
 
