@@ -74,6 +74,22 @@ ARMS = {
     "klcf_sweep": LONG,
     "klcf_sft": LONG,
     "klcf_table1": LONG,
+    "comparison": (
+        "short",
+        (
+            *((rate, "", rate) for rate in ("accuracy", "abstention", "hallucination")),
+            ("truthfulness", "", "**truthfulness**"),
+            ("accuracy", "known", "accuracy, known"),
+            ("truthfulness", "", "second language", "l2"),
+            ("factscore_on_subject", "", "FactScore, biographies", "biography"),
+            ("recall@6", "", "recall@6", "biography"),
+            ("f1@6", "", "**F1@6**", "biography"),
+            ("unsupported_claims", "unknown", "unsupported claims, unknown people", "biography"),
+            ("fact_per_sentence", "", "factual sentences, passages", "passages"),
+            ("coherent", "", "coherent", "passages"),
+            ("citation_precision", "", "citation precision", "passages"),
+        ),
+    ),
     "forag": (
         "test",
         (

@@ -345,6 +345,7 @@ METHODS = (
     "klcf_sweep",
     "klcf_sft",
     "klcf_table1",
+    "comparison",
 )
 # by part: the file of its results, and the function that writes it
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
