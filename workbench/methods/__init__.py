@@ -19,31 +19,39 @@ OURS = {one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL, BINARY_RAR
 ENTRY_POINTS = "workbench.methods"  # the group under which other packages register a `Method`
 
 
-def _registered() -> dict[str, Method]:
-    """The methods that installed packages register.
+METHODS: dict[str, Method] = dict(OURS)
+TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench train` accepts
+
+
+def register(value: Method) -> Method:
+    """Add a method to this process, as an installed package does by the entry-point group.
+
+    A method that was registered before under the same name is replaced.
+
+    Raises:
+        WorkbenchError: the value is not a Method, or one of ours has its name.
+    """
+    if not isinstance(value, Method):
+        raise WorkbenchError(f"{value!r} is not a Method")
+    if value.name in OURS or value.name in BASELINES:
+        raise WorkbenchError(f"the name '{value.name}' is taken: choose another")
+    METHODS[value.name] = TRAINED[value.name] = value
+    return value
+
+
+def _load_registered() -> None:
+    """Register the methods of installed packages.
 
     A method that cannot be loaded is reported on stderr and left out, so that the others work.
     """
-    found: dict[str, Method] = {}
     for entry in entry_points(group=ENTRY_POINTS):
         try:
-            value = entry.load()
+            register(entry.load())
         except Exception as error:  # the code of another package
             print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
-            continue
-        if not isinstance(value, Method):
-            problem = f"{entry.value} is not a Method"
-        elif value.name in OURS or value.name in BASELINES or value.name in found:
-            problem = f"the name '{value.name}' is taken: {entry.value} is left out"
-        else:
-            found[value.name] = value
-            continue
-        print(f"workbench: method '{entry.name}': {problem}", file=sys.stderr)
-    return found
 
 
-METHODS: dict[str, Method] = {**OURS, **_registered()}
-TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench train` accepts
+_load_registered()
 
 
 def method(name: str) -> Method:
