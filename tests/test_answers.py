@@ -115,6 +115,7 @@ def test_normalise(text: str, normal: str) -> None:
     assert normalise(text) == normal and normalise(normal) == normal
 
 
+@pytest.mark.slow
 def test_human_labels_of_nq_open(slices: Path) -> None:
     """Gold answers match their own list; predictions that people judged definitely incorrect do
     not."""
@@ -133,6 +134,7 @@ def test_human_labels_of_nq_open(slices: Path) -> None:
 NAMES = st.text(string.ascii_lowercase, min_size=4, max_size=9).map(lambda name: f"Z{name}")
 
 
+@pytest.mark.slow
 @given(
     NAMES,
     st.sampled_from([str.upper, str.lower, str.title]),

@@ -134,6 +134,7 @@ def test_any_text_is_decided(text: str) -> None:
     assert is_hedged(text) in (True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["scheint ", "soll ", "may ", "i'm not ", '"', "it is ", "x", "i would "]
 )

@@ -74,6 +74,7 @@ def test_a_policy_of_another_world_is_refused(tmp_path: Path) -> None:
     assert small.path("elsewhere") == "elsewhere"
 
 
+@pytest.mark.slow
 def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     small = small_bench(make_policy(tmp_path / "sft"))
     run = tmp_path / "run"

@@ -22,6 +22,7 @@ def commands(command: Any, path: str = "") -> Iterator[str]:
 
 
 COMMANDS = list(commands(typer.main.get_command(app)))
+SLOW = pytest.mark.slow
 TRAIN = "train truthrl --out unused"
 NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
 
@@ -33,7 +34,7 @@ def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["", *(pytest.param(c, marks=SLOW) for c in COMMANDS[1:])])
 def test_help_has_an_example_and_a_short_option(cli: Cli, command: str) -> None:
     code, out, err = cli(command, "--help")
     assert (code, err) == (0, "") and f"Example: workbench {command}".rstrip() in out
@@ -62,6 +63,7 @@ def test_help_keeps_brackets(cli: Cli) -> None:
     assert "[[run]]" in cli("queue --help")[1]
 
 
+@pytest.mark.slow
 def test_completion_knows_the_commands() -> None:
     script = "from workbench.cli import main; main()"
     words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}

@@ -128,6 +128,7 @@ def imported(tree: ast.AST, known: Set[str]) -> Iterator[str]:
             yield from {alias.name for alias in node.names} & known
 
 
+@pytest.mark.slow
 def test_the_table_names_every_package() -> None:
     there = {name.split(".")[1] for name in modules()}
     assert len(packages()) == len(set(packages())) and set(packages()) == there

@@ -150,6 +150,7 @@ def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_another_model_or_store_is_another_run_and_another_address_is_not(
     place: Bench, tmp_path: Path
 ) -> None:

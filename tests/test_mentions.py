@@ -87,6 +87,7 @@ def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
     assert counts[2] <= 2.4 * counts[1] <= 2.4 * 2.4 * counts[0], counts
 
 
+@pytest.mark.slow
 def test_ten_thousand_numbers_are_named_in_a_few() -> None:
     numbers = [str(100_000 + 7 * i) for i in range(10_000)]
     assert found(" ".join(numbers), "It has 12.") == [("number", text) for text in numbers[:3]]

@@ -56,6 +56,7 @@ def test_an_unchanged_copy_is_read(copy: Path) -> None:
     assert [piece.tokens for piece in Encoder().texts(["a fact"])] == [["a", "fact"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DIGESTS)
 def test_every_file_that_is_read_is_checked(copy: Path, name: str) -> None:
     change(copy / name)
@@ -63,6 +64,7 @@ def test_every_file_that_is_read_is_checked(copy: Path, name: str) -> None:
         packaged_folder()
 
 
+@pytest.mark.slow
 def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -> None:
     """The tokenizer that would read "true" as "false": the file is sound JSON, the weights are
     untouched.

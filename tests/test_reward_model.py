@@ -99,9 +99,8 @@ def test_the_losses_by_hand() -> None:
     assert mse.item() == pytest.approx(0.0625, abs=1e-5) and hits == 2
 
 
-@pytest.mark.parametrize(
-    ("level", "loss"), [("sequence", "log"), pytest.param("token", "mse", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), ("token", "mse")])
 def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     policy: str, level: Any, loss: Any, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def test_bytes_decode_like_python_and_end_in_order(data: bytes) -> None:
     assert not data or ends[-1] == len(data)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0, 1, *range(3, 264)])))
 @settings(max_examples=300)
 def test_other_tokenizers_are_covered(sentencepiece: Any, ids: list[int]) -> None:
