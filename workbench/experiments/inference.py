@@ -13,6 +13,7 @@ from workbench.metrics.boundary import Probed
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.text import answer_text
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.util.grouping import group_by
 from workbench.verdicts.llm_judge import LocalJudge
 
 Inference = Literal["best_of_n", "self_consistency", "cove"]
@@ -57,10 +58,7 @@ def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
 
 def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
     """Return the samples of each question."""
-    groups: dict[str, list[Feedback]] = {}
-    for one in samples:
-        groups.setdefault(one.response.question.id, []).append(one)
-    return groups.values()
+    return group_by(samples, lambda one: one.response.question.id).values()
 
 
 def verifier_grade(bench: Bench) -> Grade:

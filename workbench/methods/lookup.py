@@ -14,6 +14,7 @@ from workbench.types import (
     RewardFn,
     Verdict,
 )
+from workbench.util.grouping import group_by
 
 Table = Mapping[tuple[str, str | None], Verdict]
 
@@ -167,10 +168,7 @@ def _is_consistent(feedback: Feedback) -> bool:
 
 def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:
     """Group claims by sentence; claims without a sentence are under None."""
-    groups: dict[int | None, list[Claim]] = {}
-    for claim in claims:
-        groups.setdefault(claim.sentence, []).append(claim)
-    return groups
+    return group_by(claims, lambda claim: claim.sentence)
 
 
 def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:

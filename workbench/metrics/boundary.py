@@ -24,6 +24,7 @@ from workbench.metrics.distributions import binned
 from workbench.metrics.outcomes import RATES
 from workbench.metrics.rows import Row, share
 from workbench.types import OUTCOMES, JsonMapping, JsonObject
+from workbench.util.grouping import group_by
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
 SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
@@ -206,16 +207,14 @@ def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
         `{n, correct, abstain, wrong}` by exposures: `n` counts questions, the others are shares of
         their graded samples. None if no question has exposure counts.
     """
-    groups: dict[int, list[Probed]] = {}
-    for row in rows:
-        if row.exposures is not None:
-            groups.setdefault(row.exposures, []).append(row)
+    groups = group_by(rows, lambda row: row.exposures)
+    groups.pop(None, None)
     return {
         str(count): {
-            "n": len(groups[count]),
-            **_shares([sample.outcome for row in groups[count] for sample in row.samples]),
+            "n": len(own),
+            **_shares([sample.outcome for row in own for sample in row.samples]),
         }
-        for count in sorted(groups)
+        for count, own in sorted(groups.items())
     } or None
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from workbench.metrics.rows import Row, mean, share
 from workbench.types import JsonObject
+from workbench.util.grouping import group_by
 
 T = TypeVar("T")
 COUNTS = ("all", "correct", "wrong")
@@ -92,14 +93,12 @@ def refusal_by_accuracy(
     Questions are grouped by the mean accuracy of their responses before training. `refused` is the
     share of their responses after training that are refused.
     """
-    accuracies: dict[str, list[float]] = {}
-    for row in responded(before):
-        accuracies.setdefault(row.question_id, []).append(row.accuracy or 0.0)
+    answered = group_by(responded(before), lambda row: row.question_id)
     pairs = (
-        (mean(accuracies[row.question_id]) or 0.0, row)
+        (mean([one.accuracy or 0.0 for one in answered[row.question_id]]) or 0.0, row)
         for row in after
         # failed and unjudged responses are neither refused nor answered
-        if row.question_id in accuracies and row.state in ("scored", "no_claims", "abstained")
+        if row.question_id in answered and row.state in ("scored", "no_claims", "abstained")
     )
     return [
         {
@@ -120,9 +119,7 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
     """
     points = []
     for label, rows in runs.items():
-        steps: dict[int | None, list[Row]] = {}
-        for row in responded(rows):
-            steps.setdefault(row.step, []).append(row)
+        steps = group_by(responded(rows), lambda row: row.step)
         for step in sorted(steps, key=lambda step: -1 if step is None else step):
             group = steps[step]
             points.append(

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.types import OUTCOMES, Feedback, JsonMapping, JsonObject
+from workbench.util.grouping import group_by
 
 Graded = TypeVar("Graded")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
@@ -97,12 +98,8 @@ def breakdown(
 
     Responses whose key is None are left out.
     """
-    groups: dict[str, list[Graded]] = {}
-    for response in graded:
-        name = key(response)
-        if name is not None:
-            groups.setdefault(name, []).append(response)
-    return {name: summary(groups[name]) for name in sorted(groups)}
+    groups = group_by(graded, key)
+    return {name: summary(groups[name]) for name in sorted(filter(None, groups))}
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:

@@ -18,6 +18,7 @@ from workbench.scoring.trl import COLUMNS, JUDGES, UNSCORED, Grader, grader, que
 from workbench.training.recorder import reason, reward_of
 from workbench.types import Checks, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.failures import check_failed
+from workbench.util.grouping import group_by
 from workbench.verdicts.llm_judge import llm_judge
 
 if TYPE_CHECKING:
@@ -165,9 +166,7 @@ def estimate(
     scored = sum(row.rewards is not None for row in rows)
     why = ["their workbench_error says why"] * failed
     check_failed(why, failed + scored, config.get("max_failed", 0.2), UNSCORED)
-    groups: dict[Hashable, list[int]] = {}
-    for place, group in enumerate(index):
-        groups.setdefault(group, []).append(place)
+    groups = group_by(range(len(index)), lambda place: index[place])
     estimated = ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()])
     by_row: dict[int, tuple[float, ...]] = {}
     for places, advantages in zip(groups.values(), estimated, strict=True):

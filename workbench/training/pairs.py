@@ -20,6 +20,7 @@ from workbench.text.sections import outlined, planned, well_formed
 from workbench.training.recorder import reward_of
 from workbench.training.rows import Card, Example, Pair, Row
 from workbench.types import REFUTED, Feedback, Question
+from workbench.util.grouping import group_by
 
 ABSTENTION = "I don't know"
 Examples = tuple[list[Example], Card]
@@ -242,9 +243,7 @@ def _made(
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()
-    groups: dict[str, list[Feedback]] = {}
-    for feedback in feedbacks:
-        groups.setdefault(feedback.response.question.id, []).append(feedback)
+    groups = group_by(feedbacks, lambda feedback: feedback.response.question.id)
     for group in groups.values():
         reasons = [unfit(feedback) for feedback in group]
         sound = [feedback for feedback, why in zip(group, reasons, strict=True) if not why]
