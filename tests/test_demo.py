@@ -11,6 +11,7 @@ from workbench.experiments.demo import (
     REWARDS,
     SHOWN_PER_TIER,
     fixed_questions,
+    oracle_line,
     results_table,
     run_demo,
 )
@@ -69,6 +70,12 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
     assert [cell.split()[0] for cell in whole["ternary"]] == ["50%", "38%", "12%", "38%"]
     # ternary on unknown entities, without intervals
     assert rows[-2][2:] == ["0%", "75%", "25%", "-25%"]
+
+
+def test_oracle_line_states_the_share_of_each_reward(reports: dict[str, dict[str, Any]]) -> None:
+    assert oracle_line(reports).endswith(": ternary +75%, binary -50%")
+    never_wrong = {**reports, "initial policy": report(graded({"known": "cc"}), [])}
+    assert oracle_line(never_wrong).endswith("this policy is wrong: ")
 
 
 def test_fixed_questions_are_about_different_people() -> None:

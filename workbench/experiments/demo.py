@@ -10,6 +10,7 @@ from typing import Any
 from workbench.experiments.evaluate import compare, graded_answers
 from workbench.experiments.experiment import train
 from workbench.methods.bench import bench
+from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
 from workbench.types import JsonMapping, JsonObject, Question
 from workbench.util.jsonl import iter_rows
@@ -45,6 +46,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     }
     for mode in ("greedy", "sampled"):
         console.print(results_table(reports, mode))
+    console.print(oracle_line(reports), soft_wrap=True)
     console.print(answers_table(out / "ternary"))
     for path in write_figures(out, reports):
         console.print(f"figure: {path}", soft_wrap=True)
@@ -84,6 +86,21 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
             tier if row["policy"] == first else "", *cells, end_section=row["policy"] == last
         )
     return table
+
+
+def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
+    """Return a sentence that states `share_of_oracle` for each reward, for greedy answers."""
+    shares = {
+        reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
+        for reward in REWARDS
+    }
+    listed = ", ".join(
+        f"{reward} {share:+.0%}" for reward, share in shares.items() if share is not None
+    )
+    return (
+        "Share of the distance from the initial policy to an oracle that abstains exactly where"
+        f" this policy is wrong: {listed}"
+    )
 
 
 def fixed_questions() -> list[Question]:
