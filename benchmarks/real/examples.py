@@ -101,6 +101,9 @@ def main() -> None:
         for run in queue_runs(FILES / f"{given.name}_runs.toml", given.runs)
     ]
     runs = {f"{run.entry.name}_{run.entry.seed}": run for run in planned if run.summary}
+    shown = "ternary_2" if given.name == "truthrl_real" else "verifier_1"
+    if shown not in runs:
+        parser.error(f"run {shown} of {given.name} is not finished in {given.runs}: train it first")
     asked = tomllib.loads((FILES / f"{given.name}.toml").read_text())["asked"][ASKED]
 
     def folder(run: Run, policy: str, answers: Path) -> Path:
@@ -116,9 +119,9 @@ def main() -> None:
     questions = random.Random(0).sample(every, QUESTIONS[given.name])
     rows = {name: drawn(own, questions) for name, own in folders.items()}
     rows["rollout"] = (
-        mixed_group(runs["ternary_2"].folder)
+        mixed_group(runs[shown].folder)
         if given.name == "truthrl_real"
-        else with_passages(runs["verifier_1"].folder, overrated(runs["verifier_1"].folder))
+        else with_passages(runs[shown].folder, overrated(runs[shown].folder))
     )
     out = RESULTS / given.name
     shutil.rmtree(out, ignore_errors=True)
