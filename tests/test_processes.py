@@ -210,7 +210,7 @@ def test_a_part_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
 def test_sharded_models_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     check_unsharded()
     monkeypatch.setenv(variable, "true")
-    with raises_error(r"needs all of it in every process: launch it with docs/scaling.md's"):
+    with raises_error(r"needs all of it in every process: save the ddp.yaml of docs/scaling.md"):
         check_unsharded()
 
 

@@ -146,10 +146,10 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by scaled returns-to-go *(ours)*.
 
     The return-to-go of a token is the sum of the rewards from this token to the end. It is divided
-    by the scale of the group, rms + 1e-4, where rms is the root mean square of the returns-to-go at
-    the tokens with events. No mean is subtracted, so the advantages of a refusal are 0 and those of
-    a wrong claim negative, whatever the other responses are. With m tokens with events in the
-    group, no advantage exceeds √m.
+    by rms + 1e-4, where rms is the root mean square of the returns-to-go at the m rewarded tokens
+    of the group (`Rewarded.rewarded_tokens`). No mean is subtracted: the other responses change
+    only the scale of an advantage, not its sign, and a response whose rewards are all 0 has
+    advantages of 0. No advantage exceeds √m.
     """
     returns = [_to_go(r.rewards or ()) for r in responses]
     squares = [

@@ -179,9 +179,10 @@ def _best_sentence(
 
 
 def is_placed(claim: Claim) -> bool:
-    """Return whether a claim's events go to its place in the text.
+    """Return whether a claim was located in the response, so that it can be rewarded there.
 
-    They do if at least `THRESHOLD` of its words match (`coverage`), or if its place was given.
+    It was if it has an end position and either at least `THRESHOLD` of its words are in its
+    sentence (`coverage`), or its span came with the claim (`coverage` is None).
     """
     return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 

@@ -114,9 +114,10 @@ def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
 
 
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
-    """Return a person's labels of these claims, by claim id.
+    """Return claim id -> the person's label, from a stored row.
 
-    {} if the stored row has another answer or other claims, for example from an earlier training.
+    {} if there is no row, or if its answer or its claims are not `claims`, for example after the
+    policy was trained again.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 

@@ -115,7 +115,11 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
 
 
 def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str | Failure:
-    """Return a reply to `prompt` as JSON that `read` accepts, or the failure to parse it."""
+    """Return a reply to `prompt` if `read` can parse it, else the failure.
+
+    A `constrained` reply to a task with a single label is a bare JSON string; it is returned as
+    {"label": …}.
+    """
     value = read(prompt.task, text, count(prompt), constrained)
     if isinstance(value, Failure):
         return value

@@ -259,9 +259,9 @@ def _tiny() -> Bench:
     ) -> list[Question]:
         """Return the questions of a split.
 
-        Without `kinds`, these are the short questions that RL trains on; in the split "ood" they
-        are all questions, which RL never uses. Questions with two facets are returned only if their
-        kind is named.
+        Without `kinds`, these are the short questions that RL trains on; in the split "ood", which
+        RL never uses, they are the questions of all kinds. The kind "two_facets" (questions about
+        two people, with excerpts of their pages) is returned only if it is named.
         """
         own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
         return (

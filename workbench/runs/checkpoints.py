@@ -22,10 +22,10 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
 
     Args:
         responses: number of responses per step in rollouts.jsonl; None if the training has none.
-        updates: optimizer steps per step; checkpoints are numbered by optimizer steps.
+        updates: optimizer steps per training step; checkpoint-N is named by its optimizer step.
 
     Returns:
-        The folder and the step of the last complete checkpoint; None and 0 without one.
+        The folder and the training step of the last complete checkpoint; None and 0 without one.
 
     Raises:
         WorkbenchError: rollouts from before the first checkpoint are missing. Nothing is removed.

@@ -66,7 +66,10 @@ class Plan:
         )
 
     def score(self, items: list[Item]) -> Scored:
-        """Judge the rows without verdicts in one batch, and compute the rewards of all rows."""
+        """Judge all rows that lack verdicts, in one batch; then compute the rewards of all rows.
+
+        Each result says whether the row was judged now.
+        """
         responses = [item.response for item in items if not item.replay]
         graded = iter(self.grade()(responses) if responses else ())
         scored: Scored = []
@@ -120,13 +123,14 @@ def local_or_world_checks(
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the configs of the methods that the judge can serve, and how rows are scored.
+    """Return the configs of the methods whose checks the judge has, and how rows are scored.
 
     Args:
-        optional: leave out methods that the judge cannot serve, unless it can serve no method.
+        optional: leave out the methods that need a check which the judge lacks.
 
     Raises:
-        WorkbenchError: the judge lacks a check of a method that is not left out.
+        WorkbenchError: a method needs a check that the judge lacks, and is not `optional` or would
+            be left out with all others.
     """
     if not configs:
         needed = tuple(name for name in WITHOUT_METHOD if name in checks.verify)

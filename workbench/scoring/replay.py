@@ -277,7 +277,7 @@ def _verdict(raw: Any) -> Verdict:
 
 
 def rewards_of(row: JsonMapping) -> dict[str, Reward]:
-    """Return the rewards that a row contains; scoring replaces the rewards of chosen methods."""
+    """Return the rewards that a stored row contains, by method."""
     by_method = row.get("rewards") or {}
     if not _is_object(by_method):
         raise Malformed('"rewards" is not an object of rewards by method')

@@ -1,4 +1,4 @@
-"""Parse gold answers into word forms, and find these forms in the tokens of an answer."""
+"""Parse gold answers into word sequences ("forms"), and find these in the tokens of an answer."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

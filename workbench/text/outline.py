@@ -53,10 +53,10 @@ class Outline:
 
 
 def read_outline(text: str) -> Outline | None:
-    """Parse an outlined answer; None if it is not `outlined` or its points are malformed.
+    """Parse "[Structure] … [Outline] … [Answer] …".
 
-    The one to five points are numbered from 1 without a gap, and are not empty. The tiny policy
-    learns this form *(ours)*.
+    None if one of the parts is missing or empty, or if the points are not numbered from 1 to n with
+    n ≤ 5, or one is empty. The tiny policy learns this format *(ours)*.
     """
     if not outlined(text):
         return None

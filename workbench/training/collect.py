@@ -134,16 +134,17 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     """Return why a sample is not usable for training; None if it is usable.
 
     With a `method`, a sample is usable if it has that method's reward. Without a method, it is
-    usable unless it has an error or all its verdicts failed; the reason is then the first error. A
-    long answer with only some failed verdicts is usable.
+    usable unless its extraction failed or all its verdicts did; the reason is then the first error.
+    Inputs that the question lacks, such as a gold answer, do not count as failures (`LACKING`).
     """
     if method is not None:
         scored = reward_of(feedback, method) is not None
         return None if scored else f"{feedback.response.id}: {reason(feedback, method)}"
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message
-    errors = [v.error for v in feedback.verdicts if not v.error or v.error.kind not in LACKING]
-    return errors[0].message if errors and errors[0] and all(errors) else None
+    made = [v for v in feedback.verdicts if not v.error or v.error.kind not in LACKING]
+    failures = [verdict.error.message for verdict in made if verdict.error]
+    return failures[0] if failures and len(failures) == len(made) else None
 
 
 def written(

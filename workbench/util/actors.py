@@ -201,9 +201,10 @@ def _make_once(pickled: bytes) -> Work[object, object]:
 
 
 def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
-    """Run one chunk in a Ray process. The process calls `make` for its first chunk only.
+    """Process one chunk of items in a Ray process.
 
-    This function is at the top level of the module, because Ray pickles it by reference.
+    `pickled` is the argument `make` of `map_chunks`, pickled; each process calls it once. This
+    function is at the top level of the module, because Ray pickles it by reference.
     """
     return _make_once(pickled)(items)
 

@@ -64,9 +64,10 @@ def world_checklist(world: World) -> Verify:
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return the check of aspect "checklist" that compares each claim with the whole checklist.
+    """Return the check that labels each claim of the answer by the whole checklist.
 
-    Its targets are the claims `claim:i` of the answer.
+    The labels are consistent, contradictory or missing; the targets are the claims `claim:i`.
+    `world_checklist` labels each item instead.
     """
     return _each_row(world, _claims)
 

@@ -73,12 +73,12 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
         predicted_N = np.where(correct_N, 0, np.where(wrong_N, 2, 1))
         return round(float((cost_KK[gold_N, predicted_N] * weight_N).sum()), 9)
 
-    def balanced(split: float) -> float:
+    def balanced_accuracy_at(split: float) -> float:
         return round(float(balanced_accuracy_score(gold_N == 0, support_N >= split)), 9)
 
     # the tuples break ties: the highest thresholds, the split nearest to .5
     _, high, low = min((cost(high, low), -high, -low) for high in BAND for low in BAND)
-    _, _, split = max((balanced(split), split - 0.5, split) for split in SPLIT)
+    _, _, split = max((balanced_accuracy_at(split), split - 0.5, split) for split in SPLIT)
     return replace(settings, support=-high, contradict=-low, split=split)
 
 

@@ -44,10 +44,10 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Answer:
-    """A policy's answer from numbered `passages`.
+    """A policy's answer from numbered `passages`, as sentences with their sources.
 
-    `text` is the whole response. `structure` and `outline` are the parts of its plan; None and
-    empty for an answer without a plan.
+    `text` is the whole response. `structure` and `outline` are its parts "[Structure] …" and
+    "[Outline] …"; None and () if it has no such parts. `judge` names the judge of the sentences.
     """
 
     question: str

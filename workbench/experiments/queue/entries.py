@@ -128,7 +128,9 @@ def checked(row: Any, where: str) -> JsonObject:
         WorkbenchError: an unknown key, or a value of the wrong type.
     """
     if not isinstance(row, dict):
-        raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")
+        raise WorkbenchError(
+            f"{where} is {row!r}, not a table: write a TOML table of {', '.join(KEYS)}"
+        )
     row = {key: value for key, value in row.items() if value is not None}
     for key, value in row.items():
         if key not in KEYS:

@@ -59,7 +59,7 @@ def prompt_with(passages: Sequence[str], question: str) -> str:
 
 
 def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
-    """Make passages with the ids 1, 2, … of texts."""
+    """Return a passage for each text, with the ids "1", "2", … and no title."""
     return tuple(Passage(str(number), "", text) for number, text in enumerate(texts, 1))
 
 

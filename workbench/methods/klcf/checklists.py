@@ -32,8 +32,10 @@ class _Checklist:
     pool: list[Fact]
     items: list[Fact] = field(default_factory=list)
 
-    def compared(self) -> tuple[Response, Claims]:
-        """Return the pool as the claims of a response, with the newest item as its checklist."""
+    def comparison_input(self) -> tuple[Response, Claims]:
+        """Return the input of the check that compares facts: an empty response whose claims are the
+        pool's facts and whose checklist is the newest item.
+        """
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
         return Response("", question, ""), Claims(claims=claims)
@@ -90,7 +92,7 @@ OUTCOMES = {
 def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
     """Remove from each pool the facts that repeat or contradict the list's newest item."""
     counts = Counter[str]()
-    for one, checked in zip(lists, same([one.compared() for one in lists]), strict=True):
+    for one, checked in zip(lists, same([one.comparison_input() for one in lists]), strict=True):
         labels = {v.target: v.label for v in checked.verdicts if v.error is None}
         outcomes = [OUTCOMES[labels.get(f"claim:{number}")] for number in range(len(one.pool))]
         one.pool = [f for f, name in zip(one.pool, outcomes, strict=True) if name == "compared"]

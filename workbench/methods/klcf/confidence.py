@@ -38,8 +38,9 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """P(true) = σ(slope · x + offset), where x is the logarithm of the base model's confidence and
-    slope is positive (Platt scaling).
+    """Estimates P(true) of a claim from the base model's confidence in it (Platt scaling).
+
+    P(true) = σ(slope · x + offset), where x is the logarithm of the confidence and slope > 0.
     """
 
     policy: Policy

@@ -127,8 +127,8 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
         question, claim, label = question_of(row), row.get("claim"), row.get("label")
         if not _is_text(claim) or label not in LABELS:
             raise WorkbenchError(
-                f"a claim of question '{question.id}' in '{folder}' is empty, or its label is"
-                f" not one of {LABELS}: correct it"
+                f"'{folder / TRUTH}', question '{question.id}': claim {claim!r} with label"
+                f" {label!r}: write a text and one of {', '.join(LABELS)}"
             )
         truth.append(Labelled(question, claim, label))
     return Prepared(listed, truth)

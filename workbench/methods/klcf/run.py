@@ -1,4 +1,4 @@
-"""A training run of KLCF: its settings, its questions, and the grader that its models make."""
+"""A training run of KLCF: its settings, its questions, and its grading by the trained models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -96,8 +96,8 @@ def _check(config: KLCF) -> None:
         check_trainer(model, trl=False)
         if model.level != "sequence" or model.loss == "mse":
             raise WorkbenchError(
-                f"klcf.{name} has level={model.level}, loss={model.loss}, but it gives one"
-                " probability for a whole text: leave level and loss out"
+                f"klcf.{name} has level={model.level}, loss={model.loss}, but KLCF needs one"
+                " probability for a whole text: leave both settings out"
             )
     if config.trainer == "dpo" and config.drawn.samples < 2:
         raise WorkbenchError(

@@ -32,7 +32,7 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """The policy's samples from which the cold start chooses its training rows."""
+    """How many of the policy's responses the cold start (SFT before RL) chooses its rows from."""
 
     cold_samples: int = setting(8, "sampled responses per question; 0: no cold start", least=0)
     cold_questions: int = setting(1000, "number of questions of the cold start", least=1)

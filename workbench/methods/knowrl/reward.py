@@ -32,10 +32,13 @@ REWARDED = {
 def reward(config: KnowRL) -> RewardFn:
     """Return the reward function R = r_format + r_correct + r_fact, at the end of the response.
 
+    Names in backticks are fields of `config`.
+
     * r_format is ±`form`: see `text.well_formed`.
-    * r_correct is `correct`, `refusal` or `wrong`.
-    * r_fact is the share of the thinking's claims that are supported, hedged or not *(ours)*; 0 if
-      there are none. `facts` limits r_fact to some outcomes.
+    * r_correct is `correct`, `refusal` or `wrong`, by the outcome of the answer.
+    * r_fact is the share of the thinking's claims that are supported; 0 if there are no claims. A
+      supported claim counts even if it is hedged *(ours)*. `facts` selects the outcomes for which
+      r_fact is added.
 
     A failed verdict on a claim of the thinking leaves the response without a reward, even if
     `facts` does not reward that claim.
