@@ -95,8 +95,7 @@ def evaluate_policy(
             or `judge` returns no verdict.
         TooManyFailures: more than `max_failed` of the responses failed.
     """
-    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
-    chosen = chosen.with_judge(judge)
+    chosen = bench_of(bench, questions).with_judge(judge)
     check_engine(engine)
     if out is not None and out.exists():
         raise WorkbenchError(f"'{out}' exists already: name another file, or remove it")

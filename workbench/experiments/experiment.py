@@ -199,7 +199,7 @@ def identity_of(
         "world_hash": bench.hash,
         "policy_hash": policy_hash(start),
         **({"questions_hash": questions_hash} if questions_hash else {}),
-        **({"judge": bench.named_judge.identity()} if bench.named_judge else {}),
+        **bench.judge_identity,
         **{
             name: stored.get(name) if value is None else value
             for name, value in method.input_digests(config, bench).items()

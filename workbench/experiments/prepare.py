@@ -57,7 +57,7 @@ def prepare_klcf(
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
         workbench.util.failures.TooManyFailures: the judge failed too often.
     """
-    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = bench_of(bench, questions)
     chosen = chosen.with_policy(policy).with_judge(judge).with_cache_dir(out)
     config = METHOD.configure(chosen.name, overrides)
     _check_used(METHOD.configure(chosen.name), config, policy)
@@ -72,7 +72,7 @@ def prepare_klcf(
         "kinds": config.prompts.kinds,
         "seed": seed,
         "threads": threads,
-        **({"judge": chosen.named_judge.identity()} if chosen.named_judge else {}),
+        **chosen.judge_identity,
     }
     if chosen.named_judge and not finished(out):
         # one call now: a wrong address must fail before the base model is sampled

@@ -95,8 +95,7 @@ def probe_policy(
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
         TooManyFailures: more than a fifth of the samples could not be graded.
     """
-    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
-    chosen = chosen.with_judge(judge)
+    chosen = bench_of(bench, questions).with_judge(judge)
     name = policy or chosen.policy
     if actors and threads not in (None, ACTOR_THREADS):
         raise WorkbenchError(
@@ -131,7 +130,7 @@ def probe_policy(
         "world_hash": chosen.hash,
         "policy_hash": policy_hash(str(adapter or path)),
         "base_hash": policy_hash(base) if base else None,
-        **({"judge": chosen.named_judge.identity()} if chosen.named_judge else {}),
+        **chosen.judge_identity,
     }
     folder = out or root / _name(identity)
     chosen = chosen.with_cache_dir(folder)

@@ -21,7 +21,7 @@ from workbench.policies.generate import Policy
 from workbench.policies.load import Engine, adapter_folder, check_policy_name, load_policy
 from workbench.retrieval import Search, from_passages
 from workbench.runs.folder import read_json
-from workbench.types import TWO_FACETS, Checks, Passage, Question, WorkbenchError
+from workbench.types import TWO_FACETS, Checks, JsonObject, Passage, Question, WorkbenchError
 from workbench.verdicts.checks import real_checks, rule_checks, world_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, NamedJudge
 from workbench.world import load_world
@@ -120,6 +120,11 @@ class Bench:
     def llm_judge(self) -> LLMJudge | None:
         """The judge if it is a language model, whose calls cost time or money; else None."""
         return self.named_judge if isinstance(self.named_judge, LLMJudge) else None
+
+    @property
+    def judge_identity(self) -> JsonObject:
+        """Return the entry `judge` of a run's config.json, or {} for the bench's own judge."""
+        return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
         """Return the bench with another judge; unchanged if None.
@@ -233,8 +238,8 @@ def check_policy(name: str, path: str) -> None:
     check_policy_name(path)
 
 
-def bench(name: str, questions: str | Path | None = None) -> Bench:
-    """Return the bench called `name`.
+def bench(name: str | Bench, questions: str | Path | None = None) -> Bench:
+    """Return the bench called `name`; a `Bench` is returned unchanged.
 
     Args:
         questions: the data set or file with the questions of `small` or `paper`; None: the table of
@@ -243,6 +248,8 @@ def bench(name: str, questions: str | Path | None = None) -> Bench:
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
     """
+    if isinstance(name, Bench):
+        return name
     if name not in NAMES:
         raise WorkbenchError(f"no bench '{name}': choose one of {', '.join(NAMES)}")
     if name == "tiny":
