@@ -129,11 +129,17 @@ def asked_of(
 ) -> dict[str, dict[str, list[list[Answered]]]]:
     """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all
     runs began with.
+
+    A policy is asked with the system prompt of its training; `START` too, or with the bench's own
+    if the trainings have different ones.
     """
     place = runs[0].bench
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
+    systems = {run.entry.name: run.config.prompts.system for run in runs}
+    systems |= {name: systems[of["of"]] for name, of in stages.items()}
+    common = set(systems.values())
+    systems[START] = common.pop() if len(common) == 1 else None
     # or the start would be no start of theirs
-    [system] = {run.config.prompts.system for run in runs}
     [begun] = {run.identity["policy"] for run in runs}
     start = start_folder(runs[0], root)
     for name, asked in sets.items():
@@ -142,11 +148,11 @@ def asked_of(
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split
-        found[START][name] = [answers(place, begun, asked, system, start)]
+        found[START][name] = [answers(place, begun, asked, systems[START], start)]
         for arm, policy, folder in policies(runs, stages):
             if arms is None or arm in arms:
                 found.setdefault(arm, {}).setdefault(name, []).append(
-                    answers(place, policy, asked, system, folder)
+                    answers(place, policy, asked, systems[arm], folder)
                 )
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found

@@ -128,11 +128,20 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
         [
             arm,
             *(_mean(sets[(*own, default)[0]], metric, tier) for metric, tier, _, *own in columns),
+            *([_seconds(seeds.get(arm, []))] if method in TIMED else []),
             *_settings(seeds.get(arm, []), common),
         ]
         for arm, sets in found["means"].items()
     ]
-    return ["arm", *(column[2] for column in columns), "seeds", "own settings"], rows
+    headings = [*(column[2] for column in columns), *(["seconds"] if method in TIMED else [])]
+    return ["arm", *headings, "seeds", "own settings"], rows
+
+
+TIMED = ("comparison",)  # tables with the seconds of a run
+
+
+def _seconds(runs: Sequence[Mapping[str, Any]]) -> str:
+    return f"{sum(run['seconds'] for run in runs) / len(runs):.0f}" if runs else "–"
 
 
 def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> str:
