@@ -133,10 +133,14 @@ def _row(study: Study, finding: Mapping[str, Any], date: str | None) -> dict[str
 
 
 def deciding(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the contrast that decides a finding: the first with its result."""
-    return next(
-        (one for one in row["contrasts"] if one["result"] == row["result"]), row["contrasts"][0]
-    )
+    """Return the contrast that decides a finding: the first with its result.
+
+    If all contrasts hold, it is the one that is nearest to its least effect.
+    """
+    own = [one for one in row["contrasts"] if one["result"] == row["result"]] or row["contrasts"]
+    if row["result"] == "holds":
+        return min(own, key=lambda one: one["effect"] - one["least"])
+    return own[0]
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
@@ -165,7 +169,7 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return how many findings have each result, as a sentence."""
     by = Counter(row["result"] for row in rows)
     listed = ", ".join(f"{by[name]} {name}" for name in VERDICTS if by[name])
-    return f"{len(rows)} findings: {listed}"
+    return f"{len(rows)} finding{'s' * (len(rows) != 1)}: {listed}"
 
 
 def markdown() -> str:
@@ -259,13 +263,14 @@ def show(
         WorkbenchError: no finding and no study has the name `only`.
     """
     rows = scorecard(only=only)
-    if not rows:
-        names = ", ".join(study.name for study in STUDIES)
-        raise WorkbenchError(
-            f"no finding {', '.join(only)}: name one such as R1, or a study: {names}"
-        )
+    for one in only:
+        if not scorecard(only=[one]):
+            names = ", ".join(study.name for study in STUDIES)
+            raise WorkbenchError(f"no finding {one}: name one such as R1, or a study: {names}")
     if again:
-        rows = scorecard(run(rows, policy, quick), only)
+        asked = {(row["file"], row["id"]) for row in rows}
+        folder = run(rows, policy, quick)
+        rows = [row for row in scorecard(folder) if (row["file"], row["id"]) in asked]
     if as_json:
         print(json.dumps({"findings": rows}, indent=1, ensure_ascii=False))
         return

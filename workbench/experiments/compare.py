@@ -123,14 +123,15 @@ def _read(path: Path, options: Settings) -> Evaluated:
         report = compare_files(file, seed=options.seed, resamples=options.resamples)
         costs = (row.get("cost") or {} for row in iter_rows(file))
         return Evaluated(path, {"responses": (report, file)}, _sum(costs))
-    split, folder = summary["after"]["split"], path / EVALUATION
-    sets = {
-        split: (summary["after"]["greedy"], folder / AFTER),
-        f"{split} before training": (summary["before"]["greedy"], folder / BEFORE),
-    }
+    folder = path / EVALUATION
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
     config = read_json(path / "config.json") or {}
     settings = dict(flat({key: config[key] for key in config if key not in APART}))
+    kinds = settings.get("prompts.eval_kinds")  # other kinds are other questions
+    split = summary["after"]["split"] + (f" ({kinds})" if kinds else "")
+    sets = {split: (summary["after"]["greedy"], folder / AFTER)}
+    if summary.get("before"):
+        sets[f"{split} before training"] = (summary["before"]["greedy"], folder / BEFORE)
     return Evaluated(path, sets, cost, summary["method"], summary["seed"], settings)
 
 

@@ -26,8 +26,10 @@ SHOWN = (
     "run_seconds",
     "calls",
 )
-LOW_IS_BEST = ("hallucination", "off_subject", "repetition")
-NEITHER = (*COUNTS, "abstention", "responded", "length")  # neither low nor high values are best
+# Metrics over all questions, whose best value is shaded. A policy raises others by answering less.
+HIGH_IS_BEST = ("accuracy", "truthfulness", "coherent", "citation_recall")
+LOW_IS_BEST = ("hallucination",)
+COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 
 
 def write_page(result: JsonMapping, out: Path) -> None:
@@ -102,9 +104,9 @@ def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
-    """Return the best value of a metric; None if there is no other value."""
+    """Return the best value of a metric; None if all are equal, or if no value is the best."""
     values = [metrics[name]["value"] for metrics in cells.values() if name in metrics]
-    if len(set(values)) < 2 or name in NEITHER or values[0] > 1:
+    if len(set(values)) < 2 or not (name in (*HIGH_IS_BEST, *LOW_IS_BEST) or "@" in name):
         return None
     return min(values) if name in LOW_IS_BEST else max(values)
 
@@ -112,14 +114,14 @@ def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
 def _cell(name: str, cell: JsonMapping | None, best: float | None, shown: bool) -> str:
     if cell is None:
         return f'<td class="{"" if shown else "more"}">–</td>'
-    share = abs(cell["value"]) <= 1 and name not in (*COUNTS, "calls", "length")
+    share = name not in (*COUNTS, *COSTS, "length", "sentences_per_fact")
     digits, scale = (1, 100) if share else (0 if abs(cell["value"]) > 100 else 1, 1)
     value, *bounds = (
         f"{scale * cell[key]:,.{digits}f}"
         for key in ("value", "low", "high")
         if cell.get(key) is not None
     )
-    interval = f"<small>{' – '.join(bounds)}</small>" if bounds else ""
+    interval = f"<small>[{', '.join(bounds)}]</small>" if bounds else ""
     classes = f"{'' if shown else 'more '}{'best' if cell['value'] == best else ''}".strip()
     return f'<td class="{classes}" data-value="{cell["value"]}">{value}{interval}</td>'
 
@@ -171,19 +173,21 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
     reports = {
         escape(name): summary["after"]
         for name, summary in summaries.items()
-        if "accuracy" in summary["after"]["greedy"]
+        if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
     }
     figures = []  # of the first seed of each row
     if reports:
-        before = next(iter(summaries.values()))["before"]
-        figures.append(outcomes_by_tier({"before training": before, **reports}))
-    points = {
-        escape(row["name"]): next(iter(row["metrics"].values()))
-        for row in rows
-        if "precision" in next(iter(row["metrics"].values()))
+        kept = (one["before"] for name, one in summaries.items() if escape(name) in reports)
+        figures.append(outcomes_by_tier({"before training": next(kept), **reports}))
+    points: dict[str, JsonMapping] = {
+        escape(row["name"]): next(iter(row["metrics"].values()), {}) for row in rows
     }
-    if points:
-        figures.append(precision_and_recall(points))
+    recalls = [name for cells in points.values() for name in cells if name.startswith("recall@")]
+    points = {
+        name: cells for name, cells in points.items() if {"precision", *recalls[:1]} <= cells.keys()
+    }
+    if recalls and points:
+        figures.append(precision_and_recall(points, recalls[0]))
     curves = {escape(name): metrics_rows(folder) for name, folder in folders.items()}
     if curves:
         figures.append(learning_curves(curves))

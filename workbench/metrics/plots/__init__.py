@@ -131,7 +131,10 @@ def over_steps(
     figure = make_subplots(
         down, across, subplot_titles=[columns[name] for name in names], **spacing
     )
-    for (label, own), colour in zip(runs.items(), RUN_COLOURS, strict=False):
+    for number, (label, own) in enumerate(runs.items()):
+        # when the colours are used up, they repeat with the next kind of line
+        dash = ("solid", "dash", "dot")[number // len(RUN_COLOURS) % 3]
+        line = {"color": RUN_COLOURS[number % len(RUN_COLOURS)], "dash": dash}
         steps = [row["step"] for row in own]
         for panel, name in enumerate(names):
             trace = Scatter(
@@ -139,7 +142,7 @@ def over_steps(
                 y=[row.get(name) for row in own],
                 name=label,
                 mode="lines",
-                line_color=colour,
+                line=line,
                 legendgroup=label,
                 showlegend=panel == 0,
                 hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
@@ -153,23 +156,22 @@ def over_steps(
     return styled(figure, panels=across, rows=down, title=title)
 
 
-def precision_and_recall(points: Mapping[str, JsonMapping]) -> Figure:
-    """Plot the precision of claims against the first recall@K, with 95 % intervals.
+def precision_and_recall(points: Mapping[str, JsonMapping], recall: str) -> Figure:
+    """Plot the precision of claims against a recall, with 95 % intervals if known.
 
-    `points` maps a label to the metrics of a policy.
+    `points` maps a label to the metrics of a policy; `recall` is the name of a metric ("recall@6").
     """
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
-    recall = next(name for name in next(iter(points.values())) if name.startswith("recall@"))
     for number, (label, cells) in enumerate(points.items()):
         axes = {"x": cells[recall], "y": cells["precision"]}
         point = Scatter(
             **{axis: [cell["value"]] for axis, cell in axes.items()},
             **{
                 f"error_{axis}": {
-                    "array": [_distance(cell["value"], cell["high"])],
-                    "arrayminus": [_distance(cell["low"], cell["value"])],
+                    "array": [_distance(cell["value"], cell.get("high"))],
+                    "arrayminus": [_distance(cell.get("low"), cell["value"])],
                 }
                 for axis, cell in axes.items()
             },
