@@ -24,6 +24,7 @@ from workbench.retrieval.index import (
     ROOT,
     SCHEMA,
     TABLE,
+    build_command,
     connect,
     index_folder,
     read_card,
@@ -146,6 +147,7 @@ def _begin(folder: Path, source: Source, settings: Settings) -> JsonObject:
         "source": {"spec": source.spec, "fingerprint": source.fingerprint},
         "words": settings.words,
         "encoder": settings.encoder,
+        "command": build_command(folder, source.spec, settings.words, settings.encoder),
     }
     write_json(folder / CARD, card)
     return card

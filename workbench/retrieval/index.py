@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ROOT = Path("runs/indexes")
 CARD, TABLE, SCHEMA = "index.json", "passages", 1
-NEEDED = ("status", "source", "words", "encoder")  # required keys of a card
+NEEDED = ("status", "source", "words", "encoder", "command")  # required keys of a card
 MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; the rest is ignored
 FUSED, RRF = 50, 60  # length of each list for fusion; the constant of Cormack et al. 2009
 DEEPER = 8  # 8 k passages are read, so that equal scores can be ordered by id
@@ -55,6 +55,9 @@ class Index:
 
     folder: Path
     card: JsonMapping = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.card["passages"]
 
     def search(
         self,
@@ -277,14 +280,34 @@ def read_card(folder: Path) -> JsonObject | None:
     """
     if not (folder / CARD).exists():
         return None
-    card = read_json(folder / CARD) or {}
-    needed = {*NEEDED, *(["passages"] if card.get("status") == "complete" else [])}
-    if card.get("schema") != SCHEMA or not needed <= card.keys():
+    if (card := read_json(folder / CARD)) is None:
         raise WorkbenchError(
-            f"'{folder}' has no index of this version of the workbench, or its {CARD} is damaged:"
-            " name another index, or delete that folder and build it again"
+            f"'{folder}' is not an index ({CARD} is damaged): name another index, or delete that"
+            " folder and build it again"
+        )
+    if card.get("schema") != SCHEMA:
+        raise WorkbenchError(
+            f"{folder}: another version of the workbench built this index: build it again under"
+            " another name"
+        )
+    complete = card.get("status") == "complete"
+    if missing := {*NEEDED, *(["passages"] if complete else [])} - card.keys():
+        raise WorkbenchError(
+            f"{folder / CARD} is damaged (it lacks {', '.join(sorted(missing))}): delete that"
+            " folder and build it again"
         )
     return card
+
+
+def build_command(folder: Path, source: str, words: int, encoder: str | None) -> str:
+    """Return the command that builds or resumes an index."""
+    options = [
+        *(["--words", str(words)] if words != 100 else []),
+        *(["--encoder", encoder] if encoder else []),
+    ]
+    path = str(folder) if len(folder.parts) > 1 else f"./{folder}"
+    name = folder.name if folder.parent == ROOT else path
+    return shlex.join(["workbench", "index", "build", name, "--from", source, *options])
 
 
 def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
@@ -305,7 +328,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
         )
     if card["status"] != "complete":
         raise WorkbenchError(
-            f"the index {folder} is not finished: repeat the command that built it to resume it"
+            f"the index {folder} is not finished: resume it with `{card['command']}`"
         )
     return Index(folder, card)
 

@@ -97,7 +97,7 @@ def _check(config: KLCF) -> None:
         if model.level != "sequence" or model.loss == "mse":
             raise WorkbenchError(
                 f"klcf.{name} has level={model.level}, loss={model.loss}, but KLCF needs one"
-                " probability for a whole text: leave both settings out"
+                " probability for a whole text: leave level and loss out"
             )
     if config.trainer == "dpo" and config.drawn.samples < 2:
         raise WorkbenchError(
