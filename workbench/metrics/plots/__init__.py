@@ -133,8 +133,10 @@ def over_steps(
     )
     for number, (label, own) in enumerate(runs.items()):
         # when the colours are used up, they repeat with the next kind of line
-        dash = ("solid", "dash", "dot")[number // len(RUN_COLOURS) % 3]
-        line = {"color": RUN_COLOURS[number % len(RUN_COLOURS)], "dash": dash}
+        repeat, colour = divmod(number, len(RUN_COLOURS))
+        line = {"color": RUN_COLOURS[colour]}
+        if repeat:
+            line["dash"] = ("dash", "dot")[(repeat - 1) % 2]
         steps = [row["step"] for row in own]
         for panel, name in enumerate(names):
             trace = Scatter(
