@@ -177,6 +177,14 @@ def test_what_was_not_scored_leaves_the_baseline(estimator: Estimator) -> None:
     ]
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e200])
+def test_rewards_and_values_are_finite_numbers(number: float) -> None:
+    with raises_error("a token's reward is"):
+        row(1.0, number)
+    with raises_error("a token's value is"):
+        row(1.0, 0.0, values=(0.0, number))
+
+
 # Numbers of every size, and such as hardly differ: by 1e-12, or by what rounding leaves.
 NEAR = st.sampled_from((-10.0, -10.0 - 1e-12, 0.1 + 0.7, 0.4 + 0.4, 1e-12, 5e-324, 1e30, -1e30))
 NUMBERS = NEAR | st.floats(-1e100, 1e100) | st.floats(-1e-3, 1e-3)

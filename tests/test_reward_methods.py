@@ -109,16 +109,18 @@ def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) ->
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        {"sentence": 9},
-        {"sentence": -1},
-        {"id": 1},
-        {"span": (9000, 9001)},
-        {"span": None, "end": -4},
+        ({"sentence": 9}, "claim 3 names sentence 9 of 4"),
+        ({"sentence": -1}, "claim 3 names sentence -1 of 4"),
+        ({"id": 1}, "two claims have the same id"),
+        ({"span": (9000, 9001)}, "claim 3 lies outside"),
+        ({"span": None, "end": -4}, "claim 3 lies outside"),
     ],
 )
-def test_claims_that_do_not_fit_their_row_are_not_scored(change: dict[str, Any]) -> None:
+def test_claims_that_do_not_fit_their_row_are_not_scored(
+    change: dict[str, Any], message: str
+) -> None:
     """Nor do they break the scoring of the rows beside them."""
     example = worked_example()
     broken = replace(example, claims=(*example.claims[:3], replace(example.claims[3], **change)))
@@ -126,14 +128,14 @@ def test_claims_that_do_not_fit_their_row_are_not_scored(change: dict[str, Any])
     assert paid["truthrl"].value == 1.0  # does not look at claims
     for name in ("rlfh", "forag", "klcf", "knowrl"):
         error = failure(paid[name])
-        assert error.kind == "bad_claims"
+        assert error.kind == "bad_claims" and message in error.message
 
 
 def test_sentences_outside_the_response_are_not_scored() -> None:
     example = worked_example()
     broken = replace(example, sentences=(*example.sentences[:3], (0, 9000)))
     paid = rescore(broken, reward_fns(method_configs(["rlfh"]))).rewards["rlfh"]
-    assert "sentence lies outside the response" in failure(paid).message
+    assert "a sentence lies outside the response" in failure(paid).message
 
 
 PLACES = st.none() | st.integers(-3, 40)

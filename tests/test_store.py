@@ -166,7 +166,7 @@ def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
     append_feedback(tmp_path, [Feedback(Response("y", BARE, "?"))])
     del row["system"]
     (tmp_path / QUESTIONS).write_text(json.dumps({**row, "old": 1}) + "\n")
-    with raises_error("two questions have the id 'bare' and differ in system, old"):
+    with raises_error(r"stored question 'bare' has other fields \(old, system\): another version"):
         append_feedback(tmp_path, [Feedback(Response("z", BARE, "?"))])
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import wraps
 from itertools import accumulate
 
-from workbench.credit.attribute import tokens_of
+from workbench.credit.attribute import LARGEST, tokens_of
 from workbench.types import Feedback, WorkbenchError
 
 EPSILON = 1e-4  # as in TRL, so that `group` equals TRL's advantages
@@ -37,12 +37,24 @@ class Rewarded:
             response (T = 0) has one entry, its scalar reward, to count in the mean of its group.
         events: indices of the tokens with an event.
         values: (T) a critic's value before each token; () without a critic.
+
+    Raises:
+        WorkbenchError: a reward or a value is not finite, or its size is above `LARGEST`.
     """
 
     length: int
     rewards: tuple[float, ...] | None
     events: frozenset[int] = frozenset()
     values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, numbers in (("reward", self.rewards or ()), ("value", self.values)):
+            for number in numbers:
+                if not abs(number) <= LARGEST:  # true for NaN
+                    raise WorkbenchError(
+                        f"a token's {what} is {number}: it must be finite and at most {LARGEST:g};"
+                        " choose smaller settings of the method"
+                    )
 
     @property
     def rewarded_tokens(self) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ before.json -> stages/NAME for each stage before the last -> the last stage in t
 -> summary.json
 """
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ from workbench.runs.folder import finished, lock, open_run, policy_hash, read_js
 from workbench.runs.shared import Shared
 from workbench.runs.store import AFTER, BEFORE, EVALUATION
 from workbench.training.loading import check_four_bits, import_unsloth_first
-from workbench.training.settings import check_one_process
 from workbench.training.stage import Job, Stage
 from workbench.types import Cost, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.config import leaves, restore, settings
@@ -106,7 +106,7 @@ def run_experiment(
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
     """
-    check_one_process("a run with its evaluations")  # the processes would all write it
+    check_one_process()
     bench = initial_bench(method, config, bench).with_cache_dir(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
@@ -138,6 +138,16 @@ def run_experiment(
         finally:
             if bench.llm_judge:
                 bench.llm_judge.close_cache()
+
+
+def check_one_process() -> None:
+    """Raise a WorkbenchError in one of several processes, which would all write the run."""
+    if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
+        raise WorkbenchError(
+            f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: start it"
+            " without the launcher, or launch a script for the last stage only (see"
+            " docs/scaling.md)"
+        )
 
 
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:

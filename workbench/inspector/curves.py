@@ -100,7 +100,7 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
     ]
 
 
-@page_json
+@page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
     """Return the curves of some runs as JSON text, with the errors of damaged runs."""
     if not names:

@@ -27,7 +27,7 @@ def headline(summary: JsonMapping) -> JsonObject | None:
     return None
 
 
-@page_json
+@page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
     """Return the evaluations of some runs, and the settings that differ, as JSON text."""
     configs = {name: runs.described(name, "config.json") for name in names}

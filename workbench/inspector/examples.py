@@ -1,9 +1,21 @@
 """A worked example (a short answer with claims and verdicts) for tests, notebook and inspector."""
 
+import re
 from pathlib import Path
 
 from workbench.runs.store import iter_feedback
 from workbench.types import Feedback
+
+
+def words(text: str) -> tuple[tuple[int, int], ...]:
+    """Split a text, for which no tokens were sampled, into words, punctuation and tags.
+
+    Each span includes the white space before its word.
+    """
+    spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
+    if spans:
+        spans[-1] = (spans[-1][0], len(text))
+    return tuple(spans)
 
 
 def worked_example() -> Feedback:

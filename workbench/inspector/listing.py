@@ -276,7 +276,7 @@ def order_choices(method: str) -> list[tuple[str, str]]:
     return list(zip(words, ORDERS, strict=True))
 
 
-@page_json
+@page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     """Return a page of the rollouts that a query selects, scored by every method, as JSON text."""
     if not name:

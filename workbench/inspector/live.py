@@ -156,7 +156,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
-@page_json
+@page_json(Exception)  # loading a policy of any origin raises many kinds
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
     """Sample answers, and return them with their rewards by every method as JSON text."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
@@ -173,7 +173,7 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
     }
 
 
-@page_json
+@page_json(Exception)
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
     """Answer a question from passages, and return the result of `workbench answer` as JSON text."""
     question, name = question_text(text), _policy_path(runs, policy)

@@ -95,17 +95,26 @@ def one_line(error: Exception) -> str:
     return text if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {text}"
 
 
-def page_json(function: Callable[..., JsonMapping]) -> Callable[..., str]:
-    """Decorate a function of the page: return its result as JSON text, or an {"error": …}."""
+def page_json(
+    error_type: type[Exception] = WorkbenchError,
+) -> Callable[[Callable[..., JsonMapping]], Callable[..., str]]:
+    """Return a decorator for functions of the page.
 
-    @wraps(function)
-    def call(*arguments: object, **options: object) -> str:
-        try:
-            return as_json(function(*arguments, **options))
-        except Exception as error:  # loading a policy of any origin raises many kinds
-            return as_json({"error": one_line(error)})
+    The decorated function returns its result as JSON text, or `{"error": …}` for an exception of
+    `error_type`.
+    """
 
-    return call
+    def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
+        @wraps(function)
+        def call(*arguments: object, **options: object) -> str:
+            try:
+                return as_json(function(*arguments, **options))
+            except error_type as error:
+                return as_json({"error": one_line(error)})
+
+        return call
+
+    return decorate
 
 
 def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunction:

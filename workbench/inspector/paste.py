@@ -3,7 +3,7 @@
 import re
 
 from workbench.claims import rules
-from workbench.credit.tokens import words
+from workbench.inspector.examples import words
 from workbench.pipeline import grade
 from workbench.types import Checks, Feedback, Passage, Question, Response, WorkbenchError
 from workbench.verdicts import outcome

@@ -145,25 +145,25 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
             "no claims were extracted from this response: score it again, from a row without"
             " verdicts",
         )
-    if not _is_consistent(feedback):
-        raise unscored(
-            "bad_claims",
-            "two claims have the same id, or a claim or sentence lies outside the response: extract"
-            " the claims again",
-        )
+    if flaw := _flaw(feedback):
+        raise unscored("bad_claims", f"{flaw}: extract the claims again")
     return [claim for claim in feedback.claims if wanted(claim)]
 
 
-def _is_consistent(feedback: Feedback) -> bool:
-    """Return whether claims and sentences lie in the response, and verdicts name a single claim."""
-    claims, sentences = feedback.claims, feedback.sentences
-    ends = [claim.end or 0 for claim in claims]
-    spans = (*sentences, *(claim.span for claim in claims if claim.span), ends)
-    return (
-        len({claim.id for claim in claims}) == len(claims)
-        and all(0 <= place <= len(feedback.response.text) for span in spans for place in span)
-        and all(claim.sentence in (None, *range(len(sentences))) for claim in claims)
-    )
+def _flaw(feedback: Feedback) -> str:
+    """Describe the first inconsistency between claims, sentences and response; "" if none."""
+    size, count = len(feedback.response.text), len(feedback.sentences)
+    # verdicts name a claim by its id, so two with the same id share a verdict
+    if len({claim.id for claim in feedback.claims}) < len(feedback.claims):
+        return "two claims have the same id"
+    if any(not 0 <= start <= end <= size for start, end in feedback.sentences):
+        return "a sentence lies outside the response"
+    for claim in feedback.claims:
+        if claim.sentence is not None and not 0 <= claim.sentence < count:
+            return f"claim {claim.id} names sentence {claim.sentence} of {count}"
+        if any(not 0 <= place <= size for place in (*(claim.span or ()), claim.end or 0)):
+            return f"claim {claim.id} lies outside the response"
+    return ""
 
 
 def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:

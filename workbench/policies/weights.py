@@ -35,7 +35,7 @@ TRIAL = [{"role": "user", "content": "?"}]
 
 
 @contextlib.contextmanager
-def loading(name: str, remedy: str, what: str = "policy") -> Iterator[None]:
+def loading(name: str, remedy: str) -> Iterator[None]:
     """Convert exceptions of a library's loader to a WorkbenchError of one line.
 
     Running out of memory is not converted.
@@ -58,7 +58,7 @@ def loading(name: str, remedy: str, what: str = "policy") -> Iterator[None]:
         raise
     except Exception as error:  # safetensors, tokenizers and jinja raise their own types
         reason = error_line(error)
-        raise WorkbenchError(f"cannot load {what} '{name}': {reason} — {remedy}") from error
+        raise WorkbenchError(f"cannot load policy '{name}': {reason} — {remedy}") from error
     finally:
         logger.setLevel(level)
 

@@ -261,12 +261,17 @@ def _hash(row: JsonMapping) -> int:
 
 
 def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:
-    """Return the message for two rows with one id and other values."""
+    """Return the message for two rows with one id: other values, or fields of another version."""
     old, new = json.loads(encode(stored)), json.loads(encode(row))
-    differ = [name for name in {**new, **old} if old.get(name) != new.get(name)]
+    if differ := [name for name in new if name in old and old[name] != new[name]]:
+        return (
+            f"two {what}s have the id '{row['id']}' and differ in {', '.join(differ)}: "
+            "give each its own id, or use another folder"
+        )
+    fields = ", ".join(sorted(old.keys() ^ new.keys()))
     return (
-        f"two {what}s have the id '{row['id']}' and differ in {', '.join(differ)}: "
-        "give each its own id, or use another folder"
+        f"the stored {what} '{row['id']}' has other fields ({fields}): another version of the"
+        " workbench wrote it, so use another folder"
     )
 
 

@@ -12,7 +12,6 @@ from workbench.data.record import passage
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
 from workbench.methods.method import Configs, MethodConfig
 from workbench.pipeline import SECTIONS, assemble, rescore
-from workbench.policies.weights import loading
 from workbench.retrieval import Search, from_passages, open_index
 from workbench.runs.store import passage_key, stored_passages
 from workbench.scoring.options import Options
@@ -27,7 +26,7 @@ from workbench.types import (
     RewardFn,
     WorkbenchError,
 )
-from workbench.util.hub import from_disk_or_hub
+from workbench.util.hub import from_disk_or_hub, panics_as_errors
 from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks, world_checks
 from workbench.world import load_world
 
@@ -235,13 +234,22 @@ def tokenizer(name: str | None) -> Tokenize | None:
     if name is None or name == "words":
         return split_words if name else None
     folder = Path(name).expanduser()
-    with loading(name, "name a model's folder or hub name, or words", "the tokenizer"):
+    try:
         if not folder.is_dir() and name.startswith((".", "/", "~")):
             raise OSError("no such folder")
         from transformers import AutoTokenizer
 
         path = str(folder) if folder.is_dir() else name
-        loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, path)
+        with panics_as_errors(name):
+            loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, path)
+    except WorkbenchError:
+        raise
+    except Exception as error:  # tokenizers raises its own types
+        reason = str(error).partition("\n")[0]
+        raise WorkbenchError(
+            f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or"
+            " words"
+        ) from error
     encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
 
     def split(text: str) -> Tokens:

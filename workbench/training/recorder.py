@@ -6,6 +6,7 @@ No training library is imported here; `trl_common` connects TRL's trainers.
 import gc
 import signal
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,6 @@ from workbench.types import (
 )
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import append_json
-from workbench.util.subprocess import handled_signals
 
 # what a trainer can report about a step
 LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
@@ -65,15 +65,19 @@ class MetricsLog:
         self.interrupted = self.stopped = False
         self.lap_start = time.perf_counter()
         self.steps, self.done, self.progress = steps, done, progress
-        self._handled = handled_signals(self._stop, signal.SIGINT, signal.SIGTERM)
+        self.handlers: dict[int, Any] = {}  # of signals, to restore
 
     def __enter__(self) -> Self:
-        self._handled.__enter__()
+        # Python allows signal handlers only in the main thread
+        if threading.current_thread() is threading.main_thread():
+            for name in (signal.SIGINT, signal.SIGTERM):
+                self.handlers[name] = signal.signal(name, self._stop)
         return self
 
     def __exit__(self, *_: object) -> None:
         gc.unfreeze()
-        self._handled.__exit__(None, None, None)
+        for name, handler in self.handlers.items():
+            signal.signal(name, handler)
 
     def begin(self) -> None:
         """Exclude all objects loaded so far from garbage collection.

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from workbench.credit.tokens import decode, prefill
 from workbench.policies.generate import prompt_ids
@@ -79,6 +79,13 @@ class Card:
 
 
 Row = TypeVar("Row", Example, Pair)
+
+
+class HasQuestion(Protocol):
+    """A row that answers a question."""
+
+    @property
+    def question(self) -> Question: ...
 
 
 def encode_example(
@@ -156,7 +163,7 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
             raise WorkbenchError(f"the row of question '{row.question.id}' {fault}: leave it out")
 
 
-def within(rows: Sequence[Any], lengths: Sequence[int], max_length: int) -> list[int]:
+def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int) -> list[int]:
     """Return the indices of the rows of at most `max_length` tokens. Longer rows are listed on
     stderr and left out, never truncated.
 

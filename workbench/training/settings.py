@@ -140,10 +140,10 @@ def check_trainer(config: Any, trl: bool = True) -> None:
         )
 
 
-def check_one_process(job: str) -> None:
+def check_one_process(trainer: str) -> None:
     """Raise a WorkbenchError if a launcher has started several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun and accelerate set it
         raise WorkbenchError(
-            f"{job} takes one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start it"
-            " without torchrun or accelerate launch (see docs/scaling.md)"
+            f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
+            " it without torchrun or accelerate launch"
         )

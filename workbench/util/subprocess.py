@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,19 +69,6 @@ class Background:
             (line.strip() for line in reversed(lines) if line.strip()),
             f"ended with exit code {code}",
         )
-
-
-@contextlib.contextmanager
-def handled_signals(handler: Callable[..., object], *names: signal.Signals) -> Iterator[None]:
-    """Call `handler` for these signals inside the context."""
-    # Python allows signal handlers in the main thread only
-    in_main = threading.current_thread() is threading.main_thread()
-    before = {name: signal.signal(name, handler) for name in names if in_main}
-    try:
-        yield
-    finally:
-        for name, previous in before.items():
-            signal.signal(name, previous)
 
 
 def environment() -> dict[str, str]:

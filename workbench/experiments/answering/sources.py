@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from workbench.retrieval import Index, from_passages, open_index
+from workbench.retrieval.encoder import load_encoder
 from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.retrieval.index import ROOT, Mode
 from workbench.retrieval.words import clean
 from workbench.types import BY_PASSAGES, Checks, Passage, Question, WorkbenchError
+from workbench.util.failures import error_line
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
 from workbench.world.pages import Page
@@ -70,11 +72,34 @@ def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sour
     """
     index = open_index(name, root)
     chosen: Mode = mode or ("hybrid" if index.card["encoder"] else "text")
-    index.search(["a"], 1, mode=chosen)  # raises without vectors or their encoder
-    search = partial(index.search, mode=chosen)
+    if chosen != "text" and index.card["encoder"]:
+        _check_encoder(index)
+    index.search([""], 1, mode=chosen)
+
+    def search(questions: Sequence[str], k: int) -> list[list[Passage]]:
+        try:
+            return index.search(questions, k, mode=chosen)
+        except WorkbenchError:
+            raise
+        except (OSError, RuntimeError, ValueError) as error:  # damaged files or vectors
+            raise WorkbenchError(
+                f"the index {index.folder} cannot be searched ({error_line(error)}): build it again"
+            ) from error
+
     if (world := _world_of(index)) is None:
         return Sources(search, local_checks, foreign=True)
     return Sources(search, lambda: world_checks(world), exact=True)
+
+
+def _check_encoder(index: Index) -> None:
+    """Raise a WorkbenchError if the encoder of the index's vectors is not available."""
+    try:
+        load_encoder(index.card["encoder"])
+    except WorkbenchError as error:
+        raise WorkbenchError(
+            f"the index {index.folder} needs the encoder '{index.card['encoder']}' to search by"
+            f" vectors: search by words with --mode text, or build the index again ({error})"
+        ) from None
 
 
 def _world_of(index: Index) -> World | None:
