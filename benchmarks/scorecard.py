@@ -260,8 +260,10 @@ def show(
     """Print the scorecard, `again` after its studies were run.
 
     Raises:
-        WorkbenchError: no finding and no study has the name `only`.
+        WorkbenchError: no finding and no study has the name `only`, or --quick without --run.
     """
+    if quick and not again:
+        raise WorkbenchError("--quick shortens --run: name both, or leave --quick out")
     rows = scorecard(only=only)
     for one in only:
         if not scorecard(only=[one]):

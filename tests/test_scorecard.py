@@ -38,4 +38,5 @@ def test_the_command_prints_the_committed_results(cli: Cli) -> None:
     assert found["contrasts"][0]["effect"] == stored["contrasts"][0]["value"]
     assert code == 0 and " findings: " in cli("scorecard")[1]
     code, _, error = cli("scorecard --only R1 --only R999")
+    assert cli("scorecard --quick")[0] == 2
     assert code == 2 and "no finding R999: name one such as R1" in error

@@ -27,10 +27,10 @@ from workbench.cli.frame import (
 )
 from workbench.cli.judge_options import judge_options
 from workbench.metrics import RATES, SIMPLEQA, compare_files, read_rows
-from workbench.metrics.claims import COUNTS, K
+from workbench.metrics.claims import K
 from workbench.metrics.hacks import SHARES
 from workbench.metrics.hacks import hacks as hacks_of
-from workbench.metrics.marks import MEANS, mark_prompts
+from workbench.metrics.marks import NOT_SHARES, mark_prompts
 from workbench.metrics.pairs import REASONS, pair_files
 from workbench.metrics.plots import write_pages
 from workbench.metrics.plots.hacks import hack_shares
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HACKS = ("hacks", "other_hacks")  # reward hacks by step
-NOT_SHARES = (*COUNTS, "sentences_per_fact", *MEANS)
 UNPAIRED = {
     "incomplete": "pairs without a verdict in both orders",
     "repeated": "samples of a question and step that occur twice in a file",

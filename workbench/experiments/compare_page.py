@@ -6,7 +6,7 @@ from pathlib import Path
 from string import Template
 
 from workbench.metrics import RATES
-from workbench.metrics.claims import COUNTS
+from workbench.metrics.marks import NOT_SHARES
 from workbench.metrics.plots import learning_curves, outcomes_by_tier, precision_and_recall
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import read_json
@@ -114,7 +114,7 @@ def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
 def _cell(name: str, cell: JsonMapping | None, best: float | None, shown: bool) -> str:
     if cell is None:
         return f'<td class="{"" if shown else "more"}">–</td>'
-    share = name not in (*COUNTS, *COSTS, "length", "sentences_per_fact")
+    share = name not in (*NOT_SHARES, *COSTS)
     digits, scale = (1, 100) if share else (0 if abs(cell["value"]) > 100 else 1, 1)
     value, *bounds = (
         f"{scale * cell[key]:,.{digits}f}"
@@ -177,8 +177,9 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
     }
     figures = []  # of the first seed of each row
     if reports:
-        kept = (one["before"] for name, one in summaries.items() if escape(name) in reports)
-        figures.append(outcomes_by_tier({"before training": next(kept), **reports}))
+        kept = [one.get("before") for name, one in summaries.items() if escape(name) in reports]
+        start = {"before training": kept[0]} if kept[0] else {}
+        figures.append(outcomes_by_tier({**start, **reports}))
     points: dict[str, JsonMapping] = {
         escape(row["name"]): next(iter(row["metrics"].values()), {}) for row in rows
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.judge import render
 from workbench.judge.wire import MARKED
 from workbench.metrics.bootstrap import collect, intervals
+from workbench.metrics.claims import COUNTS
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.pairs import ask, read_answers
 from workbench.metrics.rows import check_one_policy
@@ -17,6 +18,7 @@ from workbench.types import JsonObject, Judge, Prompt
 
 GOOD = 4  # least mark that counts as good, as in the paper
 MEANS = tuple(f"{name}_mark" for name in MARKED)
+NOT_SHARES = (*COUNTS, "sentences_per_fact", "length", *MEANS)  # metrics that are plain numbers
 REASON = "no answer was marked"
 
 

@@ -99,7 +99,7 @@ def breakdown(
     Responses whose key is None are left out.
     """
     groups = group_by(graded, key)
-    return {name: summary(groups[name]) for name in sorted(filter(None, groups))}
+    return {name: summary(groups[name]) for name in sorted(n for n in groups if n is not None)}
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
