@@ -1,5 +1,5 @@
 """A GRPO training with vLLM beside it, as a process: python -m tests.engines.colocated POLICY
-OUT [STEPS]
+OUT [STEPS [sleep]]
 
 What is sampled is scored by transformers, from the same weights, before the step is learnt from:
 the differences of the tokens' log-probabilities stand in OUT/differences.json. TRL looks for
@@ -45,7 +45,7 @@ def environment(stub: Path) -> dict[str, str]:
     return os.environ | fast | {"PYTHONPATH": os.pathsep.join([str(stub), *filter(None, sys.path)])}
 
 
-def main(policy: str, out: Path, steps: int) -> None:
+def main(policy: str, out: Path, steps: int, sleep: bool = False) -> None:
     found: dict[str, list[float]] = {"differences": [], "of_the_start": []}
     sample = colocate.sample
 
@@ -59,7 +59,7 @@ def main(policy: str, out: Path, steps: int) -> None:
 
     colocate.sample = compared
     out.mkdir(parents=True, exist_ok=True)
-    status = run.grpo(scaled(CONFIG, steps=steps), policy, out)
+    status = run.grpo(scaled(CONFIG, steps=steps, vllm_sleep=sleep), policy, out)
     (out / "differences.json").write_text(json.dumps({"status": status, **found}))
 
 
@@ -90,4 +90,5 @@ def scored(trainer: Any, pairs: list[tuple[list[int], list[int]]]) -> list[tuple
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else CONFIG.steps)
+    steps = int(sys.argv[3]) if len(sys.argv) > 3 else CONFIG.steps
+    main(sys.argv[1], Path(sys.argv[2]), steps, "sleep" in sys.argv)

@@ -1,0 +1,100 @@
+"""On a GPU: vLLM samples what transformers does, within bfloat16, and serves a judge."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gpu.test_cuda import OFFLINE
+from tests.helpers import ROOT, read_json
+from tests.helpers.adapters import adapter_on
+from tests.helpers.tiny_model import make_policy
+from workbench.judge import endpoint, render
+from workbench.methods.bench import SCALES, bench
+from workbench.policies.generate import generate
+from workbench.policies.load import load_policy
+
+pytestmark = [pytest.mark.gpu]
+pytest.importorskip("vllm", reason="vLLM is not installed")
+SFT = SCALES["tiny"].policy
+CLOSE = 0.05  # of log-probabilities in bfloat16, on average
+HOW: dict[str, Any] = {"max_new_tokens": 24, "greedy": True, "logprobs": True}
+
+
+def agreement(one: Any, other: Any) -> tuple[float, float]:
+    """The share of equal answers, and over these the mean difference of log-probabilities."""
+    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a.token_ids == b.token_ids]
+    gaps = [abs(x - y) for a, b in pairs for x, y in zip(a.logprobs, b.logprobs, strict=True)]
+    share, gap = len(pairs) / len(one), sum(gaps) / len(gaps)
+    print(f"{share:.3f} equal answers, log-probabilities {gap:.4f} apart on average")
+    return share, gap
+
+
+def test_greedy_answers_are_those_of_transformers() -> None:
+    questions = bench("tiny").questions("validation")[:128]
+    share, gap = agreement(
+        generate(load_policy(SFT, engine="vllm"), questions, **HOW),
+        generate(load_policy(SFT), questions, **HOW),
+    )
+    assert share >= 0.95 and gap < CLOSE
+
+
+def test_an_adapter_is_laid_over_its_base(tmp_path: Path) -> None:
+    run = adapter_on(SFT, tmp_path / "run", seed=1, r=4, lora_alpha=8)
+    questions = bench("tiny").questions("validation")[:128]
+    found = generate(load_policy(run, engine="vllm"), questions, **HOW)
+    share, gap = agreement(found, generate(load_policy(run), questions, **HOW))
+    base = generate(load_policy(SFT), questions, **HOW)
+    assert share >= 0.9 and gap < CLOSE
+    assert agreement(found, base)[0] < share
+
+
+@pytest.mark.parametrize("sleep", [False, True])
+def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path, sleep: bool) -> None:
+    """What vLLM sampled had the probabilities of the weights of that step, not of the start."""
+    policy, out = make_policy(tmp_path / "policy", heads=2), tmp_path / "run"
+    words = [sys.executable, "-m", "tests.engines.colocated", policy, out, 3]
+    with (tmp_path / "log").open("w") as log:
+        done = subprocess.run(
+            [*map(str, words), *["sleep"] * sleep],
+            cwd=ROOT,
+            env=os.environ | OFFLINE,
+            stdout=log,
+            stderr=log,
+            timeout=540,
+        )
+    assert done.returncode == 0, (tmp_path / "log").read_text()[-6000:]
+    found = read_json(out / "differences.json")
+    assert found and found["status"] == "done"
+    mean, start = (sum(found[name]) / len(found[name]) for name in ("differences", "of_the_start"))
+    print(f"log-probabilities {mean:.4f} apart, {start:.4f} from those of the start")
+    assert mean < CLOSE < start
+
+
+def test_a_served_judge_answers_and_ends_with_its_command(tmp_path: Path) -> None:
+    """The tiny policy has never seen a judge's prompt: its reply is unreadable."""
+    words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --gpu-memory 0.1 --json"
+    process = subprocess.Popen(
+        [sys.executable, *words.split()],
+        cwd=ROOT,
+        env=os.environ | OFFLINE | {"XDG_CACHE_HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "\n".join(path.read_text()[-5000:] for path in tmp_path.rglob("judge-*.log"))
+        told = json.loads(line)
+        judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
+        [reply] = judge(
+            [render("outcome", question="Who?", answers=["Ada"], response="It is Ada.")]
+        )
+        assert reply.text is None and reply.error and reply.error.kind != "connection"
+    finally:
+        process.kill()
+        process.wait()
