@@ -72,7 +72,7 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path, sleep: boo
     assert found and found["status"] == "done"
     mean, start = (sum(found[name]) / len(found[name]) for name in ("differences", "of_the_start"))
     print(f"log-probabilities {mean:.4f} apart, {start:.4f} from those of the start")
-    assert mean < CLOSE < start
+    assert mean < CLOSE / 10 and mean < start / 5
 
 
 def test_a_served_judge_answers_and_ends_with_its_command(tmp_path: Path) -> None:
