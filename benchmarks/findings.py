@@ -314,7 +314,7 @@ def main() -> None:
             "date": date.today().isoformat(),
             "split": given.split,
             "threads": given.threads,
-            "versions": versions(),
+            "versions": (runs[0].summary or {}).get("versions") or versions(),
         }
         hashes = {key: runs[0].identity[key] for key in ("world_hash", "policy_hash")}
         listed = [

@@ -63,6 +63,7 @@ JUDGED = (
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
     "truthrl_real": REAL,
+    "truthrl_gpu": REAL,
     "rlfh_real": JUDGED,
     "rlfh_real_guarded": JUDGED,
     "rlfh": BIOGRAPHIES,

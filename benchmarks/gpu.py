@@ -6,8 +6,8 @@
 TruthRL on the bench `small`, each way in a process of its own: `plain` (transformers and PEFT),
 `unsloth`, and `vllm` (plain, sampled by vLLM in the same process). `--make` writes a model of
 Qwen2.5's shape with random weights: its answers have no end, so that each has all of its
-`max_new_tokens` tokens, which is the most that a step can cost. The first step is left out, since
-kernels are compiled in it. Memory is the largest amount that PyTorch allocated.
+`max_new_tokens` tokens, which is the most that a step can cost. The first step includes
+compilation. Memory is the largest amount that PyTorch allocated.
 """
 
 import argparse
@@ -16,14 +16,20 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from datetime import date
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-WAYS = {"plain": [], "unsloth": [], "vllm": ["--set", "truthrl.vllm=colocate"]}
+from workbench.experiments.experiment import configured
+from workbench.methods.bench import bench
+from workbench.methods.method import training_questions
+from workbench.methods.truthrl.method import METHOD
+from workbench.runs.folder import read_json, versions
+from workbench.training.grpo import train_grpo
+from workbench.util.jsonl import iter_rows, write_json
+
+WAYS = ("plain", "unsloth", "vllm")
 PHASES = ("seconds", "seconds_generation", "seconds_update", "length")
 SHAPES = {
     "0.5b": (896, 4864, 24, 14, 2),
@@ -70,67 +76,60 @@ class Without(MetaPathFinder):
             raise ModuleNotFoundError(name)
 
 
-def child(way: str, words: list[str]) -> None:
-    """Run a command of the workbench in this process, and print the peak of the GPU's memory."""
-    import torch
-
+def child(way: str, given: argparse.Namespace, out: Path) -> None:
+    """Train by one way in this process, and write what its steps took."""
     if way == "plain":
         sys.meta_path.insert(0, Without())
+    place = bench("small").with_policy(str(given.policy))
+    settings = [
+        f"truthrl.{name}={value}"
+        for name, value in {
+            "steps": given.steps + 1,
+            "prompts_per_step": given.prompts,
+            "group_size": given.group,
+            "max_new_tokens": given.tokens,
+            "micro_batch": given.micro,
+            "gradient_checkpointing": given.checkpointing,
+            "temperature": 1,
+            "kinds": "country",
+            "vllm": "colocate" if way == "vllm" else "none",
+        }.items()
+    ]
+    config = configured(METHOD, place, overrides=[*settings, *given.set])
+    status = train_grpo(
+        config.grpo,
+        training_questions(config.prompts, place),
+        METHOD.grader(config, place.checks),
+        str(given.policy),
+        out,
+        method="truthrl",
+        seed=0,
+        unsloth=way == "unsloth",
+    )
+    import torch
 
-    from workbench.cli import main
-
-    try:
-        main(words)
-    except SystemExit as ended:
-        if ended.code:
-            raise
-    on_gpu = torch.cuda.is_available()
-    print(json.dumps({"peak_bytes": torch.cuda.max_memory_allocated() if on_gpu else None}))
+    peak = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
+    write_json(out / "peak.json", {"status": status, "bytes": peak})
 
 
 def train(way: str, given: argparse.Namespace, out: Path) -> dict[str, Any]:
-    settings = [
-        f"prompts_per_step={given.prompts}",
-        f"group_size={given.group}",
-        f"max_new_tokens={given.tokens}",
-        f"micro_batch={given.micro}",
-        f"gradient_checkpointing={'yes' if given.checkpointing else 'no'}",
-        "eval_samples=0",
-        "eval_kinds=capital",
-        "kinds=country",
-        "temperature=1",
-        *given.set,
-    ]
-    sets = [word for one in settings for word in ("--set", f"truthrl.{one}")]
-    words = ["train", "truthrl", "--bench", "small", "--policy", str(given.policy), *sets]
-    words += ["--steps", str(given.steps + 1), "--out", str(out), *WAYS[way]]
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", json.dumps([way, words])],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").open()] if out.exists() else []
-    told = {
-        name: median(row[name] for row in rows[1:])
-        for name in PHASES
-        if len(rows) > 1 and rows[1].get(name) is not None
-    }
-    told["minutes_in_all"] = round((time.monotonic() - began) / 60, 2)
-    if done.returncode:
-        return {**told, "failed": done.returncode}
-    return told | json.loads(done.stdout.splitlines()[-1])
+    """Train by one way in a process of its own, and return what its steps took."""
+    words = [sys.executable, *sys.argv, "--child", way, str(out)]
+    done = subprocess.run(words, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    rows = list(iter_rows(out / "metrics.jsonl")) if (out / "metrics.jsonl").exists() else []
+    found: dict[str, Any] = {name: [row[name] for row in rows] for name in PHASES}
+    peak = read_json(out / "peak.json")
+    return {**found, "exit_code": done.returncode, "peak_bytes": peak and peak["bytes"]}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--policy", type=Path)
+    parser.add_argument("--policy", type=Path, required=True)
     parser.add_argument("--make", choices=SHAPES)
     parser.add_argument("--tokenizer")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--prompts", type=int, default=16)
     parser.add_argument("--group", type=int, default=8)
@@ -139,26 +138,26 @@ def main() -> None:
     parser.add_argument("--checkpointing", action="store_true")
     parser.add_argument("--set", nargs="*", default=[])
     parser.add_argument("--results", type=Path)
-    parser.add_argument("--child")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        return child(*json.loads(given.child))
-    if not given.policy:
-        parser.error("name a folder or hub name by --policy")
+        return child(given.child[0], given, Path(given.child[1]))
     if given.make:
         return make(given.make, given.tokenizer, given.policy)
-    from workbench.runs.folder import versions
-
-    measured: dict[str, Any] = {}
+    sizes = ("prompts", "group", "tokens", "micro", "checkpointing", "set")
+    found = {
+        "date": date.today().isoformat(),
+        "versions": versions(),
+        "policy": given.policy.name,
+        **{name: getattr(given, name) for name in sizes},
+        "ways": {},
+    }
     with tempfile.TemporaryDirectory() as folder:
         for way in given.ways:
-            measured[way] = train(way, given, Path(folder) / way)
-            print(way, json.dumps(measured[way]), flush=True)
-    if given.results:
-        sizes = ("prompts", "group", "tokens", "micro", "checkpointing", "set")
-        about = {"date": date.today().isoformat(), "versions": versions()}
-        about |= {"policy": given.policy.name, **{name: getattr(given, name) for name in sizes}}
-        given.results.write_text(json.dumps({**about, "steps": measured}, indent=1) + "\n")
+            found["ways"][way] = train(way, given, Path(folder) / way)
+            print(way, json.dumps(found["ways"][way]), flush=True)
+            if given.results:
+                write_json(given.results, found)
 
 
 if __name__ == "__main__":

@@ -333,6 +333,7 @@ def truth_arms(found: dict) -> str:
 
 METHODS = (
     "truthrl_real",
+    "truthrl_gpu",
     "rlfh_real",
     "rlfh_real_guarded",
     "rlfh",

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 FINDINGS = ROOT / "benchmarks" / "findings"
 RUNS = Path("runs") / "scorecard"
-REAL = ("truthrl_real", "rlfh_real", "rlfh_real_guarded")  # on a model that the user names
+REAL = ("truthrl_real", "truthrl_gpu", "rlfh_real", "rlfh_real_guarded")  # on a model that the user names
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
 COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN: "#9aa0a6"}
@@ -60,6 +60,7 @@ STUDIES = (
     Study("rlfh_real", "RLFH", "RLFH with a weak judge on a real language model"),
     Study("rlfh_real_guarded", "RLFH", "After circular claims are refused"),
     Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
+    Study("truthrl_gpu", "TruthRL", "TruthRL on a real language model, on a GPU"),
     Study("forag", "FoRAG", "FoRAG"),
     Study("klcf", "KLCF", "KLCF"),
     Study("klcf_sweep", "KLCF", "Variants: one seed each"),

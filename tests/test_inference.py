@@ -14,6 +14,7 @@ from workbench.methods.bench import bench
 from workbench.metrics import outcome_of
 from workbench.pipeline import assemble
 from workbench.runs.store import iter_feedback
+from workbench.training.collect import ungraded
 from workbench.types import (
     Claim,
     Feedback,
@@ -64,6 +65,14 @@ def test_best_of_n_takes_the_largest_share_of_supported_claims() -> None:
         *samples("c", ["-", "--"]),
     ]
     assert texts(best_of_n(drawn, by_labels)) == ["ccw", "cw", "-"]
+
+
+def test_a_sample_without_claims_is_no_failure_of_a_collection() -> None:
+    """A policy that declines often could not be trained by FactTune-FS otherwise."""
+    refusal, wrong = by_labels([one.response for one in samples("a", ["", "w"])])
+    assert refusal.rewards["score"].value is None and wrong.rewards["score"].value == 0
+    assert ungraded(refusal, "score") is None and ungraded(wrong, "score") is None
+    assert ungraded(replace(wrong, rewards={}), "score") is not None
 
 
 def test_best_of_n_without_any_claim_is_refused() -> None:

@@ -195,7 +195,7 @@ def test_the_items_of_a_phase_by_hand() -> None:
     assert rollouts["kv_cache"] == 2 * 29 * 512 * 2 * 128 * 2560
     assert step["activations"] == 2 * 2560 * 28 * 3584 * 2
     assert step["logits"] == 2 * 2048 * 152_064 * (3 * 4 + 2)
-    assert found["phases"][2]["total"] == total(step) == GIB + int(1.05 * sum(step.values()))
+    assert found["phases"][2]["total"] == total(step) == GIB + int(1.2 * sum(step.values()))
     four_bits = plan("truthrl", overrides=["truthrl.grpo.load_in_4bit=true"])["phases"]
     matrices = 28 * (29_360_128 + 203_685_888)  # half a byte, 1 of 64, 4 of 64 · 256
     packed = matrices // 2 + matrices // 64 + matrices // 64 // 256 * 4
@@ -288,7 +288,7 @@ def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: A
 def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
     status, out, said = cli("plan truthrl --gpu h200-141")
     assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
-    assert "not measured on a GPU" in said
+    assert "compared with one 7B model" in said
     policy = make_policy(tmp_path / "policy")
     status, out, _ = cli(f"plan truthrl --bench tiny --gpu cpu --policy {policy} --json")
     assert status == 0 and json.loads(out)["fits"] is True

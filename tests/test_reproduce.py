@@ -245,7 +245,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
 @pytest.mark.parametrize(
     "name",
     (
-        "truthrl_real rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf klcf_sweep"
+        "truthrl_real truthrl_gpu rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf klcf_sweep"
         " klcf_sft klcf_table1"
     ).split(),
 )

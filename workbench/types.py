@@ -91,6 +91,7 @@ LACKING: Mapping[str, str] = {
     "no_informativeness": "no informativeness",
     "no_tokens": "no tokens",
     "no_terms": "no term of the reward",
+    "no_claims": "no claims",
     "not_extracted": "not read for claims",
     "not_logged": "no number logged",
     "not_asked": "not asked for",

@@ -15,7 +15,7 @@ def doctor(as_json: Json = False) -> int:
     with stdout_kept_clean():
         result = examine()
     show(result, as_json, _print)
-    complain("the GPU checks were tested with simulated GPUs only")
+    complain("the GPU checks were tested on one H200, otherwise with simulated GPUs")
     return 0 if result["cpu"]["works"] else 2
 
 

@@ -1,7 +1,7 @@
 """`workbench doctor`: check whether this machine can run the library, on its CPU and on a GPU.
 
 No check uses a network. A check is one line: the result, and a remedy if it failed. The checks of
-GPUs were tested with simulated GPUs only.
+GPUs were tested on one H200, otherwise with simulated GPUs.
 """
 
 import contextlib

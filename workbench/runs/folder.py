@@ -241,7 +241,9 @@ def file_digest(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, this package and the installed libraries of `PACKAGES`."""
+    """Return the versions of Python, this package and the installed libraries of `PACKAGES`, and
+    the name of the GPU.
+    """
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
@@ -249,4 +251,7 @@ def versions() -> dict[str, str]:
     # it changes results as another version does
     if dtype := os.environ.get("WORKBENCH_DTYPE"):
         installed["dtype"] = dtype
+    torch = sys.modules.get("torch")  # not imported for this, since it takes a second
+    if torch and torch.cuda.is_available():
+        installed["gpu"] = torch.cuda.get_device_name()
     return installed

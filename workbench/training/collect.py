@@ -17,7 +17,7 @@ from workbench.policies.generate import Sampling, generate, split_batches
 from workbench.policies.load import load_policy, load_tokenizer
 from workbench.runs.folder import policy_hash
 from workbench.runs.store import ROLLOUTS, Store, iter_feedback
-from workbench.training.recorder import reason, reward_of
+from workbench.training.recorder import error_of, reason, reward_of
 from workbench.training.rows import keep_identity
 from workbench.training.settings import Sampling as Settings
 from workbench.training.stage import Job
@@ -133,12 +133,14 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     """Return why a sample is not usable for training; None if it is usable.
 
-    With a `method`, a sample is usable if it has that method's reward. Without a method, it is
-    usable unless its extraction failed or all its verdicts did; the reason is then the first error.
-    Inputs that the question lacks, such as a gold answer, do not count as failures (`LACKING`).
+    With a `method`, a sample is usable if it has that method's reward, or if it has no claims to
+    reward, as a refusal. Without a method, it is usable unless its extraction failed or all its
+    verdicts did; the reason is then the first error. Inputs that the question lacks, such as a gold
+    answer, do not count as failures (`LACKING`).
     """
     if method is not None:
-        scored = reward_of(feedback, method) is not None
+        error = error_of(feedback, method)
+        scored = reward_of(feedback, method) is not None or (error and error.kind == "no_claims")
         return None if scored else f"{feedback.response.id}: {reason(feedback, method)}"
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message

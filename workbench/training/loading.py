@@ -187,6 +187,12 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
     from unsloth import FastLanguageModel
 
     check_policy_name(policy)
+    if os.environ.get("UNSLOTH_COMPILE_DISABLE", "0") == "0":
+        print(
+            "unsloth: the first step compiles the loss, which took more than 4 minutes on an H200;"
+            " UNSLOTH_COMPILE_DISABLE=1 leaves this out",
+            file=sys.stderr,
+        )
     # Unsloth's own kind of checkpointing moves the layers' inputs to the host's memory
     checkpointing = "unsloth" if adapter.gradient_checkpointing else False
     model, tokenizer = FastLanguageModel.from_pretrained(

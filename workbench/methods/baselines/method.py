@@ -88,7 +88,7 @@ def factscore() -> RewardFn:
     def share(feedback: Feedback, verdicts: Table) -> Reward:
         found = claims(feedback, lambda claim: claim.section != "think")
         if not found:
-            raise unscored("no_terms", "the response has no claims, so its FActScore is undefined")
+            raise unscored("no_claims", "the response has no claims, so its FActScore is undefined")
         value = fmean(supported(on_claim(verdicts, claim, "fact")) for claim in found)
         return Reward(value, {"facts": value}, (Event("facts", value),))
 
