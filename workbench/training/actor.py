@@ -63,8 +63,9 @@ class Actor:
     def collate(self, responses: Sequence[Response]) -> "tuple[Tensor, Tensor, Tensor]":
         """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
 
-        A row is a prompt, padded on the left, and its response, padded on the right. L is the
-        length of a row, and T is the length of the longest response, in tokens.
+        A row is a prompt, padded on the left, and its response, padded on the right. B is the
+        number of responses, T the tokens of the longest response, and L = T + the tokens of the
+        longest prompt. The last mask is 1 for tokens of the response and 0 for padding.
         """
         import torch
 
@@ -81,8 +82,8 @@ class Actor:
     def logprobs_and_values(
         self, ids_bL: "Tensor", attention_bL: "Tensor", length: int, temperature: float
     ) -> "tuple[Tensor, Tensor]":
-        """Return the log-probability of each of the last T = `length` tokens, and the critic's
-        value before each of them: two tensors (b, T).
+        """Return the log-probabilities of the last T = `length` tokens of each row at
+        `temperature`, (b, T), and the critic's values of the positions before these tokens, (b, T).
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -103,7 +104,7 @@ class Actor:
             )
         finally:
             hook.remove()
-        # the model predicts a token in the column before it, so logits and values are from there
+        # logits and values are read from the column before a token, which predicts the token
         logits_bTV = output.logits[:, -length - 1 : -1].float() / temperature
         sampled_bT = logits_bTV.gather(-1, ids_bL[:, -length:, None]).squeeze(-1)
         values_bT = self.head(hidden[0][:, -length - 1 : -1].detach().float()).squeeze(-1)
@@ -158,7 +159,7 @@ class State:
         """
         import torch
 
-        # separately, or a large gradient of the new head would shrink the adapter's
+        # separately: else a large gradient of the new head would scale down that of the adapter
         norm, head_norm = (
             torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
             for weights in (self.weights, self.actor.head.parameters())
@@ -176,8 +177,8 @@ class State:
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
         """Yield the number of each remaining step, counted from 1.
 
-        After a step a checkpoint is saved if one is due. After Ctrl-C the iteration ends with the
-        current step.
+        A checkpoint is saved every `saving.save_every` steps, after the last step and after Ctrl-C.
+        After Ctrl-C the iteration ends with the current step.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -211,7 +212,7 @@ class State:
         import torch
         from peft import set_peft_model_state_dict
 
-        # weights only: a pickle could run code. On the CPU, where the generator needs its state
+        # `weights_only`, because a pickle could run code; the generator needs its state on the CPU
         state = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
         set_peft_model_state_dict(self.actor.model, state["adapter"])
         self.actor.head.load_state_dict(state["head"])
@@ -220,7 +221,7 @@ class State:
 
 
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
-    """Return the factor of the learning rate, from 0 to 1, at a step counted from 0.
+    """Return the factor, from 0 to 1, that multiplies the learning rate at `step`, counted from 0.
 
     The factor rises linearly over the share `warmup` of the steps. Then it stays 1 ("constant"),
     falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE` ("cosine").

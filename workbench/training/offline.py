@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, Trainer, TrainerState
     from transformers.modeling_outputs import CausalLMOutput
 
-# what TRL reports about a step, if the trainer has it
+# TRL's metrics to record for a step; those that a trainer does not report are left out
 LOGGED = (
     "loss",
     "learning_rate",
@@ -149,8 +149,8 @@ def train_offline(
     seed: int,
     merged: bool = False,
 ) -> Status:
-    """Train `policy` on `rows` (examples for SFT, pairs for DPO) in the folder `out`, resuming if
-    it has checkpoints; the result is saved to `out/policy`.
+    """Train `policy` on `rows` (examples for SFT, pairs for DPO), and save it to `out/policy`. If
+    the folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
         policy: folder or hub name of the initial checkpoint.
@@ -220,8 +220,8 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens of an encoded row: the prompt and the answer, of a pair the
-    longer answer.
+    """Return the number of tokens of the prompt and the answer in an encoded row. For a DPO pair,
+    the longer of its two answers counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])
@@ -300,12 +300,14 @@ def weighted_loss(
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
     A token with probability p has the loss w · (−log p) in a row with weight w > 0. In a row with
-    w < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). There
-    all tokens of a bad response count, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
+    w < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). It
+    applies to all labelled tokens of the row, as in FoRAG's baseline (arXiv 2406.13779, section
+    6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.
-        tokens: number of tokens with loss in the whole step, of which the batch may be a part.
+        weights_B: the weight w of each row.
+        tokens: number of tokens with loss in the whole step; the batch may be a part of the step.
     """
     import torch
     from trl.trainer.utils import selective_log_softmax

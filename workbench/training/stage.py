@@ -87,7 +87,7 @@ def training(
 
 
 def order(count: int, length: int, seed: int) -> list[int]:
-    """Return `length` indices into `count` questions: shuffled passes, each over all questions."""
+    """Return `length` indices into `count` questions: all indices in random order, repeatedly."""
     # seeded by a text, because other uses of the run's seed must draw other numbers
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []
