@@ -2,8 +2,8 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used: with it, a model that cannot
-judge would still return labels instead of no verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used: it would force valid labels
+from a model that cannot judge, whose free replies would give no verdict.
 """
 
 import contextlib
@@ -132,10 +132,10 @@ def arguments(
     length: int | None,
     on_gpu: bool | None = None,
 ) -> list[str]:
-    """Return the command-line arguments of vLLM's server.
+    """Return the command-line arguments of vLLM's server; for the parameters see `serve`.
 
     The sampling defaults of the model's generation_config.json are not used, because each request
-    of a judge has its own sampling settings.
+    to a judge has its own sampling settings. `on_gpu` is None to use a GPU if there is one.
     """
     import torch
 
@@ -154,7 +154,7 @@ def arguments(
 def run(arguments: list[str]) -> None:
     """Run vLLM's server in this process."""
     os.environ["VLLM_NO_USAGE_STATS"] = "1"  # vLLM would send usage statistics
-    # settings of the engine in the parent process (`vllm.prepare`)
+    # `vllm.prepare` may have set these in the parent process, for an engine in that process
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):
         os.environ.pop(name, None)
     sys.argv = [MODULE, *arguments]
