@@ -151,7 +151,7 @@ class _Decoding:
         self.rows += rows
 
     def _step(self) -> None:
-        """Sample a token for each row; remove the finished rows if their share is `ENDED`."""
+        """Sample a token for each row; remove finished rows if their share is at least `ENDED`."""
         for row in self.rows:
             # a finished row does not grow: the model may have no position for another token
             row.length += not self._finished(row)

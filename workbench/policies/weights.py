@@ -38,8 +38,8 @@ TRIAL = [{"role": "user", "content": "?"}]
 def loading(name: str, remedy: str) -> Iterator[None]:
     """Convert exceptions of a library's loader to a WorkbenchError of one line.
 
-    Errors of memory are not converted. The loaders' warnings about weights that do not fit are
-    hidden, because `check_loaded` and `over` raise errors for such weights.
+    MemoryError and torch's OutOfMemoryError are not converted. The loaders' warnings about weights
+    that do not fit are hidden, because `check_loaded` and `over` raise errors for such weights.
 
     Args:
         name: the policy in the message.
