@@ -10,7 +10,7 @@ from workbench.types import JsonMapping
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}")
 LONGEST = 60  # characters of a setting in a name
-# not compared: method and seed are in every description, the others are not settings
+# not compared: a description has method and seed anyway; the others are not the method's settings
 APART = ("method", "seed", "threads", "versions")
 
 
