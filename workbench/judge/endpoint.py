@@ -221,9 +221,9 @@ class _Client:
     def pause(self, answer: Answer, tries: Mapping[str | None, int]) -> float | None:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
-        The time is that of the server's Retry-After header, or else an exponential backoff with
-        jitter. `tries` counts how often the prompt was sent again, for each value of
-        `Answer.again`.
+        The time is 0 after an unusable reply, else that of the server's Retry-After header, else an
+        exponential backoff with jitter. `tries` counts how often the prompt was sent again, for
+        each value of `Answer.again`.
         """
         tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)

@@ -138,7 +138,7 @@ def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
 @lru_cache(maxsize=4)
 def _questions_by_text(world: World) -> dict[str, Question]:
     questions = world.all_questions
-    # reversed, so that the first of several questions with one text wins
+    # reversed, so that the first of several questions with the same text is used
     wordings = {_plain(text): q for q in reversed(questions) for text in _wordings(world, q)}
     return wordings | {_plain(q.text): q for q in reversed(questions)}
 
@@ -159,7 +159,7 @@ def _plain(text: str) -> str:
 
 
 def _entities(world: World, text: str) -> list[str]:
-    """Return the people that a text names, or without people its other entities, in order."""
+    """Return the people that a text names, in order; if it names none, the other entities."""
     names = [match[0] for match in _names(world).finditer(text)]
     people = [name for name in names if world.entities[name].kind == "person"]
     return list(dict.fromkeys(people or names))
@@ -172,7 +172,7 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
-    """Yield the verdicts on claims without a verdict of the extraction.
+    """Yield the verdicts on the claims that the extraction has not labelled.
 
     A claim that cannot be parsed is a failure only if neither the question nor another claim is
     about this world.
@@ -225,14 +225,18 @@ class _Relevance:
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
         """Return "other" for an off-subject claim, "asked" for a repeated claim, else None.
 
-        Claims must be passed in the order of the response. A vague claim repeats any claim on the
-        same relation. The truth of a claim does not matter: a response that names a wrong employer,
-        and the city of that employer, is about the question. If the question's subject is unknown,
-        no claim is "other".
+        Claims must be passed in the order of the response. A vague claim counts as repeated if an
+        earlier claim has the same subject and relation. The truth of a claim does not matter: a
+        response that names a wrong employer, and the city of that employer, is about the question.
+        If the question's subject is unknown, no claim is "other".
+
+        Args:
+            section: the section in which the claim stands.
+            stated: the facts that the claim states.
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
-        # the object None is the content of a vague claim
+        # a vague claim has the object None
         self.stated |= facts | {(*fact[:3], None) for fact in facts}
         self.reached |= {
             p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
@@ -250,7 +254,7 @@ def _by_id(world: World) -> dict[str, Fact]:
 
 
 def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
-    """Return the facts, true or not, that a text states; vague statements have none."""
+    """Return the facts, true or not, that a text states; vague statements are left out."""
     return [
         parsed
         for parsed in oracle.parser.parse(text, topic_of(oracle.parser, question)).claims
@@ -259,8 +263,11 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
 
 
 def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
-    """Compare the expected facts with the stated facts, and return the worst label."""
-    labels = set()  # an item of several facts is only as good as its worst fact
+    """Return the worst label of the expected facts after comparing each with the stated facts.
+
+    From the worst, the labels are contradictory, missing and consistent.
+    """
+    labels = set()  # an item with several facts gets the label of its worst fact
     for fact in expected:
         objects = {
             p.object for p in stated if (p.subject, p.relation) == (fact.subject, fact.relation)
