@@ -111,8 +111,9 @@ def _by_vllm(name: str, base: str | Path | None) -> Policy:
 def _checked(
     name: str | Path, base: str | Path | None, device: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return a policy's model, with its adapter merged, and its tokenizer, after checking the
-    weights. On the device "meta" only names and shapes are checked, and no weight is in memory.
+    """Check a policy's weights, and return its model, with the adapter merged, and its tokenizer.
+
+    On the device "meta" only names and shapes are checked, and no weight is in memory.
     """
     adapter, folder = _locate(name, base)
     if adapter:
@@ -137,8 +138,8 @@ def _rank(adapter: Path | None) -> int:
 
 
 def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:
-    """Return a model in memory as a policy. The model's own sampling defaults are removed, so that
-    only the caller's settings apply.
+    """Return a `Policy` that samples from a model in memory. The model's own sampling defaults are
+    removed from `model`, so that only the caller's settings apply.
     """
     from transformers import GenerationConfig
 

@@ -2,8 +2,9 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used: it would force valid labels
-from a model that cannot judge, whose free replies would give no verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used. With it, a model that cannot
+judge would still reply with valid labels. Without it, such replies cannot be parsed and give no
+verdict.
 """
 
 import contextlib
@@ -111,7 +112,7 @@ def serve(
 
 
 def _start(function: Callable[..., None], job: JsonMapping, port: int, name: str) -> Served:
-    """Start a server, which is `function(**job)`, and return when it is ready."""
+    """Start `function(**job)`, which runs a server, in a subprocess; return when it is ready."""
     log = cache_folder() / f"judge-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     server = Served(f"http://{HOST}:{port}/v1", name, log, start(function, job, log))

@@ -153,7 +153,7 @@ def check_room(llm: VLLM, longest: int, new: int) -> None:
 
 
 def register(llm: VLLM) -> None:
-    """Remember `llm` as the one vLLM model of this process, for `release` to shut down."""
+    """Store `llm` as the one vLLM model of this process, so that `release` can shut it down."""
     _engines[:] = [llm]
 
 

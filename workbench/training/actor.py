@@ -41,11 +41,11 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Switch gradient checkpointing on inside the context, for passes with gradients.
+        """Context manager that enables gradient checkpointing, for passes with gradients.
 
         A layer recomputes its activations only in training mode, but sampling needs evaluation
-        mode. The layer's submodules stay in evaluation mode: with dropout, the probability ratio of
-        an unchanged policy would not be 1.
+        mode. So these layers are in training mode inside the context only. Their submodules stay in
+        evaluation mode: with dropout, the probability ratio of an unchanged policy would not be 1.
         """
         layers = [
             module
@@ -141,7 +141,10 @@ class State:
         return int(torch.randint(2**31, (), generator=self.generator))
 
     def set_rates(self, step: int) -> float:
-        """Set the learning rates of a step, counted from 1, and return the adapter's rate."""
+        """Set the learning rates of adapter and head for a step, and return the adapter's rate.
+
+        Steps are counted from 1.
+        """
         optim = self.config.optim
         share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
         adapter, head = self.optimizer.param_groups

@@ -158,12 +158,12 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """Return answers to the questions that a judge writes, in the form of `policy`'s responses.
+    """Return a judge's answers to the questions, in the form of `policy`'s responses.
 
     The answers are stored in the folder `out`. If `out` exists, they are read from it.
 
     Args:
-        write: calls the judge for the answers.
+        write: function that calls the judge for the answers.
         policy: its chat template determines how an answer begins; its weights are not loaded.
 
     Raises:

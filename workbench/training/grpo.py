@@ -26,9 +26,10 @@ from workbench.types import Grade, Question, WorkbenchError
 
 
 def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False) -> Stage:
-    """Return `train_grpo` as a stage called "grpo".
+    """Return a `Stage` with the name "grpo" that runs `train_grpo`.
 
     Args:
+        inputs, method: see `workbench.training.stage.training`.
         plain: train without Unsloth. Needed if grading runs a language model in this process:
             Unsloth would change that model's forward pass too.
 

@@ -55,7 +55,7 @@ logging.getLogger("trl.trainer.grpo_trainer").addFilter(
 
 
 class RolloutTrainer(Offline, trl.GRPOTrainer):
-    """TRL's GRPO trainer with our sampling, grades, token advantages and records.
+    """TRL's GRPO trainer with our sampling, grading and token advantages, and stored rollouts.
 
     With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is the mean over responses
     of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807). A is the
@@ -121,8 +121,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _generate_single_turn(
         self, prompt_ids: list[list[int]], *args: object, **kwargs: object
     ) -> tuple[list[list[int]], list[list[float]] | None]:
-        """Overridden to sample with our engine or with vLLM. An Unsloth model has another forward
-        pass, so TRL samples from it.
+        """Overridden to sample with our engine or with vLLM. TRL itself samples from an Unsloth
+        model, which has another forward pass.
 
         Returns:
             The ids of the completions, and from vLLM also their log-probabilities.
@@ -140,9 +140,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> list[list[int]]:
         """Return the completions after sampling groups with equal rewards again.
 
-        A group whose rewards are all equal has advantages of 0. It is sampled up to `redraws` times
-        again. DAPO (arXiv 2503.14476, section 3.2) replaces it by a group of another question.
-        Replaced samples are not recorded.
+        A group whose rewards are all equal has advantages of 0. It is sampled again, up to
+        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) replaces it by a group of another
+        question. Replaced samples are not stored.
         """
         size, tokenizer = self.config.group_size, self.processing_class
         for _ in range(self.config.redraws):
@@ -169,7 +169,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def reward(
         self, completion_ids: list[list[int]], number: list[int], **_: object
     ) -> list[float | None]:
-        """TRL's reward function: grade the completions and return their rewards, or None."""
+        """TRL's reward function: grade the completions and return their rewards.
+
+        A reward is None if the response is left out of the training.
+        """
         step = self.state.global_step // self.config.iterations + 1
         self.feedbacks = self.recorder.grade_responses(
             self.as_responses(completion_ids, number, step), step
@@ -290,7 +293,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self, model: "PreTrainedModel", *args: object, **kwargs: object
     ) -> Any:
         """Overridden for three reasons. A prompt that responses share is computed once. The
-        log-probabilities are stored for the record. With importance_sampling=trajectory, the old
+        log-probabilities are kept to be recorded. With importance_sampling=trajectory, the old
         log-probabilities in the batch are replaced; TRL's loss reads them after this call, so every
         token gets the ratio of its whole response.
         """

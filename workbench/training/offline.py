@@ -1,9 +1,9 @@
 """SFT and DPO (arXiv 2305.18290) with a LoRA adapter, on rows that exist before the training.
 
 Both use TRL's trainers. In SFT, rows with a negative weight are unlearned by unlikelihood training.
-Its loss is the mean over the answer tokens of a step, however the step is split into backward
-passes. In DPO, the reference model is the policy without its adapter. A killed training continues
-from its last complete checkpoint and ends with the weights of an uninterrupted one.
+The loss of SFT is the mean over the answer tokens of a step, however the step is split into
+backward passes. In DPO, the reference model is the policy without its adapter. A killed training
+continues from its last complete checkpoint and ends with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -111,12 +111,13 @@ def offline_stage(
     name: str = "",
     cache_key: object = None,
 ) -> Stage:
-    """Return `train_offline` as a stage.
+    """Return a `Stage` that runs `train_offline`.
 
     Args:
-        make: returns the rows and their card, which is stored as `card.json` in the stage's folder.
+        make: function from the stage's job to the training rows and their `Card`. The card is
+            stored as `card.json` in the stage's folder.
         merged: save a full checkpoint, from which another stage can start.
-        name: "sft" or "dpo" by default.
+        name: name of the stage, by default "sft" or "dpo".
         cache_key: see `Stage`.
 
     Raises:

@@ -119,8 +119,10 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
 
 
 def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pair], Card]:
-    """Return TruthRL's DPO pairs (appendix A), one for each question: correct over wrong, or "I
-    don't know" over wrong if the question is out of the policy's knowledge.
+    """Return TruthRL's DPO pairs (appendix A), at most one for each question.
+
+    A pair prefers a correct sample to a wrong sample, or "I don't know" to a wrong sample if the
+    question is out of the policy's knowledge.
 
     The abstention is one of the samples, or `ABSTENTION` if no sample abstains *(ours)*. A question
     has no pair if it has no wrong sample, or if all its correct samples were cut off.
@@ -235,9 +237,10 @@ def _made(
     pick: Callable[[Question, Sequence[Feedback]], Picked[Row]],
     undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
-    """Return the rows of a rule and their card, with counts of what was dropped.
+    """Apply a rule to the samples of each question; return the training rows and their `Card`.
 
     Args:
+        rule: name of the rule.
         unfit: returns why a sample cannot be used, or "".
         pick: returns the rows of a question from its usable samples.
         undecided: returns, from the usable samples of a question, whether an unusable sample could

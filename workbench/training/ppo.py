@@ -103,7 +103,7 @@ def sizes(config: PPO) -> tuple[int, int, int]:
 
 
 def ppo_stage(config: PPO, inputs: Inputs, method: str) -> Stage:
-    """Return `train_ppo` as a stage called "ppo".
+    """Return a `Stage` with the name "ppo" that runs `train_ppo`.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -37,8 +37,8 @@ LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
 class MetricsLog:
-    """Metrics, checkpoints and progress of one training in its folder `out`. Use it as a context
-    manager around the training.
+    """Writes the metrics and progress lines of one training, and marks its checkpoints as complete,
+    in the folder `out`. Use it as a context manager around the training.
 
     The first Ctrl-C sets `interrupted`. The trainer then finishes the current step, saves, stops
     and sets `stopped`.

@@ -1,6 +1,6 @@
 """Training rows of SFT (`Example`) and DPO (`Pair`), their token ids, and their origin (`Card`).
 
-A question has the same prompt in a row as in generation.
+The prompt of a question is the same in training rows as in generation.
 """
 
 import hashlib
@@ -192,10 +192,11 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 
     Args:
         count: number of rows, including those that are too long.
-        used: the rows that the training uses.
+        used: the encoded rows that the training uses.
+        steps: number of training steps, which is compared too.
 
     Raises:
-        WorkbenchError: the training was started with other rows.
+        WorkbenchError: the training was started with other rows or another number of steps.
     """
     digest = hashlib.sha256(
         "\n".join(json.dumps(row, sort_keys=True) for row in used).encode()

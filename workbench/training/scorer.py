@@ -101,7 +101,10 @@ class Scorer:
         self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def encode(self, row: Judged) -> EncodedRow:
-        """Encode a row. A token belongs to a segment if it has one of the segment's characters."""
+        """Return a row as token ids, with the positions of the tokens of each segment.
+
+        A token belongs to a segment if it has one of the segment's characters.
+        """
         if (messages := row.question.messages()) != self._prompt[0]:
             self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
         prompt = self._prompt[1]
@@ -272,7 +275,7 @@ def check_room(
 
 
 def _card(folder: Path) -> JsonObject:
-    """Read and check the card of a reward model.
+    """Return the settings of a reward model from its `reward_model.json`, after checking them.
 
     Raises:
         WorkbenchError: the folder has no reward model, or its card is damaged.

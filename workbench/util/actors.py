@@ -175,7 +175,7 @@ def map_chunks(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of each chunk, in the order of the chunks. Then disconnect from Ray.
+    """Yield the results of each chunk, in the order of the chunks, in a `ray_session`.
 
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
     one by one. If two more processes die on the same item, its result is that of `failed`.
