@@ -117,7 +117,7 @@ def redacted(url: str) -> str:
 def key_of(url: str, variable: str | None = None) -> str | None:
     """Return the API key for a server from an environment variable; None if there is none.
 
-    The variable is `variable` if it is given. Otherwise it is the variable that `KEY` names or, for
+    The variable is `variable` if it is given. Otherwise it is WORKBENCH_JUDGE_KEY (`KEY`) or, for
     OpenAI's hosts only, OPENAI_API_KEY.
 
     Raises:

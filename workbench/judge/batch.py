@@ -39,7 +39,8 @@ class Totals:
 
 @dataclass(eq=False)
 class BatchJudge:
-    """A `Judge` that sends each distinct prompt once and caches the replies.
+    """A `Judge`, a function from prompts to replies. It sends each distinct prompt once and caches
+    the replies.
 
     Each reply is written to the cache as soon as it arrives, so a killed process loses only the
     requests in flight. Failures are not cached. Several threads may call the judge: a prompt that

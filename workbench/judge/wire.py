@@ -66,7 +66,7 @@ class _Unreadable(Exception):
 
 
 def read(task: str, text: str, count: int | None = None, constrained: bool = False) -> Any:
-    """Parse one reply.
+    """Return the value of a judge's reply, or a `Failure` if the reply cannot be parsed.
 
     Args:
         task: a key of `workbench.judge.templates.TASKS`.
@@ -93,7 +93,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     * `keys`: missing, unknown or repeated keys
     * `blank`: a sentence or claim without a letter or digit
     * `characters`: half a surrogate pair
-    * `form`: a planned answer that could not be parsed again
+    * `form`: an outline or answer that could not be parsed again after it is written
     """
     assert task in TASKS, task
     try:
@@ -258,7 +258,7 @@ def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
 
 
 def _typed(value: object, kind: type[Kind], what: str) -> Kind:
-    """Check the type of a JSON value."""
+    """Return a JSON value after checking its type; `what` describes the type in the message."""
     if isinstance(value, kind) and not isinstance(value, bool):  # a bool is an int to isinstance
         return value
     raise _Unreadable("type", f"{what} is expected, not {type(value).__name__}")

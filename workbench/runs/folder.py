@@ -1,4 +1,4 @@
-"""The folder of a run: open, lock and identify it.
+"""Open, lock and identify the folder of a run. These are its files:
 
 config.json      everything that determines the result (method, config, seed, …), and the library
                  `versions` at the start; a run with another config cannot use the folder
@@ -37,10 +37,10 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Make the folder `out` and lock it against other processes.
+    """Context manager that creates the folder `out` and locks it against other processes.
 
-    If the block raises a WorkbenchError, the files and folders that were made here are removed: the
-    lock file, empty folders, and the config.json of a run that wrote nothing else.
+    If the block raises a WorkbenchError, new files and folders are removed: the lock file, empty
+    folders, and the config.json of a run that wrote nothing else.
 
     Raises:
         WorkbenchError: the folder cannot be written, or another process uses it.
@@ -123,7 +123,7 @@ def open_run(
         identity: JSON values that determine the run's result, stored in config.json.
         versions: library versions, stored with a new run. If they differ when the run is resumed,
             a warning is printed.
-        read: converts an `identity` that an earlier version stored to the current form.
+        read: function that converts a stored `identity` of an earlier version to the current form.
 
     Raises:
         WorkbenchError: the disk is full, or the folder has another run.

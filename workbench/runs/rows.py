@@ -38,7 +38,7 @@ _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*
 
 
 class Entry(NamedTuple):
-    """The values of a feedback row that the table of `Rows` has."""
+    """The values of one stored response that are in the table of `Rows`."""
 
     offset: int  # position of the row's first byte
     id: str
@@ -65,7 +65,7 @@ def column(method: str, part: str = "") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a file as a table.
+    """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
         table: the columns of `KINDS` and a `column` for each reward and part (NaN: not scored),

@@ -26,7 +26,7 @@ FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "ti
 
 
 class Store:
-    """A store, open for appending, as a context manager.
+    """Context manager for appending to a store.
 
     Args:
         path: the folder, or its file of rows.
@@ -151,7 +151,9 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 
 
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
-    """Replace the row with the feedback's id, or append it; with `remove`, only delete the row.
+    """Replace the stored row that has the id of `feedback`, or append a row if there is none.
+
+    With `remove`, the stored row is only deleted.
 
     The whole file is rewritten, so use this for small stores only, such as an annotator's. A kill
     may leave both rows; the later row counts.
@@ -228,7 +230,7 @@ def stored_passages(folder: Path | str) -> dict[str, int]:
 
 
 def _stored_rows(path: Path) -> Iterator[JsonObject]:
-    """Return the rows of a file of the store, if it exists."""
+    """Return the rows of a store's file after checking its format; no rows without the file."""
     _check_format(path)
     return iter_rows(path) if path.exists() else iter(())
 
@@ -244,7 +246,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _check_format(path: Path) -> None:
-    """Raise a WorkbenchError if another program wrote the file, before it is changed."""
+    """Raise a WorkbenchError if another program wrote the file, so that it is not changed."""
     check_inside(path)
     if not path.exists():
         return
@@ -288,7 +290,7 @@ def _passage_row(passage: Passage) -> JsonObject:
 
 
 def _question_row(question: Question) -> JsonObject:
-    """Return the stored form; a passage is stored as its id and its score for this question."""
+    """Return the stored form of a question, with the id and the score of each of its passages."""
     return {
         "id": question.id,
         "text": question.text,
@@ -303,7 +305,7 @@ def _question_row(question: Question) -> JsonObject:
 
 
 def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
-    """Read a stored question; `passages` are the stored passages by id."""
+    """Return the question in a stored row; `passages` are the stored passages by id."""
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": scored})

@@ -1,4 +1,6 @@
-"""`Stage`: one step of a method's training, which `experiments.experiment` runs in order."""
+"""Define `Stage`, one training of a method. `experiments.experiment` runs a method's stages in
+order.
+"""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +77,8 @@ def training(
 
     Args:
         name: name of the stage.
-        inputs: job -> the training questions and the grader; called when the stage runs.
+        inputs: function from the stage's job to the training questions and the function that grades
+            responses; called when the stage runs.
         method: name of the reward to train on.
         plain: see `Stage`.
     """

@@ -120,20 +120,20 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields in the part at `path`, or the full path of the field."""
+    """Return the full paths of all fields of the part at `path`; for a field, see `find`."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
 
 def get(config: DataclassInstance, path: str) -> Any:
-    """Return the value at a full path."""
+    """Return the value of the field or part at a full path."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
 
 
 def put(config: Config, path: str, value: object) -> Config:
-    """Return a copy of `config` with `value` at a full path."""
+    """Return a copy of `config` in which the field or part at a full path is `value`."""
     head, _, rest = path.partition(".")
     return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})
 

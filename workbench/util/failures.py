@@ -1,7 +1,7 @@
 """Definitions of "failed", "lacking" and "not judged" for stored rows, shared by all commands.
 
-* A row has *failed* if at least one `Failure` is stored on it: of the extraction, a check or a
-  reward.
+* A row (a stored response with its verdicts and rewards) has *failed* if it has at least one
+  `Failure`: of the extraction, a check or a reward.
 * A row *lacks* something if its input has no gold answer, no checklist or no verdict that a reward
   needs. Missing inputs are stored like failures but not counted as failures.
 * A row is *not judged* if no claims were extracted and no verdict was given.

@@ -1,4 +1,7 @@
-"""The checks of each judge: a `Checks` maps the names that methods use to `Verify` functions."""
+"""The checks that each judge offers, by the names that methods use.
+
+A check is a `Verify`, a function from responses with their claims to verdicts.
+"""
 
 from dataclasses import replace
 

@@ -29,9 +29,9 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims that still need a verdict of the aspect "fact".
+    """Return the claims that have no verdict of the aspect "fact" yet.
 
-    Claims that a single-pass extractor has already labelled are left out.
+    Claims that the extractor has already labelled are left out.
     """
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)

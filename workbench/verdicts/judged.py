@@ -44,12 +44,13 @@ K = TypeVar("K")
 def facts(
     judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
 ) -> Verify:
-    """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
+    """Return a check that labels each claim by a language model, with verdicts of the aspect "fact"
+    (RLFH, arXiv 2406.12221, section 3.1).
 
     One request per claim: the judge compares the claim with its passages (see `retrieve`). The gold
     answers are added as a passage (tables 4 and 6). The judge replies correct, vague or wrong;
     claims of hedged sentences get the hedged labels. With `informativeness`, one more request per
-    response rates all its claims from 1 to 5. Claims that a single-pass extractor has labelled are
+    response rates all its claims from 1 to 5. Claims that the extractor has already labelled are
     skipped.
 
     * A claim for which `retrieve` fails is a failure of stage "retrieve".
@@ -134,11 +135,12 @@ def facts(
 
 
 def checklist(judge: Judge) -> Verify:
-    """Return the check of aspect "checklist" on `item:i` (KLCF, arXiv 2509.23765, section 2.3).
+    """Return a check that labels each item of the question's checklist by a language model (KLCF,
+    arXiv 2509.23765, section 2.3).
 
-    One request per response: the judge labels each item of the question's checklist consistent,
-    contradictory or missing in the answer. In an empty answer every item is missing, without a
-    request. A question without a checklist gets no verdict.
+    One request per response: the judge labels each item consistent, contradictory or missing in the
+    answer. In an empty answer every item is missing, without a request. A question without a
+    checklist gets no verdict. The verdicts have the aspect "checklist" and the targets `item:i`.
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -150,10 +152,11 @@ def checklist(judge: Judge) -> Verify:
 
 
 def claim_checklist(judge: Judge) -> Verify:
-    """Return the check of aspect "checklist" on `claim:i`, which a variant of KLCF needs.
+    """Return a check that compares each claim of the answer with the question's whole checklist, by
+    a language model. A variant of KLCF needs it.
 
-    One request per response: the judge compares each claim of the answer with the whole checklist.
-    Without a checklist every claim is missing, without a request.
+    One request per response. Without a checklist every claim is missing, without a request. The
+    verdicts have the aspect "checklist" and the targets `claim:i`.
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
@@ -226,11 +229,11 @@ def _says(sentence: str) -> bool:
 
 
 def reasoning(judge: Judge) -> Verify:
-    """Return the check of aspect "reasoning": good or poor.
+    """Return a check that labels the reasoning of a response good or poor, by a language model.
 
     Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
     gold answers and the thinking section, but not the answer. A missing or idle thinking section
-    (`is_idle`) is poor, without a request *(ours)*.
+    (`is_idle`) is poor, without a request *(ours)*. The verdict has the aspect "reasoning".
     """
 
     def prompt(response: Response) -> Prompt | None:
@@ -250,7 +253,7 @@ def reasoning(judge: Judge) -> Verify:
 
 
 def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
-    """Return the outcome check by a judge: correct, uncertain or incorrect.
+    """Return a check that labels the final answer correct, uncertain or incorrect, by a judge.
 
     The judge compares the final answer, not the whole response, with the gold answers. No request
     is sent for an abstention or a missing final answer. A question without gold answers is a

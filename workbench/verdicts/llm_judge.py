@@ -210,7 +210,7 @@ def llm_judge(
 ) -> LLMJudge | None:
     """Return the language model that the command's options name; None without a URL.
 
-    With "local+" before the URL, the local verifier decides first.
+    With "local+" before the URL, the local verifier checks claims before the model.
 
     Raises:
         WorkbenchError: the URL is invalid, the model's name is missing, or an option is given

@@ -62,7 +62,7 @@ def warn_of_training() -> None:
 
 
 def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
-    """Return the check of aspect "fact" by the local verifier.
+    """Return a check that labels claims by the local verifier, with verdicts of the aspect "fact".
 
     Each claim gets a label, P(true), an informativeness and evidence. It is compared with all
     passages of its question, or, if the question has none, with the `k` best passages that `search`

@@ -33,11 +33,12 @@ IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 
 
 def world_facts(world: World) -> Verify:
-    """Return the check of aspect "fact": a claim that is not a fact of the world is wrong.
+    """Return a check that labels claims by the facts of the closed world (aspect "fact").
 
-    The informativeness of a claim is the highest importance of its facts. It is 1 if the claim is
-    off-subject or repeats an earlier claim of its section *(ours)*. Such a claim also gets a
-    verdict of the aspect "subject": "asked" for a repetition, "other" for an off-subject claim.
+    A claim that is not a fact of the world is wrong. The informativeness of a claim is the highest
+    importance of its facts. It is 1 if the claim is off-subject or repeats an earlier claim of its
+    section *(ours)*. Such a claim also gets a verdict of the aspect "subject": "asked" for a
+    repetition, "other" for an off-subject claim.
 
     If the question's `meta["evidence"]` is "passages", claims are compared with the question's
     passages instead of the facts. A claim that they neither state nor contradict is then vague.
@@ -53,27 +54,27 @@ def world_facts(world: World) -> Verify:
 
 
 def world_checklist(world: World) -> Verify:
-    """Return the check of aspect "checklist", whose targets are the items `item:i`.
+    """Return a check that labels each item of a checklist by the answer (aspect "checklist").
 
     An item states a fact: subject, relation and object. It is consistent if the answer states the
     same fact, contradictory if the answer states another object, and missing otherwise. If the
     answer states both objects, the item is contradictory *(ours)*. The items are the question's
-    checklist, or `world_checklist_items`.
+    checklist, or `world_checklist_items`. The targets of the verdicts are `item:i`.
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return the check that labels each claim of the answer by the whole checklist.
+    """Return a check that labels each claim of the answer by the whole checklist.
 
-    The labels are consistent, contradictory or missing; the targets are the claims `claim:i`.
-    `world_checklist` labels each item instead.
+    The labels are consistent, contradictory or missing. The verdicts have the aspect "checklist"
+    and the targets `claim:i`. `world_checklist` labels each item instead.
     """
     return _each_row(world, _claims)
 
 
 def world_reasoning(world: World) -> Verify:
-    """Return the check of aspect "reasoning": good or poor.
+    """Return a check that labels the thinking section good or poor (aspect "reasoning").
 
     Reasoning is good if it has a true claim about the question's subject and no wrong claim
     *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good.
@@ -82,7 +83,7 @@ def world_reasoning(world: World) -> Verify:
 
 
 def world_boundary(world: World) -> Verify:
-    """Return the check of aspect "out_of_knowledge".
+    """Return a check that labels a question "known" or "unknown" (aspect "out_of_knowledge").
 
     A question is "unknown" if it needs a fact that is in no pre-training document of the world. For
     policies trained on these documents, this label is exact. Probes of other policies estimate it.
