@@ -109,7 +109,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
-        # the other objects have one key
+        # each of the other objects has a single key
         return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))

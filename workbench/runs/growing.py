@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from workbench.types import JsonObject
 
 State = TypeVar("State")
-CACHED_FILES = 16  # more than one page shows; otherwise each refresh would read every file again
+CACHED_FILES = 16  # more files than a page shows; with fewer, each refresh would read files again
 CHUNK = 1 << 26  # bytes of lines added at once, which limits memory
 
 

@@ -131,7 +131,7 @@ class State:
             betas=(0.9, 0.95),
             weight_decay=0.0,  # torch's default of 0.01 would pull the adapter to the base model
         )
-        # not torch's global generator, which libraries advance; its state is stored
+        # a separate generator, because libraries advance torch's global one; its state is stored
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:

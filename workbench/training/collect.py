@@ -62,11 +62,11 @@ def collect(
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
-    # samples are grouped by question id later, which would mix two questions
+    # samples are grouped by question id later, so equal ids would mix two questions
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("two questions have the same id: give each question once")
     identity = {
-        # by content, because the folder of a policy inside the run moves with the run
+        # a digest of the content, because a policy in the run's folder is moved together with it
         "policy": policy_hash(policy) or policy,
         "questions": [question.id for question in questions],
         **vars(how),

@@ -127,7 +127,7 @@ def check(config: GRPO) -> None:
             f" divide generation_batch, and generation_batch must be a multiple of group_size"
             f" {config.group_size}"
         )
-    # TRL repeats the updates of each generation, not of the step
+    # TRL repeats the updates of each sampling call, not those of the whole step
     if config.iterations > 1 and generated != responses:
         raise WorkbenchError(
             f"iterations is {config.iterations}: this needs all responses of a step at once, so"

@@ -85,7 +85,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> None:
         self.config, self.recorder, self.questions = config, recorder, questions
         self.plain = trainee.path == "plain"
-        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the class before that
+        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the original class
         if not self.plain and not isinstance(self, trl.GRPOTrainer):
             raise WorkbenchError(
                 "Unsloth was imported after TRL's trainer was used in this process and cannot patch"
@@ -297,7 +297,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         log-probabilities in the batch are replaced; TRL's loss reads them after this call, so every
         token gets the ratio of its whole response.
         """
-        unwrapped = model is self.accelerator.unwrap_model(model)  # a wrapper expects one pass
+        # a wrapper such as DDP's expects a single forward pass
+        unwrapped = model is self.accelerator.unwrap_model(model)
         if self.plain and unwrapped and not self.use_liger_kernel:
             model = shared_prefix(model)
         outputs = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)

@@ -201,7 +201,7 @@ def train_offline(
             per_device_train_batch_size=micro,
             gradient_accumulation_steps=batch // micro,
             train_sampling_strategy="sequential",  # the rows are in order, so resuming skips rows
-            # rows that are too long were left out above, and none is truncated
+            # no truncation, because rows that are too long were left out above
             max_length=None,
         )
         make_trainer: Callable[..., Trainer] = sft_trainer if supervised else dpo_trainer

@@ -225,7 +225,8 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
         "loss" and "value_loss", the means over the tokens of the rows, and "grad_norm".
     """
     config: PPO = state.config
-    tokens = batch.mask_BT[rows_b].sum()  # before splitting: every token has the same weight
+    # counted before the rows are split, so that every token has the same weight
+    tokens = batch.mask_BT[rows_b].sum()
     logs = {"loss": 0.0, "value_loss": 0.0}
     with state.actor.learning():
         for part_b in rows_b.split(sizes(config)[2]):

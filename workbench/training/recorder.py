@@ -65,7 +65,7 @@ class MetricsLog:
         self.interrupted = self.stopped = False
         self.lap_start = time.perf_counter()
         self.steps, self.done, self.progress = steps, done, progress
-        self.handlers: dict[int, Any] = {}  # of signals, to restore
+        self.handlers: dict[int, Any] = {}  # the previous signal handlers, to restore on exit
 
     def __enter__(self) -> Self:
         # Python allows signal handlers only in the main thread

@@ -91,7 +91,7 @@ def training(
 
 def order(count: int, length: int, seed: int) -> list[int]:
     """Return `length` indices into `count` questions: all indices in random order, repeatedly."""
-    # seeded by a text, because other uses of the run's seed must draw other numbers
+    # the text in the seed keeps this generator different from other uses of the run's seed
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []
     while len(numbers) < length:

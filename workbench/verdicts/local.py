@@ -110,7 +110,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
             for claim, retrieved, verdict in zip(claims, passages, preset, strict=True)
             if verdict is None and not isinstance(retrieved, Failure)
         ]
-        # one batch for all claims: the verifier sorts pairs by length
+        # all claims in one batch, because the verifier sorts the pairs by length
         checks = iter(verifier.check_all(pairs))
         ratings = [
             informativeness(extraction.claims, response.question.text, response.question.title)

@@ -129,7 +129,7 @@ def _pattern(form: str) -> re.Pattern[str]:
     groups = {
         "X": r"(?P<X>(?:the )?[\w .,'’-]+?)",
         "Y": r"(?P<Y>[\w .,'’()-]+)",
-        # not "83,2" and "83.000", which other languages write
+        # does not match "83,2" and "83.000", the notation of other languages
         "N": r"(?P<N>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]{1,2})?"
         r"(?: (?:thousand|million|billion))?)",
     }
@@ -170,7 +170,8 @@ def _number_fits(entity: Entity, relation: str, text: str) -> bool | None:
     if not (actual := entity.numbers.get(relation)):
         return None
     stated = float(number.replace(",", "")) * _WORD.get(word.lower(), 1)
-    if relation == "population" and stated < 500:  # "a population of 3", before ". 7 million"
+    # "a population of 3" may be the beginning of "a population of 3. 7 million"
+    if relation == "population" and stated < 500:
         return None
     return abs(stated - actual) <= CLOSE * actual
 
