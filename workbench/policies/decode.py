@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     # new ids, length of each row including its new ids, cache -> logits after the last ids (B, V)
     Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], Tensor]
 
-# share of free rows at which the next prompts start; a single prompt would cost a forward pass
+# share of free rows at which the next prompts start: prompts that start together share a pass
 FREE = 0.25
 # share of finished rows at which they are removed; removing rows copies the cache
 ENDED = 0.125

@@ -226,10 +226,10 @@ class _Relevance:
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
         """Return "other" for an off-subject claim, "asked" for a repeated claim, else None.
 
-        Claims must be passed in the order of the response. A vague claim counts as repeated if an
-        earlier claim has the same subject and relation. The truth of a claim does not matter: a
-        response that names a wrong employer, and the city of that employer, is about the question.
-        If the question's subject is unknown, no claim is "other".
+        Claims must be passed in the order of the response. A claim repeats only claims of its
+        section. A vague claim repeats any claim with the same subject and relation. The truth of a
+        claim does not matter: a response that names a wrong employer, and the city of that
+        employer, is about the question. If the question's subject is unknown, no claim is "other".
 
         Args:
             section: the section in which the claim stands.
