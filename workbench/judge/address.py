@@ -17,7 +17,7 @@ from workbench.types import WorkbenchError
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
 # the hosts to which OPENAI_API_KEY is sent
 OPENAI = ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
-LOCAL_FIRST = "local+"  # before a judge's URL: the local verifier first, then this judge
+LOCAL_FIRST = "local+"  # prefix of a judge's URL: the local verifier checks claims before the judge
 SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
 _SECRET = re.compile("key|token|secret|sig|pass|auth|code", re.I)  # parameters of a query
 _UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
@@ -25,9 +25,13 @@ _UNICODE = re.compile(r"\\+u([0-9a-f]{4})", re.I)
 
 @dataclass(frozen=True)
 class Address:
-    """The URL of a server's chat completions, without user and password.
+    """The URL of a server's chat completions, and the secrets for it.
 
-    `shown` is the URL for messages. It has no query, because a query may contain a key.
+    Attributes:
+        url: the URL for requests, without user and password.
+        shown: the URL for messages. It has no query, because a query may contain a key.
+        headers: the headers that authenticate a request.
+        secrets: texts that `scrub` masks.
     """
 
     url: str = field(repr=False)
@@ -36,14 +40,14 @@ class Address:
     secrets: tuple[str, ...] = field(repr=False)
 
     def scrub(self, text: str) -> str:
-        """Mask the secrets in a text from the server.
+        """Return a text from the server with its secrets replaced by "[secret]".
 
-        If a secret appears only after decoding escapes, the whole text is withheld.
+        If a secret appears only after escapes are decoded, the result is "[secret]" alone.
         """
         for secret in self.secrets:
             text = text.replace(secret, "[secret]")
         plain = text
-        for _ in range(3):  # JSON in JSON, a quoted address in an address
+        for _ in range(3):  # escapes may be nested: JSON in JSON, a quoted URL in a URL
             escaped = _UNICODE.sub(lambda match: chr(int(match[1], 16)), plain)
             plain = html.unescape(unquote(escaped.replace("\\", "")))
         repeated = any(secret.lower() in plain.lower() for secret in self.secrets)
@@ -113,7 +117,7 @@ def redacted(url: str) -> str:
 def key_of(url: str, variable: str | None = None) -> str | None:
     """Return the API key for a server from an environment variable; None if there is none.
 
-    The variable is `variable` if it is given. Otherwise it is the variable that `KEY` names or, for
+    The variable is `variable` if it is given. Otherwise it is WORKBENCH_JUDGE_KEY (`KEY`) or, for
     OpenAI's hosts only, OPENAI_API_KEY.
 
     Raises:

@@ -39,7 +39,8 @@ class Totals:
 
 @dataclass(eq=False)
 class BatchJudge:
-    """A `Judge` that sends each distinct prompt once and caches the replies.
+    """A `Judge`, a function from prompts to replies. It sends each distinct prompt once and caches
+    the replies.
 
     Each reply is written to the cache as soon as it arrives, so a killed process loses only the
     requests in flight. Failures are not cached. Several threads may call the judge: a prompt that
@@ -61,7 +62,7 @@ class BatchJudge:
     def __post_init__(self) -> None:
         self.closed, self._lock = threading.Event(), threading.Lock()
         self._pending: dict[Prompt, Future[Reply]] = {}
-        self._unstored: Failure | None = None  # why nothing is sent: a reply was not stored
+        self._unstored: Failure | None = None  # set if a reply was not stored: nothing more is sent
 
     def close(self) -> None:
         """Send no more prompts and close the cache; requests in flight are not interrupted."""
@@ -73,7 +74,7 @@ class BatchJudge:
         if self.closed.is_set():
             failure = call_failure("stopped", "not sent, because the judge was closed before")
             return [Reply(None, failure)] * len(prompts)
-        with self._lock:  # claim prompts at once, so that no other thread sends them, too
+        with self._lock:  # mark the prompts as pending, so that no other thread sends them too
             others = {
                 prompt: self._pending[prompt] for prompt in prompts if prompt in self._pending
             }
@@ -145,5 +146,8 @@ def estimate_tokens(text: str) -> int:
 
 
 def call_failure(kind: str, message: str, raw: str = "") -> Failure:
-    """Return a `Failure` of stage "judge": a request got no usable reply."""
+    """Return a `Failure` of stage "judge", for a request without a usable reply.
+
+    `raw` is the server's response; its beginning is stored.
+    """
     return Failure("judge", kind, message, clip(raw))

@@ -34,7 +34,7 @@ class Cache:
     def __init__(self, file: Path | str):
         self.file = Path(file).expanduser()
         self._lock = threading.Lock()
-        # by process: after a fork, the parent's connection must not be used or closed
+        # by process id, because a forked process must not use or close its parent's connection
         self._opened: dict[int, sqlite3.Connection] = {}
         self.get([])  # raises if the file exists and is not a cache
 
@@ -66,10 +66,13 @@ class Cache:
     def put(
         self, key: bytes, model: str, task: str, text: str, p: float | None = None
     ) -> str | None:
-        """Store one reply; return the error message if the file cannot be written, else None."""
+        """Store one reply; return the error message if the file cannot be written, else None.
+
+        A text that cannot be encoded is not stored, and None is returned.
+        """
         with self._lock:
             try:
-                if p is not None:  # first: a p without its reply is never read
+                if p is not None:  # before the reply, because a `p` without a reply is never read
                     self._connection().execute(
                         "INSERT OR REPLACE INTO probabilities VALUES (?, ?)", (key, p)
                     )

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     import aiohttp
 
 TOKENS = 2048  # default maximum length of a reply
-EARLY = 2  # retries until a server has responded once: before, it is probably not running
+EARLY = 2  # most retries while a server has not responded yet; it is probably not running
 JITTER = random.Random()  # not the global generator, which training seeds
-LEAST_MASS = 0.5  # of the labels of a constrained reply, before the constraint
-STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
+# least probability of all labels together, without the constraint, to accept a constrained reply
+LEAST_MASS = 0.5
+STRIKES = 3  # number of failed prompts in a row after which a batch is given up
 FIXED = ("messages", "model", "stream", "n")  # fields of a request that options may not change
 
 
@@ -87,8 +88,9 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    A reply has `p` if it is one label, and the server returns log-probabilities: for
-    constrained replies, or with `logprobs` and `top_logprobs` in `extra`.
+    A reply has `p`, the probability of the task's first label, if it is one label and the server
+    returns log-probabilities. They are requested for constrained replies; for other replies, put
+    `logprobs` and `top_logprobs` into `extra`.
 
     A reply that cannot be parsed is a failure of stage "parse". So is a constrained label
     if all labels together have less than `LEAST_MASS` of the probability without the constraint. A
@@ -195,10 +197,10 @@ class _Client:
         _run_in_thread(_Batch(self, prompts, arrived).run())
 
     def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
-        """If the model refuses a parameter of `sent`, change all further requests; return whether
-        it does.
+        """Change the body of further requests if the model refused a parameter of the body `sent`.
 
-        Newer models of OpenAI take `max_completion_tokens` and no temperature.
+        Return whether the body was changed. Newer models of OpenAI require `max_completion_tokens`
+        and refuse a temperature.
         """
         if failure.kind != "refused":
             return False
@@ -219,7 +221,9 @@ class _Client:
     def pause(self, answer: Answer, tries: Mapping[str | None, int]) -> float | None:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
-        The server's Retry-After header gives them, or else exponential backoff with jitter.
+        The time is 0 after an unusable reply, else that of the server's Retry-After header, else an
+        exponential backoff with jitter. `tries` counts how often the prompt was sent again, for
+        each value of `Answer.again`.
         """
         tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)
@@ -237,9 +241,9 @@ class _Batch:
     """One call of the judge.
 
     Attributes:
-        strikes: prompts in a row that the server failed.
-        answered: the server has sent a reply to this batch.
-        given_up: failure of the remaining prompts, which are not sent.
+        answered: the server has sent a reply to a prompt of this batch.
+        strikes: number of failed prompts since the last reply.
+        given_up: if set, the remaining prompts are not sent and get this failure.
     """
 
     client: _Client
@@ -334,11 +338,11 @@ class _Batch:
         return replace(_with_p(answer, prompt, text, client.constrained), cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
-        """Count a prompt that the server failed; give up the batch if the server is at fault."""
+        """Count a failed prompt; give up the batch if the server is probably the cause."""
         if failure.stage == "parse" or failure.kind == "refused":  # because of the prompt
             return
         self.strikes += 1
-        # before a reply, one refusal is enough: of the key, the address or the server itself
+        # before the first reply, one refusal is enough: the key, address or server must be wrong
         never = answer.absent and not self.client.reached
         refused = answer.again is None and failure.kind != "truncated"
         final = failure.kind == "quota" or ((refused or never) and not self.answered)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 # bytes of a body that are read: more than the longest valid reply with all characters escaped
 LARGEST = 2_000_000
-RETRIED = (408, 409, 429)  # and all from 500
+RETRIED = (408, 409, 429)  # status codes after which a prompt is sent again; also all from 500
 CONNECTING = 10.0  # seconds that a server may take to accept a connection
-MOST_TOKENS = 1_000_000_000  # of a request; a server that counts more is wrong
-WORDS = 200  # characters of a server's own message that are shown
-# text of a refusal that no retry changes; a limit per minute is called "quota", too
+MOST_TOKENS = 1_000_000_000  # of a request; a server that reports more is wrong
+WORDS = 200  # most characters of a server's own message in an error message
+# text of a refusal that a retry does not change; "quota" alone may mean a limit per minute
 _NO_QUOTA = re.compile(
     r"insufficient[ _](?:quota|balance|credit|funds)|billing_|credit balance", re.I
 )
@@ -68,7 +68,7 @@ def _failed(kind: str, message: str, raw: str = "", **about: Any) -> Answer:
 async def read_response(
     response: "aiohttp.ClientResponse", prompt: Prompt, sent_to: Address
 ) -> Answer:
-    """Read an aiohttp response; secrets that it repeats are masked."""
+    """Return the outcome of a request from its response. Secrets in the response are masked."""
     try:
         body, status = await response.content.readexactly(LARGEST), response.status
     except asyncio.IncompleteReadError as whole:
@@ -99,14 +99,17 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
 
 
 def server_message(body: str) -> str:
-    """Return the message in the body of an error, on one line and shortened; "" for a page."""
+    """Return the message in the body of an error, shortened and on one line; "" for HTML."""
     found = _MESSAGE.search(body)
     text = one_line(json.loads(found[1], strict=False) if found else body)
     return "" if text.startswith("<") else text[:WORDS] + "…" * (len(text) > WORDS)
 
 
 def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) -> Answer:
-    """Read the body of a chat completion with exactly one finished text message."""
+    """Return the outcome from the body of a chat completion: its text, or a failure.
+
+    The text must be complete and not empty.
+    """
     try:
         value = json.loads(body)
         choice = value["choices"][0]
@@ -166,7 +169,7 @@ def unreachable(server: Address, error: Exception) -> Answer:
     """Return the outcome of a request whose connection failed."""
     import aiohttp
 
-    # a malformed response is part of the error's text
+    # the error's text may repeat a malformed response, so secrets are masked
     url, reason = server.shown, one_line(server.scrub(str(error))) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError):
         message = (

@@ -1,4 +1,4 @@
-"""Write outlined answers with a language model, as training data for FoRAG (arXiv 2406.13779,
+"""Write answers with an outline by a language model, as training data for FoRAG (arXiv 2406.13779,
 section 3.1).
 
 The model first writes an outline from the passages, then an answer that follows the outline. A
@@ -19,8 +19,8 @@ def outlines(judge: Judge) -> Write:
     """Return a function that writes a response `[Structure] … [Outline] … [Answer] …` to each
     question, from the question's passages.
 
-    It sends two requests per question: first for all outlines, then for the answers whose outline
-    could be parsed.
+    The function calls the judge twice: for the outlines of all questions, and then for the answers
+    to the questions whose outline could be parsed.
     """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:

@@ -16,7 +16,7 @@ from workbench.types import Passage, Prompt, WorkbenchError
 
 FOLDER = Path(__file__).with_name("prompts")
 
-# The inputs of each task, in the order of its elements; a "?" marks optional ones.
+# task -> names of its inputs, in the order in the prompt; a "?" marks an optional input
 TASKS = {
     "extract": ("question", "response"),
     "single_pass": ("question", "passages?", "response"),
@@ -31,17 +31,18 @@ TASKS = {
     "outline": ("question", "passages"),
     "expand": ("question", "passages", "outline"),
 }
-# the element of each text of a list
+# input that is a list of texts -> tag of the element of each text
 TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": "answer"}
 # the heading of every template's description of the reply; it comes after the data
 REPLY = "\n## Reply\n"
 DATA = "\n## Data\n"
 
-# Reversibly escaped characters: markup; the turn marks of chat templates, such as
-# [INST]; control characters and line separators, at which a server may stop or split; halves of
-# surrogate pairs, which have no encoding; and invisible characters that a model can read, which are
-# Unicode's default-ignorable ones (zero-width, direction, variation selectors, tags) and
-# annotations.
+# Characters that are escaped, reversibly:
+# - markup, and the turn marks of chat templates, such as [INST]
+# - control characters and line separators, at which a server may stop or split
+# - halves of surrogate pairs, which have no encoding
+# - invisible characters that a model can read: Unicode's default-ignorable characters (zero-width,
+#   direction, variation selectors, tags) and annotations
 _IGNORABLE = (
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u3164\ufe00-\ufe0f\ufeff\uffa0"
@@ -116,7 +117,7 @@ def elements(text: str) -> "tuple[Element, ...]":
 def count(prompt: Prompt) -> int | None:
     """Return how many labels or ratings the reply must have, or how many passages it may cite.
 
-    None for tasks whose reply has no such number.
+    The result is None for other tasks.
     """
     tag = {
         "inform": "<claim>",
@@ -128,7 +129,7 @@ def count(prompt: Prompt) -> int | None:
 
 
 def fingerprint() -> str:
-    """Return a digest of all templates; verdicts of other templates are not comparable."""
+    """Return a digest of all templates. Verdicts from different templates are not comparable."""
     return hashlib.sha256(
         "\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()
     ).hexdigest()[:16]

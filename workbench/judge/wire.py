@@ -24,6 +24,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
+# tasks whose label is a mark, and the marks
 MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
@@ -65,7 +66,7 @@ class _Unreadable(Exception):
 
 
 def read(task: str, text: str, count: int | None = None, constrained: bool = False) -> Any:
-    """Parse one reply.
+    """Return the value of a judge's reply, or a `Failure` if the reply cannot be parsed.
 
     Args:
         task: a key of `workbench.judge.templates.TASKS`.
@@ -92,7 +93,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     * `keys`: missing, unknown or repeated keys
     * `blank`: a sentence or claim without a letter or digit
     * `characters`: half a surrogate pair
-    * `form`: a planned answer that could not be parsed again
+    * `form`: an outline or answer that could not be parsed again after it is written
     """
     assert task in TASKS, task
     try:
@@ -108,7 +109,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
-        # the other objects have one key
+        # each of the other objects has a single key
         return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
@@ -134,7 +135,8 @@ def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
 def bare_label(prompt: Prompt) -> Prompt:
     """Return a prompt that asks for a single label as a JSON string, not as an object.
 
-    That is stated before the data: a server's prefix cache then holds everything before the data.
+    The form of the reply is described before the data, so that a server's prefix cache covers
+    everything before the data. A prompt of a task without a single label is returned unchanged.
     """
     if prompt.task not in ONE_LABEL:
         return prompt
@@ -172,7 +174,7 @@ def clip(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return text of a server on one line and without control characters, to quote it in errors."""
+    """Return a text on one line and without control characters, to quote it in an error message."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
@@ -180,9 +182,8 @@ def _without_thoughts(text: str) -> str:
     """Return the text after the thoughts at the beginning of a reply.
 
     Thoughts may quote whole blocks of thoughts, so the thoughts end where as many tags are closed
-    as were opened. If they quote a closing tag alone, they seem to end early, and the rest of the
-    reply is refused as extra text. The opening tag is missing if the server's chat template ends
-    with it.
+    as were opened. If they quote a closing tag alone, they seem to end early, and parsing the rest
+    fails. The first opening tag may be missing, because a chat template may end with it.
     """
     if _CHANNEL.match(text):
         if final := _FINAL.search(text):
@@ -238,7 +239,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
 def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
     """Check a value against a shape from `_SHAPES` and return it in normal form.
 
-    A shape is an object with exactly these keys, a list of one shape, or a function below.
+    A shape is a dict (an object with exactly these keys), a list with the shape of every item, or
+    a function that checks one value. `expected` is the argument `count` of `read`.
     """
     if isinstance(shape, dict):
         names = ", ".join(shape)
@@ -256,7 +258,7 @@ def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
 
 
 def _typed(value: object, kind: type[Kind], what: str) -> Kind:
-    """Check the type of a JSON value."""
+    """Return a JSON value after checking its type; `what` describes the type in the message."""
     if isinstance(value, kind) and not isinstance(value, bool):  # a bool is an int to isinstance
         return value
     raise _Unreadable("type", f"{what} is expected, not {type(value).__name__}")
@@ -273,7 +275,7 @@ def _planned(value: JsonMapping) -> JsonObject:
 
 
 def planned_outline(value: JsonMapping) -> Outline:
-    """Return the outline of a reply; its answer is a placeholder."""
+    """Return the outline in the parsed reply to "outline"; its answer is a placeholder."""
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")
 

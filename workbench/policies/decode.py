@@ -1,11 +1,11 @@
-"""Decode by a model's forward pass, for transformers models with full attention.
+"""Sample completions token by token from a transformers model with full attention.
 
-Rows that finish leave the batch and the next prompts take their places. The common beginning of
+Finished rows leave the batch, and the next prompts take their places. The common beginning of
 several prompts is computed once.
 
-The rows of the cache are aligned at their last tokens. The first columns of shorter rows are
-masked. Shapes: B rows, N new tokens, L cached and new tokens together, V ids of the vocabulary, T
-tokens of the longest completion.
+The rows of the key-value cache are aligned at their last tokens. The first columns of shorter rows
+are masked. Shapes: B rows, N new tokens, L cached and new tokens together, V ids of the vocabulary,
+T tokens of the longest completion.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     # logits (B, V), a number in [0, 1) for each row -> token ids
     SampleTokens = Callable[[Tensor, Sequence[float]], list[int]]
-    # new ids, length of each row with them, cache -> logits of the last tokens (B, V)
+    # new ids, length of each row including its new ids, cache -> logits after the last ids (B, V)
     Forward = Callable[[Sequence[Sequence[int]], Sequence[int], DynamicCache], Tensor]
 
-# starting prompts one by one would cost a forward pass for each
-FREE = 0.25  # share of free rows at which the next prompts start
-# share of finished rows at which they are removed, which copies the cache
+# share of free rows at which the next prompts start: prompts that start together share a pass
+FREE = 0.25
+# share of finished rows at which they are removed; removing rows copies the cache
 ENDED = 0.125
-# tokens whose computation takes as long as the overhead of a forward pass
+# fixed cost of a forward pass, as the number of tokens that take as long
 PASS = 256
 
 Prompt = tuple[int, ...]
@@ -101,10 +101,11 @@ class _Decoding:
     def __post_init__(self) -> None:
         self.sample, rows = token_sampler(self.how), list(self.how.rows)
         self.completions: list[list[int]] = [[] for _ in self.prompts]
-        # row n of the cache has the keys and values of `rows[n]`, (rows, heads, columns, size)
+        # row n of the cache has the keys and values of `self.rows[n]`; a layer's tensors have the
+        # shape (rows, heads, columns, size)
         self.rows: list[Row] = []
         self.cache: DynamicCache = None
-        # the numbers that a batch of all processes would use for these prompts
+        # the random numbers that these prompts have in a batch of all processes' prompts
         self.shared_BT = self._uniforms(max(rows) + 1)[rows] if rows else None
 
     def run(self, size: int) -> list[list[int]]:
@@ -123,7 +124,9 @@ class _Decoding:
         return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
 
     def _start(self, numbers: list[int]) -> None:
-        """Add rows with their first tokens; equal prompts are computed once."""
+        """Start the prompts with these indices: compute them, sample the first token of each, and
+        add a row for each unfinished completion. Equal prompts are computed once.
+        """
         prompts = [self.prompts[number] for number in numbers]
         # the responses of a group have the same prompt
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
@@ -148,7 +151,7 @@ class _Decoding:
         self.rows += rows
 
     def _step(self) -> None:
-        """Add a token to each row, and remove finished rows once there are enough of them."""
+        """Sample a token for each row; remove finished rows if their share is at least `ENDED`."""
         for row in self.rows:
             # a finished row does not grow: the model may have no position for another token
             row.length += not self._finished(row)
@@ -163,7 +166,8 @@ class _Decoding:
     def _add_tokens(self, rows: list[Row], logits_BV: Tensor) -> list[int]:
         """Sample a token for each row, and append it to the row's completion if that is unfinished.
 
-        Return the indices of the rows that are still unfinished.
+        `logits_BV` has one line for each of `rows`. Return the indices of the rows that are still
+        unfinished.
         """
         tokens = self.sample(logits_BV, [next(row.uniforms, 0.0) for row in rows])
         for row, token in zip(rows, tokens, strict=True):
@@ -233,10 +237,10 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Return how many tokens at the end of each prompt to compute separately.
+    """Return the number of tokens at the end of each prompt that a second pass should compute.
 
-    With this number the fewest tokens are computed in total. It is 0 if fewer than `PASS` tokens
-    are saved, because a second forward pass has a cost of its own.
+    A first pass computes each distinct beginning once. The number is the one with the fewest tokens
+    in both passes. It is 0, for a single pass, if two passes would save fewer than `PASS` tokens.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 
@@ -261,7 +265,7 @@ def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
 
 
 def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
-    """Append the rows of `more` to `cache`; both get `width` columns, on the left."""
+    """Append the rows of `more` to `cache`; both are padded on the left to `width` columns."""
     import torch
     from torch.nn.functional import pad
 
@@ -277,7 +281,8 @@ def token_sampler(how: Sampling) -> SampleTokens:
     """Return a function from logits (B, V) and B random numbers in [0, 1) to B token ids.
 
     Greedy decoding ignores the numbers. Temperature and top-p are applied as in transformers.
-    `torch.multinomial` would need a random number for every token of the vocabulary.
+    `torch.multinomial` is not used, because it needs a random number for every token of the
+    vocabulary.
     """
     import torch
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
@@ -301,7 +306,8 @@ def token_sampler(how: Sampling) -> SampleTokens:
 
 
 def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
-    """Return for each row the first token whose cumulative probability exceeds the row's number.
+    """Return for each row the first token whose cumulative probability exceeds the row's random
+    number from `uniforms_B1`.
 
     A token of probability 0 adds nothing to the sum, so it is never sampled. The random numbers are
     below 1 and are multiplied by the total, so rounding cannot select a position after the last

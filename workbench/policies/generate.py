@@ -76,7 +76,7 @@ def split_batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
 def prompt_ids(
     tokenizer: "PreTrainedTokenizerBase", questions: Sequence[Question]
 ) -> list[list[int]]:
-    """Return the token ids of each question's prompt, with the generation prompt."""
+    """Return the token ids of each question's prompt, up to the start of the model's answer."""
     conversations = [question.messages() for question in questions]
     if not conversations:
         return []
@@ -137,9 +137,10 @@ def as_response(
     prompt_ids: Sequence[int] = (),
     logprobs: Sequence[float] = (),
 ) -> Response:
-    """Return a `Response` from sampled ids, with the end token if it was sampled.
+    """Return a `Response` from sampled ids, which include the end token if it was sampled.
 
-    Its group is "QUESTION", or "QUESTION/STEP" in training, which may repeat a question.
+    The response's group is "QUESTION", or "QUESTION/STEP" in training, where a question may occur
+    in several steps. Without an end token the response counts as truncated.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-# default batch size, and that of models with fewer than SMALL parameters
+# default batch size, and the default for models with fewer than SMALL parameters
 ROWS, ROWS_OF_SMALL, SMALL = 128, 512, 20_000_000
-SCORED = 16  # rows of log-probabilities at once; memory is rows × tokens × vocabulary
+SCORED = 16  # rows whose logits are computed at once; memory is rows × tokens × vocabulary
 
 
 def default_rows(parameters: int) -> int:
@@ -33,8 +33,9 @@ def complete(
 ) -> list[Completion]:
     """Return a completion for each prompt, in order, with log-probabilities if `how.logprobs`.
 
-    The caller's random state does not change. With `how.seeds`, the samples of each question are
-    computed in a separate batch, so that no other question changes even the rounding.
+    `pad` is the id of the padding token. Torch's random state of the caller does not change. With
+    `how.seeds`, the samples of each question are computed in a separate batch, so that they do not
+    depend on other questions, not even by rounding.
     """
     import torch
 
@@ -99,7 +100,10 @@ def token_logprobs(
 def sampled_logits(
     model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[Tensor]:
-    """Return the logits of the sampled ids, (T, V), of each pair of prompt ids and sampled ids."""
+    """Return the logits that predict the sampled ids, for each pair of prompt ids and sampled ids.
+
+    The logits of a pair are float32, (T, V), for T sampled ids.
+    """
     rows = [prompt + sampled for prompt, sampled in pairs]
     input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)
     output = model(input_ids=input_ids_BT, attention_mask=mask_BT, use_cache=False)

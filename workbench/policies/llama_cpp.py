@@ -8,7 +8,7 @@ from pathlib import Path
 from workbench.types import WorkbenchError
 
 MAGIC = b"GGUF"  # first bytes of the format
-SLOTS = 4  # requests that are computed at a time
+SLOTS = 4  # largest number of requests that are computed at a time
 LENGTH = 4096  # default number of tokens of prompt and reply together
 
 
@@ -50,7 +50,7 @@ def run(model: str, host: str, port: int, name: str, length: int) -> None:
     settings.cors_origins = f"http://{host}:{port}"  # no page of another site reads replies
     settings.n_parallel, settings.n_ctx = SLOTS, SLOTS * length  # each slot has an equal share
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    if 0 < cores < (os.cpu_count() or 1):  # llama.cpp counts cores that this process may not use
+    if 0 < cores < (os.cpu_count() or 1):  # llama.cpp would count all cores of the machine
         settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = cores
     server = xllamacpp.Server(settings)
     print(f"listening at {server.listening_address}", flush=True)

@@ -54,8 +54,8 @@ def load_policy(
         device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth has patched
             transformers' models in this process, the default is a subprocess, and the policy has
             no `model`.
-        engine: "vllm" chooses the device itself and takes most of a GPU's memory. A process can
-            hold one such policy; loading the next such policy ends the first.
+        engine: "hf" is transformers. "vllm" chooses the device itself and takes most of a GPU's
+            memory. A process can hold one policy in vLLM; loading another one shuts it down.
 
     Raises:
         WorkbenchError: unknown policy, unreadable weights, or an engine that is not available.
@@ -93,7 +93,7 @@ def check_weights(name: str) -> None:
 def _by_vllm(name: str, base: str | Path | None) -> Policy:
     """Return the policy with vLLM as its engine.
 
-    Its weights are checked first: vLLM leaves missing weights uninitialised.
+    The weights are checked first, because vLLM leaves missing weights uninitialised.
     """
     adapter, folder = _locate(name, base)
     model, tokenizer = _checked(name, base, "meta")
@@ -111,8 +111,9 @@ def _by_vllm(name: str, base: str | Path | None) -> Policy:
 def _checked(
     name: str | Path, base: str | Path | None, device: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return a policy's model, with its adapter merged, and its tokenizer, after checking the
-    weights. On the device "meta" only names and shapes are checked, and no weight is in memory.
+    """Check a policy's weights, and return its model, with the adapter merged, and its tokenizer.
+
+    On the device "meta" only names and shapes are checked, and no weight is in memory.
     """
     adapter, folder = _locate(name, base)
     if adapter:
@@ -120,7 +121,7 @@ def _checked(
     weights.verify(adapter or Path(name))  # before loading: a damaged file may still load
     model, tokenizer = load_checkpoint(folder, device=device)
     if adapter:
-        # merged: a forward pass then needs no products with the adapter
+        # merged, so that a forward pass needs no products with the adapter's matrices
         model = weights.over(model, adapter).merge_and_unload()
         weights.check_finite(str(name), model)
     return model, tokenizer
@@ -137,8 +138,8 @@ def _rank(adapter: Path | None) -> int:
 
 
 def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:
-    """Return a model in memory as a policy. The model's own sampling defaults are removed, so that
-    only the caller's settings apply.
+    """Return a `Policy` that samples from a model in memory. The model's own sampling defaults are
+    removed from `model`, so that only the caller's settings apply.
     """
     from transformers import GenerationConfig
 
@@ -217,7 +218,10 @@ def run_job() -> None:
 
 
 def _locate(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
-    """Return the folder of a policy's adapter, or None, and the full checkpoint under it."""
+    """Return the folder of a policy's adapter, and the folder or hub name of its base model.
+
+    For a policy that is a full checkpoint, return None and `name`.
+    """
     adapter = adapter_folder(Path(name))
     return adapter, str(base or adapter_base(adapter)) if adapter else str(name)
 
@@ -241,7 +245,8 @@ def load_checkpoint(
 
     Args:
         device: on "meta" no weight is read; the names and shapes in the files are still checked.
-        dtype: type of the weights; by default `number_format`, whatever type is stored.
+        dtype: type of the weights in memory; by default that of `number_format`, whatever type
+            the files have.
         quantisation: transformers' config for layers with fewer bits.
     """
     import torch

@@ -2,8 +2,9 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used: with it, a model that cannot
-judge would still return labels instead of no verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used. With it, a model that cannot
+judge would still reply with valid labels. Without it, such replies cannot be parsed and give no
+verdict.
 """
 
 import contextlib
@@ -111,7 +112,7 @@ def serve(
 
 
 def _start(function: Callable[..., None], job: JsonMapping, port: int, name: str) -> Served:
-    """Start a server, which is `function(**job)`, and return when it is ready."""
+    """Start `function(**job)`, which runs a server, in a subprocess; return when it is ready."""
     log = cache_folder() / f"judge-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     server = Served(f"http://{HOST}:{port}/v1", name, log, start(function, job, log))
@@ -132,10 +133,10 @@ def arguments(
     length: int | None,
     on_gpu: bool | None = None,
 ) -> list[str]:
-    """Return the command-line arguments of vLLM's server.
+    """Return the command-line arguments of vLLM's server; for the parameters see `serve`.
 
     The sampling defaults of the model's generation_config.json are not used, because each request
-    of a judge has its own sampling settings.
+    to a judge has its own sampling settings. `on_gpu` is None to use a GPU if there is one.
     """
     import torch
 
@@ -154,7 +155,7 @@ def arguments(
 def run(arguments: list[str]) -> None:
     """Run vLLM's server in this process."""
     os.environ["VLLM_NO_USAGE_STATS"] = "1"  # vLLM would send usage statistics
-    # settings of the engine in the parent process (`vllm.prepare`)
+    # `vllm.prepare` may have set these in the parent process, for an engine in that process
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):
         os.environ.pop(name, None)
     sys.argv = [MODULE, *arguments]

@@ -65,12 +65,15 @@ def check_installed(alternative: str = "leave --engine at hf") -> None:
 
 
 def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
-    """Load a checkpoint, a folder or hub name, into vLLM, with the adapter of rank `rank` in the
-    folder `adapter`.
+    """Load a checkpoint into vLLM. An earlier model of this process is shut down.
 
-    Weights have the type that `load.load_checkpoint` chooses. On a GPU, vLLM takes the share
-    `MEMORY` of the memory, or the free part if that is less. An earlier model of this process is
-    shut down.
+    Weights are bfloat16 on a GPU and float32 on a CPU. On a GPU, vLLM takes the share `MEMORY` of
+    the memory, or 95 % of the free memory if that is less.
+
+    Args:
+        base: folder or hub name of the full checkpoint.
+        adapter: folder of a LoRA adapter to apply; None without one.
+        rank: the adapter's largest rank.
 
     Raises:
         WorkbenchError: vLLM is not installed, or does not support an adapter of this rank.
@@ -122,8 +125,8 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
 
 def lengths(llm: VLLM) -> tuple[int, int]:
-    """Return the largest number of tokens of prompt and completion together, and the number of
-    positions of the model.
+    """Return the largest number of tokens of prompt and completion together that vLLM accepts, and
+    the model's own context length in tokens.
     """
     config = llm.llm_engine.model_config
     return (
@@ -135,7 +138,7 @@ def lengths(llm: VLLM) -> tuple[int, int]:
 def check_room(llm: VLLM, longest: int, new: int) -> None:
     """Check that vLLM's memory holds a prompt of `longest` tokens and `new` tokens of completion.
 
-    A completion may still be truncated where the model's positions end.
+    A completion may still be truncated at the end of the model's context length.
 
     Raises:
         WorkbenchError: the memory would truncate the completion.
@@ -150,7 +153,7 @@ def check_room(llm: VLLM, longest: int, new: int) -> None:
 
 
 def register(llm: VLLM) -> None:
-    """Remember `llm` as the one vLLM model of this process, for `release` to shut down."""
+    """Store `llm` as the one vLLM model of this process, so that `release` can shut it down."""
     _engines[:] = [llm]
 
 
@@ -250,8 +253,8 @@ def sample(
 def seeds(how: Sampling, count: int) -> list[int]:
     """Return a seed for each of `count` completions.
 
-    All are drawn from one random stream, that of `how.seed`. If `how.seeds` has a seed for each
-    question, each question's completions have a stream of their own.
+    All seeds are drawn from one random generator, which is seeded by `how.seed`. If `how.seeds` has
+    a seed for each question, the completions of each question have a generator of their own.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 ADAPTER = "adapter_model.safetensors"
-SHOWN = 2  # names of weights in a message
+SHOWN = 2  # most names of weights in a message
 # limits for rendering the chat template of a policy once; real ones take milliseconds
 TEMPLATE_SECONDS = 10
 TEMPLATE_BYTES = 2**30
@@ -38,10 +38,12 @@ TRIAL = [{"role": "user", "content": "?"}]
 def loading(name: str, remedy: str) -> Iterator[None]:
     """Convert exceptions of a library's loader to a WorkbenchError of one line.
 
-    Running out of memory is not converted.
+    MemoryError and torch's OutOfMemoryError are not converted. The loaders' warnings about weights
+    that do not fit are hidden, because `check_loaded` and `over` raise errors for such weights.
 
-    The loaders' warnings about weights that do not fit are hidden, because `check_loaded` and
-    `over` raise errors for them.
+    Args:
+        name: the policy in the message.
+        remedy: end of the message, which says what to do.
     """
     import torch
 
@@ -125,7 +127,7 @@ def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def _render_trial(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Render the trial conversation, and exit with 1 beyond the limits of memory and length."""
+    """Render the conversation `TRIAL`; exit with 1 if it exceeds the limits of memory or length."""
     size = Path("/proc/self/statm")  # missing on macOS, where only the time is limited
     if size.exists():
         limit = int(size.read_text().split()[0]) * resource.getpagesize() + TEMPLATE_BYTES

@@ -1,4 +1,4 @@
-"""The folder of a run: open, lock and identify it.
+"""Open, lock and identify the folder of a run. These are its files:
 
 config.json      everything that determines the result (method, config, seed, …), and the library
                  `versions` at the start; a run with another config cannot use the folder
@@ -29,17 +29,18 @@ from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import remove_new_folders_on_error, unique_keys, write_json
 
 FREE_MB = 200  # least free space, in megabytes, to start or resume a run
-FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")  # of a run
-LOCK_SECONDS = 0.2  # to wait for the lock, because `in_use` holds it for a moment
+# files that a run writes; a folder that has one of them needs a config.json
+FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")
+LOCK_SECONDS = 0.2  # how long to wait for the lock, because `in_use` holds it for a moment
 PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions affect a run
 
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Make the folder `out` and lock it against other processes.
+    """Context manager that creates the folder `out` and locks it against other processes.
 
-    If the block raises a WorkbenchError, the files and folders that were made here are removed: the
-    lock file, empty folders, and the config.json of a run that wrote nothing else.
+    If the block raises a WorkbenchError, new files and folders are removed: the lock file, empty
+    folders, and the config.json of a run that wrote nothing else.
 
     Raises:
         WorkbenchError: the folder cannot be written, or another process uses it.
@@ -114,13 +115,15 @@ def open_run(
     *,
     read: Callable[[JsonObject], JsonObject] = dict,
 ) -> JsonObject | None:
-    """Start or resume a run in the folder `out`; return its summary if it is already finished.
+    """Start or resume a run in the folder `out`, or return its summary if it is already finished.
+
+    A new run's config.json is written. None is returned if the run is not finished.
 
     Args:
         identity: JSON values that determine the run's result, stored in config.json.
         versions: library versions, stored with a new run. If they differ when the run is resumed,
             a warning is printed.
-        read: converts an `identity` that an earlier version stored to the current form.
+        read: function that converts a stored `identity` of an earlier version to the current form.
 
     Raises:
         WorkbenchError: the disk is full, or the folder has another run.
@@ -130,7 +133,7 @@ def open_run(
         raise WorkbenchError(
             f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
         )
-    # versions are no part of the identity: an upgrade must not make a run unusable
+    # versions are not compared with the identity: an upgrade must not make a run unusable
     first_versions = stored.pop("versions", {}) if stored else {}
     if stored is None:
         foreign = [name for name in FILES if (out / name).exists()]
@@ -172,7 +175,7 @@ def status_in(out: Path) -> str | None:
 
 
 def describe_runs(folder: Path) -> str:
-    """List up to 8 runs of a folder, as the end of a message about a missing run."""
+    """Return a text that lists up to 8 runs in `folder`, for a message about a missing run."""
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
     folders = sorted(
@@ -187,7 +190,10 @@ def describe_runs(folder: Path) -> str:
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
-    """Return a text such as "config.seed is 1, not 2" for each key whose values differ."""
+    """Return a text such as "config.seed is 1, not 2" for each key whose values differ.
+
+    The first value in a text is from `stored`, the second from `wanted`.
+    """
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)
@@ -201,7 +207,7 @@ def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> l
 def read_json(path: Path) -> JsonObject | None:
     """Return the object in a JSON file, or None if it is missing or broken."""
     try:
-        # a key that occurs twice is damage: which value counts is not known
+        # a file in which a key occurs twice is damaged: it is unknown which value is right
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError):
         return None
@@ -241,14 +247,16 @@ def file_digest(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, this package and the installed libraries of `PACKAGES`, and
-    the name of the GPU.
+    """Return the versions of Python, this package and the installed libraries of `PACKAGES`.
+
+    The result also has the value of WORKBENCH_DTYPE if it is set, and the name of the GPU if torch
+    was imported before.
     """
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             installed[package] = version(package)
-    # it changes results as another version does
+    # the number format changes results, like another version
     if dtype := os.environ.get("WORKBENCH_DTYPE"):
         installed["dtype"] = dtype
     torch = sys.modules.get("torch")  # not imported for this, since it takes a second

@@ -1,4 +1,6 @@
-"""Read files that are still being written: each complete line once, and only new lines later."""
+"""Read files that are still being written. Each complete line is read once; a later read of the
+same file reads only the new lines.
+"""
 
 import json
 import os
@@ -12,13 +14,13 @@ from typing import Generic, TypeVar
 from workbench.types import JsonObject
 
 State = TypeVar("State")
-CACHED_FILES = 16  # more than one page shows; otherwise each refresh would read every file again
+CACHED_FILES = 16  # more files than a page shows; with fewer, each refresh would read files again
 CHUNK = 1 << 26  # bytes of lines added at once, which limits memory
 
 
 @dataclass
 class Progress(Generic[State]):
-    """The state computed from a file's lines so far, and how to recognise the file."""
+    """The state computed from a file's lines so far, and data to check that the file only grew."""
 
     state: State
     stamp: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time (ns), size (bytes)
@@ -28,10 +30,11 @@ class Progress(Generic[State]):
 
 
 class Growing(Generic[State]):
-    """A state computed from the complete lines of growing files, such as a list of rows.
+    """Reader of growing files. It computes a state, such as a list of rows, from the complete lines
+    of a file.
 
     A file that has only grown is read from its previous end. A file has only grown if its inode is
-    the same, it is not shorter, and the line that was last is still at the same place. Any other
+    the same, it is not shorter, and the previously last line is still at the same place. Any other
     file is read again from its beginning.
 
     Args:

@@ -1,4 +1,6 @@
-"""Describe the runs of a queue, whose folders are named by digests, by their differing settings."""
+"""Describe runs by the settings in which they differ, because the folders of a queue's runs are
+named by digests.
+"""
 
 import json
 import re
@@ -8,11 +10,12 @@ from workbench.types import JsonMapping
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}")
 LONGEST = 60  # characters of a setting in a name
-APART = ("method", "seed", "threads", "versions")  # not compared: named apart, or no setting
+# not compared: a description has method and seed anyway; the others are not the method's settings
+APART = ("method", "seed", "threads", "versions")
 
 
 def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (full name, value) of the settings in a config.json, named as for `--set`."""
+    """Yield (full name, value) of each setting in a config.json. The names are those of `--set`."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from flat(value, "" if name == "config" else f"{prefix}{name}.")
@@ -23,7 +26,7 @@ def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
     """Return the names of the settings that differ between configs.
 
-    Digests ("…_hash") are named only if nothing else differs.
+    Names of digests ("…_hash") are returned only if nothing else differs.
     """
     known = [dict(flat({k: v for k, v in one.items() if k not in APART})) for one in configs if one]
     values = {name: {json.dumps(one.get(name)) for one in known} for one in known for name in one}
@@ -37,13 +40,13 @@ def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> s
 
 
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
-    """Describe runs whose folders are named by a digest, such as "truthrl reward=binary seed 2".
+    """Return a description for each run, such as "truthrl reward=binary seed 2".
 
     A description has the settings that differ between the runs of the same method in the same
-    folder. Runs whose folders have other names are described by these names.
+    folder. A run whose folder is not named by a digest is described by its own name.
 
     Args:
-        configs: the stored `config.json` by the run's name, which is its path.
+        configs: run name -> the run's stored `config.json`. The name is the run's path.
     """
     families: dict[tuple[str, str], list[str]] = {}
     for name, config in configs.items():

@@ -9,7 +9,7 @@ from workbench.util.jsonl import iter_rows
 
 
 def whole_steps(rollouts: Path, size: int) -> int:
-    """Return the number of steps, from step 1 on, that have `size` rows with distinct ids."""
+    """Return how many successive steps, from step 1, have exactly `size` rows with distinct ids."""
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():
         with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""Read `rollouts.jsonl` as a table with the columns that lists and curves need.
+"""Read `rollouts.jsonl` as a table with the columns that the inspector's lists and curves need.
 
-The table of a large file is stored as `rollouts.index.parquet` in the same folder, so the file
-opens at once the next time.
+The table of a large file is stored as an index, `rollouts.index.parquet`, in the same folder. The
+next time the index is read, which is much faster.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 FORMAT = 2  # version of a stored index; other versions are computed again
-STORED_FROM = 8_000_000  # bytes of new rows from which on an index is stored
-PATIENCE = 1.0  # seconds to wait for a large file before only its end is shown
-TAIL = 8_000_000  # bytes of the end that is shown meanwhile
+STORED_FROM = 8_000_000  # least number of bytes of new rows for which an index is stored
+PATIENCE = 1.0  # seconds to wait for a large file before only its last rows are shown
+TAIL = 8_000_000  # bytes of the last rows that are shown meanwhile
 NO_STEP = -1  # the column of steps holds integers, which cannot be None
 
 # The response in a row that `Feedback.to_row` wrote: searching it is faster than parsing the row.
@@ -38,7 +38,7 @@ _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*
 
 
 class Entry(NamedTuple):
-    """The values of a feedback row that the table of `Rows` has."""
+    """The values of one stored response that are in the table of `Rows`."""
 
     offset: int  # position of the row's first byte
     id: str
@@ -46,8 +46,8 @@ class Entry(NamedTuple):
     group: str
     step: int  # or NO_STEP
     claims: int  # number of claims
-    unplaced: int  # claims without a place, for the method with most of them
-    outcome: str  # "": no outcome, or its check failed
+    unplaced: int  # claims whose words were not found in the response; the maximum over methods
+    outcome: str  # label of the outcome; "" if there is none or its check failed
     length: int  # tokens
     cut: bool  # whether the response reached the maximum length
     # (method, part) -> number, or None if not scored; part "" is the whole reward
@@ -65,12 +65,12 @@ def column(method: str, part: str = "") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a file as a table.
+    """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
         table: the columns of `KINDS` and a `column` for each reward and part (NaN: not scored),
             indexed by the row's number in the file.
-        missing: number of earlier rows that are not in the table yet.
+        missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
     """
@@ -90,7 +90,7 @@ class Rows:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Map ids to row numbers; of equal ids, the last row counts."""
+        """Map ids to row numbers. If an id occurs several times, the last row counts."""
         return dict(zip(self.table["id"], self.table.index, strict=True))
 
     @cached_property
@@ -124,7 +124,7 @@ class Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the rows that a file has now."""
+    """Return all complete rows that a file has now."""
     return _rows.read(path)
 
 
@@ -147,7 +147,7 @@ def opened_rows(path: Path) -> Rows:
     if not is_quick(path):
         now = time.monotonic()
         if not index_path(path).is_file() and not _is_being_read(path):
-            # before the other thread starts, which would make it several times slower
+            # before the reader starts: while it runs, this would be several times slower
             tail_rows(path)
         reader, start = _reader(path, now)
         reader.join(max(0.0, start + PATIENCE - time.monotonic()))
@@ -159,7 +159,9 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether the rows can be read at once; if not, start loading a stored index."""
+    """Return whether reading the rows is fast. If not, start to load a stored index in a thread,
+    unless another file is being read.
+    """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
         _reader(path, time.monotonic())
@@ -184,7 +186,7 @@ def _reader(path: Path, now: float) -> tuple[Thread, float]:
 
 
 def tail_rows(path: Path) -> Rows:
-    """Return the rows in the last `TAIL` bytes of a file and the number of earlier rows."""
+    """Return the rows in the last `TAIL` bytes of a file; earlier rows count as `missing`."""
     stat = path.stat()
     stamp, cached = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
     if cached and cached[0] == stamp:
@@ -335,7 +337,10 @@ def _load(path: Path) -> Progress[Rows] | None:
 
 
 def _store(path: Path, progress: Progress[Rows]) -> None:
-    """Store the index of a file that has grown by a quarter, if its folder can be written."""
+    """Store a file's index if `STORED_FROM` bytes and a quarter of the indexed bytes are new.
+
+    An error while the table is written is ignored.
+    """
     if progress.scanned - progress.stored < max(STORED_FROM, progress.stored // 4):
         return
     progress.stored = progress.scanned

@@ -9,12 +9,16 @@ from workbench.runs.folder import finished, json_digest, versions
 from workbench.types import JsonMapping
 from workbench.util.jsonl import write_json
 
-# parts of a run's identity that differ between runs; the key of a stage contains what it uses
+# parts of a run's identity that are not in the digest; a cache key has the parts of the config
+# that its stage uses
 OWN = ("method", "config")
 
 
 class Shared:
-    """Finished stages in subfolders of `root`, each named by a digest of the stage's inputs."""
+    """Finished stages in subfolders of `root`, each named by a digest of the stage's inputs.
+
+    `identity` is the identity of the run that uses them, as in its config.json.
+    """
 
     def __init__(self, root: Path, identity: JsonMapping) -> None:
         run = {key: value for key, value in identity.items() if key not in OWN}
@@ -23,8 +27,8 @@ class Shared:
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
         """Return the folder for the result of the last of `stages`.
 
-        The folder's name is a digest of all `stages`, because a stage depends on the earlier
-        stages. A stage is given as (name, cache key).
+        `stages` has the (name, cache key) of this stage and all earlier stages. The folder's name
+        is a digest of all of them, because a stage depends on the earlier stages.
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])
@@ -43,7 +47,7 @@ class Shared:
         return True
 
     def keep(self, folder: Path, out: Path) -> None:
-        """Copy the finished stage in `out` to `folder` for other runs."""
+        """Copy the finished stage in `out` to `folder` for other runs, unless `folder` exists."""
         if not folder.exists():
             shutil.rmtree(_partial(folder), ignore_errors=True)
             _copy(out, folder, finished(out) or {})

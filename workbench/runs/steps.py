@@ -1,8 +1,8 @@
 """Compute the metrics of a run per step, from metrics.jsonl or as means over stored responses.
 
-Numbers that a trainer logged ("trl:NAME", "verl:NAME") are not rewards of a method. In a run
-without other rewards, their sum counts as the reward *(ours)*: TRL gives its reward functions equal
-weights by default, and the logs of TRL and verl do not contain the weights.
+Logs of TRL and verl have numbers that are not rewards of a method ("trl:NAME", "verl:NAME"). In a
+run without rewards of a method, the sum of these numbers counts as the reward *(ours)*. TRL gives
+its reward functions equal weights by default, and the logs do not contain the weights.
 """
 
 import re
@@ -24,9 +24,9 @@ _MEASURE = re.compile(
 
 
 def reward_columns(names: Iterable[str]) -> list[str]:
-    """Return the logged numbers whose sum is the reward.
+    """Return those of `names` that are numbers of a trainer's log and whose sum is the reward.
 
-    This is the column named "reward" or "score" if it exists, otherwise all columns that are not
+    This is the number "reward", or else "score". If the log has neither, it is all numbers except
     measures such as lengths.
     """
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
@@ -35,7 +35,7 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 
 
 def reward_of(rows: Rows, method: str) -> "Series":
-    """Return the reward of every row by `method`; if `method` is "", the sum of logged numbers.
+    """Return the reward of every row by `method`; if `method` is "", the sum of `reward_columns`.
 
     The value is NaN for a row that was not scored.
     """

@@ -2,9 +2,10 @@
 
 A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.to_row`),
 `questions.jsonl` and `passages.jsonl`. The file of rows may have another name
-(`workbench score --out FILE`); a path may name the folder or this file. Questions and passages are
-written before the rows that refer to them, so a store can be read and continued after a kill at any
-byte. Links that lead out of the folder are refused, because a store may come from other people.
+(`workbench score --out FILE`). The path of a store is its folder or its file of rows. Questions and
+passages are written before the rows that refer to them, so a store can be read and continued after
+a kill at any byte. Links that lead out of the folder are refused, because a store may come from
+other people.
 """
 
 import json
@@ -17,14 +18,15 @@ from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question
 from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
-# in a run's folder: a store of the greedy answers of the evaluations before and after training
+# subfolder of a run with a store of evaluations: its two files have the greedy answers before and
+# after the training
 EVALUATION, BEFORE, AFTER = "evaluation", "before.jsonl", "after.jsonl"
 # required fields of a row
 FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}
 
 
 class Store:
-    """A store, open for appending, as a context manager.
+    """Context manager for appending to a store.
 
     Args:
         path: the folder, or its file of rows.
@@ -48,9 +50,9 @@ class Store:
         }
 
     def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
-        """Write rows with their new questions and passages; return the rows.
+        """Write rows, and those of their questions and passages that are new; return the rows.
 
-        Passages are the passages of the questions, and the search results of the rows.
+        The passages are those of the questions, and the search results of the rows.
 
         Raises:
             WorkbenchError: a question or passage has the id of a different stored one.
@@ -82,7 +84,11 @@ class Store:
         self.close()
 
     def _add(self, name: str, rows: Iterable[JsonMapping]) -> None:
-        """Write the rows with new ids."""
+        """Append the rows with new ids to the file `name`.
+
+        Raises:
+            WorkbenchError: a row has the id of a different row.
+        """
         new: dict[str, JsonMapping] = {}
         hashes = dict(self._hashes[name])
         for row in rows:
@@ -145,7 +151,9 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 
 
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
-    """Replace the row with the feedback's id, or append it; with `remove`, only delete the row.
+    """Replace the stored row that has the id of `feedback`, or append a row if there is none.
+
+    With `remove`, the stored row is only deleted.
 
     The whole file is rewritten, so use this for small stores only, such as an annotator's. A kill
     may leave both rows; the later row counts.
@@ -222,13 +230,13 @@ def stored_passages(folder: Path | str) -> dict[str, int]:
 
 
 def _stored_rows(path: Path) -> Iterator[JsonObject]:
-    """Return the rows of a file of the store, if it exists."""
+    """Return the rows of a store's file after checking its format; no rows without the file."""
     _check_format(path)
     return iter_rows(path) if path.exists() else iter(())
 
 
 def check_folder(folder: Path) -> None:
-    """Check that the files of questions and passages in `folder`, if any, are a store's files.
+    """Check that the files of questions and passages in `folder`, if they exist, are a store's.
 
     Raises:
         WorkbenchError: another program wrote one of them.
@@ -238,7 +246,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _check_format(path: Path) -> None:
-    """Raise a WorkbenchError if another program wrote the file, before it is changed."""
+    """Raise a WorkbenchError if another program wrote the file, so that it is not changed."""
     check_inside(path)
     if not path.exists():
         return
@@ -261,7 +269,9 @@ def _hash(row: JsonMapping) -> int:
 
 
 def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:
-    """Return the message for two rows with one id: other values, or fields of another version."""
+    """Return the message for two different rows with the same id: the names of the fields with
+    other values, or of the fields that only one of the rows has.
+    """
     old, new = json.loads(encode(stored)), json.loads(encode(row))
     if differ := [name for name in new if name in old and old[name] != new[name]]:
         return (
@@ -280,7 +290,7 @@ def _passage_row(passage: Passage) -> JsonObject:
 
 
 def _question_row(question: Question) -> JsonObject:
-    """Return the stored form; a passage is stored as its id and its score for this question."""
+    """Return the stored form of a question, with the id and the score of each of its passages."""
     return {
         "id": question.id,
         "text": question.text,
@@ -295,7 +305,7 @@ def _question_row(question: Question) -> JsonObject:
 
 
 def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
-    """Read a stored question; `passages` are the stored passages by id."""
+    """Return the question in a stored row; `passages` are the stored passages by id."""
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": scored})

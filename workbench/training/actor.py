@@ -41,11 +41,11 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Switch gradient checkpointing on inside the context, for passes with gradients.
+        """Context manager that enables gradient checkpointing, for passes with gradients.
 
         A layer recomputes its activations only in training mode, but sampling needs evaluation
-        mode. The layer's submodules stay in evaluation mode: with dropout, the probability ratio of
-        an unchanged policy would not be 1.
+        mode. So these layers are in training mode inside the context only. Their submodules stay in
+        evaluation mode: with dropout, the probability ratio of an unchanged policy would not be 1.
         """
         layers = [
             module
@@ -63,8 +63,9 @@ class Actor:
     def collate(self, responses: Sequence[Response]) -> "tuple[Tensor, Tensor, Tensor]":
         """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
 
-        A row is a prompt, padded on the left, and its response, padded on the right. L is the
-        length of a row, and T is the length of the longest response, in tokens.
+        A row is a prompt, padded on the left, and its response, padded on the right. B is the
+        number of responses, T the tokens of the longest response, and L = T + the tokens of the
+        longest prompt. The last mask is 1 for tokens of the response and 0 for padding.
         """
         import torch
 
@@ -81,8 +82,8 @@ class Actor:
     def logprobs_and_values(
         self, ids_bL: "Tensor", attention_bL: "Tensor", length: int, temperature: float
     ) -> "tuple[Tensor, Tensor]":
-        """Return the log-probability of each of the last T = `length` tokens, and the critic's
-        value before each of them: two tensors (b, T).
+        """Return the log-probabilities of the last T = `length` tokens of each row at
+        `temperature`, (b, T), and the critic's values of the positions before these tokens, (b, T).
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -103,7 +104,7 @@ class Actor:
             )
         finally:
             hook.remove()
-        # the model predicts a token in the column before it, so logits and values are from there
+        # logits and values are read from the column before a token, which predicts the token
         logits_bTV = output.logits[:, -length - 1 : -1].float() / temperature
         sampled_bT = logits_bTV.gather(-1, ids_bL[:, -length:, None]).squeeze(-1)
         values_bT = self.head(hidden[0][:, -length - 1 : -1].detach().float()).squeeze(-1)
@@ -130,7 +131,7 @@ class State:
             betas=(0.9, 0.95),
             weight_decay=0.0,  # torch's default of 0.01 would pull the adapter to the base model
         )
-        # not torch's global generator, which libraries advance; its state is stored
+        # a separate generator, because libraries advance torch's global one; its state is stored
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
@@ -140,7 +141,10 @@ class State:
         return int(torch.randint(2**31, (), generator=self.generator))
 
     def set_rates(self, step: int) -> float:
-        """Set the learning rates of a step, counted from 1, and return the adapter's rate."""
+        """Set the learning rates of adapter and head for a step, and return the adapter's rate.
+
+        Steps are counted from 1.
+        """
         optim = self.config.optim
         share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
         adapter, head = self.optimizer.param_groups
@@ -158,7 +162,7 @@ class State:
         """
         import torch
 
-        # separately, or a large gradient of the new head would shrink the adapter's
+        # separately: else a large gradient of the new head would scale down that of the adapter
         norm, head_norm = (
             torch.nn.utils.clip_grad_norm_(weights, MAX_GRAD_NORM)
             for weights in (self.weights, self.actor.head.parameters())
@@ -176,8 +180,8 @@ class State:
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
         """Yield the number of each remaining step, counted from 1.
 
-        After a step a checkpoint is saved if one is due. After Ctrl-C the iteration ends with the
-        current step.
+        A checkpoint is saved every `saving.save_every` steps, after the last step and after Ctrl-C.
+        After Ctrl-C the iteration ends with the current step.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -211,7 +215,7 @@ class State:
         import torch
         from peft import set_peft_model_state_dict
 
-        # weights only: a pickle could run code. On the CPU, where the generator needs its state
+        # `weights_only`, because a pickle could run code; the generator needs its state on the CPU
         state = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
         set_peft_model_state_dict(self.actor.model, state["adapter"])
         self.actor.head.load_state_dict(state["head"])
@@ -220,7 +224,7 @@ class State:
 
 
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
-    """Return the factor of the learning rate, from 0 to 1, at a step counted from 0.
+    """Return the factor, from 0 to 1, that multiplies the learning rate at `step`, counted from 0.
 
     The factor rises linearly over the share `warmup` of the steps. Then it stays 1 ("constant"),
     falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE` ("cosine").

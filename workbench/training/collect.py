@@ -1,5 +1,6 @@
-"""Sample and grade responses before a training, in chunks that survive a kill; `pairs` selects
-training rows from them.
+"""Sample and grade responses before a training; `pairs` selects training rows from them.
+
+Responses are stored in chunks, so a killed call continues with the next chunk.
 """
 
 import os
@@ -41,29 +42,31 @@ def collect(
     chunk: int = 64,
     max_failed: float = 0.2,
 ) -> list[Feedback]:
-    """Sample `how.samples` responses of `policy` to each question, grade them and store them in the
-    folder `out`. Chunks that an earlier call completed in `out` are kept.
+    """Sample `how.samples` responses of `policy` to each question, grade them, store them in the
+    folder `out`, and return them.
 
-    A chunk has `chunk` questions, which are sampled, graded and written together. Chunks are
-    numbered from 1; the number is stored as the `step` of the chunk's rows. The samples of a chunk
-    depend on `how.seed` and this number.
+    A chunk has `chunk` questions, which are sampled, graded and written together. A chunk that an
+    earlier call completed in `out` is not sampled again. Chunks are numbered from 1; the number is
+    stored as the `step` of the chunk's rows. The seed of a chunk depends on `how.seed` and its
+    number.
 
     Args:
         method: name of the reward that `grade` computes; None if it computes no reward.
+        max_failed: largest accepted share of a chunk's responses that could not be graded.
 
     Raises:
         WorkbenchError: no questions, duplicate questions, or `out` has samples of another policy,
             other questions or other settings.
-        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`
-            or, if it is None, no usable verdict (see `ungraded`).
+        TooManyFailures: `ungraded` returns a reason for more than `max_failed` of a chunk's
+            responses.
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
-    # samples are grouped by question id later, which would mix two questions
+    # samples are grouped by question id later, so equal ids would mix two questions
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("two questions have the same id: give each question once")
     identity = {
-        # by content, because the folder of a policy inside the run moves with the run
+        # a digest of the content, because a policy in the run's folder is moved together with it
         "policy": policy_hash(policy) or policy,
         "questions": [question.id for question in questions],
         **vars(how),
@@ -76,11 +79,11 @@ def collect(
         loaded = load_policy(policy)
         with Store(out) as store:
             for number, part in enumerate(chunks[done:], start=done + 1):
-                # by the chunk's number, so that a resumed collection samples what is missing
+                # from the chunk's number, so that a resumed call samples the same responses
                 seed = random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
                 sampling = replace(how, seed=seed)
                 feedbacks = grade(generate(loaded, part, step=number, **vars(sampling)))
-                # before storing: a chunk of failures is sampled and graded again
+                # checked before storing, so that a failed chunk is sampled and graded again
                 unscored = [why for one in feedbacks if (why := ungraded(one, method)) is not None]
                 check_failed(unscored, len(feedbacks), max_failed, "samples could not be graded")
                 store.append(feedbacks)
@@ -102,9 +105,9 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Run `collect` with the initial policy of a stage, in the folder `samples` of the stage.
+    """Run `collect` with the policy that a stage starts from, in the stage's subfolder `samples`.
 
-    If `seed` is None, `job.seed` is used.
+    `samples` is the number of responses per question. If `seed` is None, `job.seed` is used.
     """
     return collect(
         job.start,
@@ -118,7 +121,10 @@ def collect_in_stage(
 
 
 def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
-    """Return the number of leading chunks with all their rows, and remove the rows after them."""
+    """Return how many chunks, from the first on, are stored completely; delete all later rows.
+
+    `sizes` has the number of rows of each complete chunk.
+    """
     path = out / ROLLOUTS
     if not path.exists():
         return 0
@@ -133,10 +139,10 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     """Return why a sample is not usable for training; None if it is usable.
 
-    With a `method`, a sample is usable if it has that method's reward, or if it has no claims to
-    reward, as a refusal. Without a method, it is usable unless its extraction failed or all its
-    verdicts did; the reason is then the first error. Inputs that the question lacks, such as a gold
-    answer, do not count as failures (`LACKING`).
+    With a `method`, a sample is usable if it has that method's reward, or if it has no claims, such
+    as a refusal. Without a method, it is usable unless its extraction or all of its verdicts
+    failed; the reason is then the first error. An input that the question lacks, such as a gold
+    answer, does not count as a failure (`LACKING`).
     """
     if method is not None:
         error = error_of(feedback, method)
@@ -152,9 +158,13 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """Let a judge write answers to the questions, and return them as responses of `policy`.
+    """Return a judge's answers to the questions, in the form of `policy`'s responses.
 
-    The answers are stored in the folder `out`, and read from it if it exists.
+    The answers are stored in the folder `out`. If `out` exists, they are read from it.
+
+    Args:
+        write: function that calls the judge for the answers.
+        policy: its chat template determines how an answer begins; its weights are not loaded.
 
     Raises:
         TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored, but the
@@ -171,15 +181,15 @@ def written(
         with Store(partial) as store:
             store.append(answers)
             store.sync()
-        os.replace(partial, out)  # complete or not at all
+        os.replace(partial, out)  # so `out` is complete or does not exist
     return list(iter_feedback(out))
 
 
 def _after_prefill(feedback: Feedback, prefix: str) -> Feedback:
-    """Return an answer as the continuation of the prompt's `prefix`.
+    """Return an answer as a continuation of `prefix`, the part of a response that the prompt opens.
 
-    If the prompt ends with an open thinking tag, `</think>` is put before the answer; otherwise the
-    answer would count as thinking.
+    If the prefix is an open thinking tag, `</think>` is put before the answer; otherwise the answer
+    would count as thinking.
     """
     if feedback.error is not None or not prefix.lower().startswith("<think>"):
         return feedback

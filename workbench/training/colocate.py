@@ -36,9 +36,9 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 def engine(config: GRPO) -> Iterator[None]:
     """Context manager for a training with vLLM; without vLLM it does nothing.
 
-    On entry it shuts down an earlier engine of this process, on exit the training's engine. TRL
-    sets environment variables such as WORLD_SIZE, as a launcher does. They are restored on exit,
-    because a later training in this process would read them.
+    On entry it shuts down an earlier engine of this process. On exit it shuts down the training's
+    engine. TRL sets environment variables such as WORLD_SIZE, as a launcher does. They are restored
+    on exit, because a later training in this process would read them.
     """
     if config.vllm == "none":
         yield
@@ -61,7 +61,7 @@ def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
 
 
 def engine_arguments(config: GRPO) -> dict[str, object]:
-    """Return TRL's arguments for vLLM; none depends on a default, which may change with TRL."""
+    """Return TRL's arguments for vLLM. All are set, because TRL's defaults may change."""
     if config.vllm == "none":
         return {"use_vllm": False}
     return {
@@ -72,7 +72,7 @@ def engine_arguments(config: GRPO) -> dict[str, object]:
         "vllm_max_model_length": -1,  # limited by the model or by the memory
         "vllm_gpu_memory_utilization": config.vllm_memory,
         "vllm_enable_sleep_mode": config.vllm_sleep,
-        # the two engines round differently, so a token's weight corrects its probability
+        # vLLM and transformers round differently; importance weights correct the difference
         "vllm_importance_sampling_correction": True,
         "vllm_importance_sampling_mode": "token_truncate",
         "vllm_importance_sampling_clip_max": MAX_IMPORTANCE_WEIGHT,
@@ -114,7 +114,10 @@ def sample(
 
 
 def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
-    """Copy the current weights to vLLM, and clear its prefix cache, which old weights computed."""
+    """Copy the current weights to vLLM, and clear its prefix cache, which is from old weights.
+
+    `asleep` says whether vLLM has freed its memory and must be woken first.
+    """
     import torch
 
     if asleep:
@@ -124,7 +127,7 @@ def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
     model = llm.llm_engine.model_executor.driver_worker.model_runner.model
     with torch.no_grad():
         for weight in merged_weights(trainer.accelerator.unwrap_model(trainer.model)):
-            # one at a time, or the merged copy would need the memory of a second model
+            # one weight at a time: copies of all merged weights need the memory of a second model
             model.load_weights([weight])
     if asleep:
         llm.wake_up(tags=["kv_cache"])
@@ -132,7 +135,7 @@ def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
 
 
 def merged_weights(model: PeftModel) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the weights of a PEFT model with the adapter merged, by their names in the base model.
+    """Yield (name in the base model, weight) for a PEFT model, with the adapter merged into copies.
     The model itself is not changed.
     """
     base = model.get_base_model()

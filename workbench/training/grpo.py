@@ -2,8 +2,9 @@
 it. `grpo_step.py` has the step itself.
 
 A killed run continues from its last complete checkpoint and ends with the metrics and weights of
-an uninterrupted one. The order of the questions is fixed in advance, checkpoints hold weights,
-optimizer, scheduler and random states, and records after the checkpoint are cut off.
+an uninterrupted run. For this, the order of the questions is fixed in advance. Checkpoints hold
+weights, optimizer, scheduler and random states. Metrics and rollouts that were stored after the
+checkpoint are removed.
 """
 
 import os
@@ -25,9 +26,10 @@ from workbench.types import Grade, Question, WorkbenchError
 
 
 def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False) -> Stage:
-    """Return `train_grpo` as a stage called "grpo".
+    """Return a `Stage` with the name "grpo" that runs `train_grpo`.
 
     Args:
+        inputs, method: see `workbench.training.stage.training`.
         plain: train without Unsloth. Needed if grading runs a language model in this process:
             Unsloth would change that model's forward pass too.
 
@@ -51,14 +53,16 @@ def train_grpo(
     seed: int,
     unsloth: bool | None = None,
 ) -> Status:
-    """Train `policy` on `questions` in the run folder `out`, resuming if it has checkpoints; the
-    adapter is saved to `out/policy`.
+    """Train `policy` on `questions` in the run folder `out`, and save the adapter to `out/policy`.
+    If `out` has checkpoints, the training resumes from the last one.
 
     Args:
         grade: grades responses. `feedback.rewards[method].value` is the reward of a response.
-            Estimators other than `group` read the reward per token, `tokens`. A response whose
-            reward is None is left out of its group's baseline and of the loss. With
-            `config.self_certainty` these rewards are recorded, but another one is maximised.
+            Estimators other than `group` and `centred` read the token rewards, `tokens`. A response
+            whose reward is None is left out of its group's baseline and of the loss. With
+            `config.self_certainty` these rewards are only recorded, and the policy's self-certainty
+            is maximised.
+        method: name of the reward to train on.
         policy: folder or hub name of the initial checkpoint.
         unsloth: see `load_trainee`.
 
@@ -115,7 +119,7 @@ def train_grpo(
     if recorder.stopped:
         return "interrupted"
     if state.is_main_process:
-        # a run with a gap in its record must not look finished
+        # a run with missing rollouts must not look finished
         check_rollouts(out / "rollouts.jsonl", config.steps, batches(config)[0])
         save_policy(trainee, out)
     # no process may go on to an evaluation before the adapter is on the disk
@@ -140,8 +144,9 @@ def check_unsharded() -> None:
 
 
 def check_processes(checkpoint: Path | None, count: int) -> None:
-    """Raise a WorkbenchError if the run was started with another number of processes: a checkpoint
-    has one random state for each.
+    """Raise a WorkbenchError if the run was started with another number of processes than `count`.
+
+    A checkpoint has one random state per process. `checkpoint` is None for a new run.
     """
     if checkpoint is None:
         return

@@ -10,11 +10,12 @@ from workbench.training.stage import order
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.config import setting
 
-# (ours) Upper bound of a whole response's ratio, from the dual clip of arXiv 1912.09729. For a
-# negative advantage the loss takes the unclipped ratio, and a product over hundreds of tokens is
-# unbounded.
+# (ours) Upper bound of the probability ratio of a whole response, from the dual clip of arXiv
+# 1912.09729. For a negative advantage the loss takes the unclipped ratio, which is a product over
+# hundreds of tokens and has no bound.
 MAX_TRAJECTORY_RATIO = 3.0
-TRL_SCALES = {"group": "group", "centred": "none"}  # estimators that TRL has -> their scale there
+# estimators that TRL computes itself -> the value of TRL's setting `scale_rewards`
+TRL_SCALES = {"group": "group", "centred": "none"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def check(config: GRPO) -> None:
             f" divide generation_batch, and generation_batch must be a multiple of group_size"
             f" {config.group_size}"
         )
-    # TRL repeats the updates of each generation, not of the step
+    # TRL repeats the updates of each sampling call, not those of the whole step
     if config.iterations > 1 and generated != responses:
         raise WorkbenchError(
             f"iterations is {config.iterations}: this needs all responses of a step at once, so"
@@ -167,7 +168,7 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
     The first two numbers count the responses of all processes, the third those of one process.
     """
     responses = config.prompts_per_step * config.group_size
-    # a setting that suits a step of the default size may exceed a smaller step
+    # limited, because a setting for the default step may be larger than a smaller step
     generated = min(config.generation_batch or responses, responses)
     own = generated // processes
     micro = own if config.micro_batch is None else min(config.micro_batch, own)
@@ -230,7 +231,7 @@ def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
         num_iterations=config.iterations,
         epsilon=config.clip,
         epsilon_high=config.clip if config.clip_high is None else config.clip_high,
-        # for a negative advantage the clipped loss has no bound without it
+        # without `delta` the clipped loss has no bound for a negative advantage
         delta=MAX_TRAJECTORY_RATIO if trajectory else None,
         beta=config.kl.beta,
         temperature=config.sampling.temperature,

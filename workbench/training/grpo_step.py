@@ -55,7 +55,7 @@ logging.getLogger("trl.trainer.grpo_trainer").addFilter(
 
 
 class RolloutTrainer(Offline, trl.GRPOTrainer):
-    """TRL's GRPO trainer with our sampling, grades, token advantages and records.
+    """TRL's GRPO trainer with our sampling, grading and token advantages, and stored rollouts.
 
     With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is the mean over responses
     of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807). A is the
@@ -71,7 +71,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
     loss_called = False  # whether `_compute_loss` of this class has run
     sampling_state: Tensor | None = None  # torch's random state after the last sampling
-    # the batch of the current loss, if its ratios are those of whole responses
+    # the batch of the current loss if importance_sampling=trajectory, else None
     trajectory_batch: Tensors | None = None
 
     def __init__(
@@ -85,7 +85,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> None:
         self.config, self.recorder, self.questions = config, recorder, questions
         self.plain = trainee.path == "plain"
-        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the class before that
+        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the original class
         if not self.plain and not isinstance(self, trl.GRPOTrainer):
             raise WorkbenchError(
                 "Unsloth was imported after TRL's trainer was used in this process and cannot patch"
@@ -94,15 +94,15 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         # Of the current step:
         self.group_counts: Counter[str] = Counter()  # groups by question
         self.responses: list[Response] = []  # in the order of their grading
-        self.feedbacks: list[Feedback] = []  # of the responses that were graded last
+        self.feedbacks: list[Feedback] = []  # the latest graded batch
         self.update_logs: list[JsonMapping] = []
-        self.numbers: list[int] = []  # of the questions that are being sampled
+        self.numbers: list[int] = []  # indices of the questions that are being sampled
         requested = {**trl_arguments(config, out, seed), **colocate.engine_arguments(config)}
         arguments = trl.GRPOConfig(**requested)
         # Unsloth's config sets "none" for dr_grpo.
         arguments.scale_rewards = requested["scale_rewards"]
         rows = [
-            # the number leads from TRL's row back to the question with its gold answers
+            # `number` identifies the question, whose gold answers are not in TRL's row
             {"prompt": questions[number].messages(), "number": number}
             for number in question_order(config, len(questions), seed)
         ]
@@ -121,8 +121,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _generate_single_turn(
         self, prompt_ids: list[list[int]], *args: object, **kwargs: object
     ) -> tuple[list[list[int]], list[list[float]] | None]:
-        """Overridden to sample with our engine or with vLLM. An Unsloth model has another forward
-        pass, so TRL samples from it.
+        """Overridden to sample with our engine or with vLLM. TRL itself samples from an Unsloth
+        model, which has another forward pass.
 
         Returns:
             The ids of the completions, and from vLLM also their log-probabilities.
@@ -138,10 +138,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_redraws(
         self, prompt_ids: list[list[int]], completions: list[list[int]]
     ) -> list[list[int]]:
-        """Sample each group whose rewards are all equal again, up to `redraws` times.
+        """Return the completions after sampling groups with equal rewards again.
 
-        Such a group has advantages of 0. DAPO (arXiv 2503.14476, section 3.2) replaces it by a
-        group of another question. Replaced samples are not recorded.
+        A group whose rewards are all equal has advantages of 0. It is sampled again, up to
+        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) replaces it by a group of another
+        question. Replaced samples are not stored.
         """
         size, tokenizer = self.config.group_size, self.processing_class
         for _ in range(self.config.redraws):
@@ -168,7 +169,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def reward(
         self, completion_ids: list[list[int]], number: list[int], **_: object
     ) -> list[float | None]:
-        """TRL's reward function: grade the completions and return their rewards, or None."""
+        """TRL's reward function: grade the completions and return their rewards.
+
+        A reward is None if the response is left out of the training.
+        """
         step = self.state.global_step // self.config.iterations + 1
         self.feedbacks = self.recorder.grade_responses(
             self.as_responses(completion_ids, number, step), step
@@ -179,8 +183,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def as_responses(
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
-        """Return the completions as responses. Group names are assigned over all processes,
-        because a group may be split between two processes.
+        """Return the completions as responses; `number` has the index of each one's question.
+
+        Group names are assigned over all processes, because two processes may share a group.
         """
         numbers, size = self.recorder.gather(number), self.config.group_size
         # advantages are computed over successive rows, which must answer one question
@@ -220,8 +225,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
-        """Return the graded batch with our advantages, (B, T), and `row`, the indices of its rows
-        in `self.responses`. The tokens of responses without a reward are masked.
+        """Return the graded batch with our advantages and a new tensor `row`, (B).
+
+        The advantages are (B, T); for estimators in `TRL_SCALES`, TRL's advantages, (B), remain.
+        `row` has the index of each row in `self.responses`. The tokens of responses without a
+        reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)
@@ -237,7 +245,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
             batch = {**batch, "advantages": advantages_BT}
         unscored = [row for row, value in enumerate(values) if value is None]
-        # TRL shuffles and splits the batch; `row` leads from its rows back to the responses
+        # TRL shuffles and splits the batch; `row` identifies the response of each of its rows
         end, device = len(self.responses), batch["completion_ids"].device
         places_B = torch.arange(end - size, end, device=device)
         return {**without(unscored, batch, self.accelerator), "row": places_B}
@@ -245,8 +253,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _prepare_inputs(self, generation_batch: list[JsonObject]) -> Tensors:
         """Overridden so that several processes have the random state of a single process.
 
-        The base method shuffles the rows of a process; a single process has all rows. So the state
-        from before is restored, and a shuffle of all rows is drawn.
+        The base method shuffles only the rows of its own process, and a single process would
+        shuffle all rows. So the random state from before the shuffle is restored, and a permutation
+        of all rows is drawn from it.
         """
         inputs = super()._prepare_inputs(generation_batch)
         if self.accelerator.num_processes > 1 and self.sampling_state is not None:
@@ -269,8 +278,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return super().compute_loss(model, inputs, *args, **kwargs)
 
     def _compute_loss(self, model: "PreTrainedModel", inputs: Tensors) -> Tensor:
-        """Overridden to record the inputs of the loss. If the loss uses the ratio of whole
-        responses, `_get_per_token_logps_and_entropies` needs the batch, so it is stored.
+        """Overridden to record the inputs of the loss. With importance_sampling=trajectory, the
+        batch is also stored for `_get_per_token_logps_and_entropies`.
         """
         batch = dict(inputs)  # a copy: the next iteration reads the batch again
         if self.config.importance_sampling == "trajectory":
@@ -283,12 +292,13 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: "PreTrainedModel", *args: object, **kwargs: object
     ) -> Any:
-        """Overridden for three reasons: a shared prompt is computed once, the log-probabilities
-        are stored for the record, and with trajectory ratios the old log-probabilities in the batch
-        are replaced. TRL's loss reads them after this call, so every token gets the ratio of its
-        whole response.
+        """Overridden for three reasons. A prompt that responses share is computed once. The
+        log-probabilities are kept to be recorded. With importance_sampling=trajectory, the old
+        log-probabilities in the batch are replaced; TRL's loss reads them after this call, so every
+        token gets the ratio of its whole response.
         """
-        unwrapped = model is self.accelerator.unwrap_model(model)  # a wrapper expects one pass
+        # a wrapper such as DDP's expects a single forward pass
+        unwrapped = model is self.accelerator.unwrap_model(model)
         if self.plain and unwrapped and not self.use_liger_kernel:
             model = shared_prefix(model)
         outputs = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
@@ -303,9 +313,13 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return outputs
 
     def record_loss_inputs(self, batch: Tensors, logprobs_BT: Tensor | None = None) -> None:
-        """Add the inputs of the loss, and the log-probabilities if known, to the responses."""
+        """Store advantages, log-probabilities and ratios of the tokens in `self.responses`.
+
+        `logprobs_BT` are the log-probabilities under the current policy; without them no ratios are
+        stored.
+        """
         advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
-        # one advantage a response is recorded on each of its tokens
+        # an advantage of a whole response is recorded for each of its tokens
         if advantages_BT.dim() == 1:
             advantages_BT = advantages_BT[:, None].expand_as(batch["completion_ids"])
         old_BT = batch.get("old_per_token_logps")
@@ -325,7 +339,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     # --- loss → update → log
 
     def training_step(self, *args: object, **kwargs: object) -> Tensor:
-        """Overridden to detect a patch of another library that bypasses our loss."""
+        """Overridden to raise a WorkbenchError if another library's patch bypasses our loss."""
         loss = super().training_step(*args, **kwargs)
         if self.plain and not self.loss_called:
             raise WorkbenchError(
@@ -349,5 +363,5 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             of_step.clear()
 
     def step_ends(self, state: "TrainerState") -> bool:
-        """Return whether the last optimizer step was the last of the `iterations` of its batch."""
+        """Return whether the latest optimizer step was the last one of its training step."""
         return bool(state.global_step % self.config.iterations == 0)

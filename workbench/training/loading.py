@@ -34,7 +34,7 @@ class Trainee:
     """A policy with a trainable LoRA adapter.
 
     Attributes:
-        path: "unsloth" or "plain" (transformers and PEFT).
+        path: which libraries train it: "unsloth" or "plain" (transformers and PEFT).
         four_bits: whether the base model's weights are held in 4 bits.
     """
 
@@ -48,8 +48,8 @@ def import_unsloth_first() -> bool:
     """Import Unsloth if it runs here, and return whether it was imported. Call this before TRL is
     first imported, because Unsloth patches TRL.
 
-    If the import fails for any reason, policies are loaded by transformers and PEFT: Unsloth
-    raises exceptions of many types for an unsuitable driver or version.
+    If the import fails, the result is False, and policies are loaded by transformers and PEFT. All
+    exceptions are caught, because Unsloth raises many types for an unsuitable driver or version.
     """
     # UNSLOTH_ALLOW_CPU is Unsloth's switch for tests of its trainer without a GPU. Then the model
     # is still loaded by transformers and PEFT, because `FastLanguageModel` needs CUDA.
@@ -336,10 +336,10 @@ def patch_grpo() -> None:
 
 
 def with_unsloth_methods(model: "PeftModel") -> "PeftModel":
-    """Add the attributes that Unsloth's trainer expects of a `FastLanguageModel`, and return it.
+    """Add the attributes that Unsloth's trainer expects of a `FastLanguageModel` to `model`.
 
     These are two methods that the trainer calls, and a flag for float32; without the flag the
-    trainer would compute in half precision.
+    trainer would compute in half precision. The model itself is returned.
     """
     from unsloth import FastLanguageModel
 

@@ -1,9 +1,9 @@
 """SFT and DPO (arXiv 2305.18290) with a LoRA adapter, on rows that exist before the training.
 
 Both use TRL's trainers. In SFT, rows with a negative weight are unlearned by unlikelihood training.
-Its loss is the mean over the answer tokens of a step, however the step is split into backward
-passes. In DPO, the reference model is the policy without its adapter. A killed training continues
-from its last complete checkpoint and ends with the weights of an uninterrupted one.
+The loss of SFT is the mean over the answer tokens of a step, however the step is split into
+backward passes. In DPO, the reference model is the policy without its adapter. A killed training
+continues from its last complete checkpoint and ends with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, Trainer, TrainerState
     from transformers.modeling_outputs import CausalLMOutput
 
-# what TRL reports about a step, if the trainer has it
+# TRL's metrics to record for a step; those that a trainer does not report are left out
 LOGGED = (
     "loss",
     "learning_rate",
@@ -111,12 +111,13 @@ def offline_stage(
     name: str = "",
     cache_key: object = None,
 ) -> Stage:
-    """Return `train_offline` as a stage.
+    """Return a `Stage` that runs `train_offline`.
 
     Args:
-        make: returns the rows and their card, which is stored as `card.json` in the stage's folder.
+        make: function from the stage's job to the training rows and their `Card`. The card is
+            stored as `card.json` in the stage's folder.
         merged: save a full checkpoint, from which another stage can start.
-        name: "sft" or "dpo" by default.
+        name: name of the stage, by default "sft" or "dpo".
         cache_key: see `Stage`.
 
     Raises:
@@ -149,8 +150,8 @@ def train_offline(
     seed: int,
     merged: bool = False,
 ) -> Status:
-    """Train `policy` on `rows` (examples for SFT, pairs for DPO) in the folder `out`, resuming if
-    it has checkpoints; the result is saved to `out/policy`.
+    """Train `policy` on `rows` (examples for SFT, pairs for DPO), and save it to `out/policy`. If
+    the folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
         policy: folder or hub name of the initial checkpoint.
@@ -200,7 +201,7 @@ def train_offline(
             per_device_train_batch_size=micro,
             gradient_accumulation_steps=batch // micro,
             train_sampling_strategy="sequential",  # the rows are in order, so resuming skips rows
-            # rows that are too long were left out above, and none is truncated
+            # no truncation, because rows that are too long were left out above
             max_length=None,
         )
         make_trainer: Callable[..., Trainer] = sft_trainer if supervised else dpo_trainer
@@ -220,8 +221,8 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens of an encoded row: the prompt and the answer, of a pair the
-    longer answer.
+    """Return the number of tokens of the prompt and the answer in an encoded row. For a DPO pair,
+    the longer of its two answers counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])
@@ -300,12 +301,14 @@ def weighted_loss(
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
     A token with probability p has the loss w · (−log p) in a row with weight w > 0. In a row with
-    w < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). There
-    all tokens of a bad response count, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
+    w < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). It
+    applies to all labelled tokens of the row, as in FoRAG's baseline (arXiv 2406.13779, section
+    6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.
-        tokens: number of tokens with loss in the whole step, of which the batch may be a part.
+        weights_B: the weight w of each row.
+        tokens: number of tokens with loss in the whole step; the batch may be a part of the step.
     """
     import torch
     from trl.trainer.utils import selective_log_softmax

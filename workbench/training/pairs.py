@@ -1,9 +1,9 @@
 """Select SFT rows and DPO pairs from graded responses, by the rules of the papers' baselines.
 
 Each rule is a function that returns rows and a `Card`, which counts the questions and samples that
-were left out. No rule uses a response that could not be graded, is empty or was cut off: training
-would teach the policy to end where a response was cut off *(ours)*. Random choices depend only on
-`seed` and the question. `none_correct` decides whether a question is out of the policy's knowledge.
+were left out. No row has the text of a response that could not be graded, is empty or was cut off:
+a cut-off text would teach the policy to stop early *(ours)*. Random choices depend only on `seed`
+and the question. `none_correct` decides whether a question is out of the policy's knowledge.
 """
 
 import random
@@ -27,7 +27,8 @@ Examples = tuple[list[Example], Card]
 ANSWER_SECTIONS = ("answer", "body")  # the sections without the thinking
 
 
-# FoRAG's cold starts: rule -> whether a text has the form to learn, factual or not
+# FoRAG's cold starts: rule -> function that returns whether a text has the form to learn. Whether
+# the text is factual does not matter.
 COLD_STARTS: Mapping[str, Callable[[str], bool]] = {
     # `[Structure] … [Outline] … [Answer] …` (arXiv 2406.13779, section 3.1)
     "cold_start_forag": outlined,
@@ -118,8 +119,10 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
 
 
 def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pair], Card]:
-    """Return TruthRL's DPO pairs (appendix A), one for each question: correct over wrong, or "I
-    don't know" over wrong if the question is out of the policy's knowledge.
+    """Return TruthRL's DPO pairs (appendix A), at most one for each question.
+
+    A pair prefers a correct sample to a wrong sample, or "I don't know" to a wrong sample if the
+    question is out of the policy's knowledge.
 
     The abstention is one of the samples, or `ABSTENTION` if no sample abstains *(ours)*. A question
     has no pair if it has no wrong sample, or if all its correct samples were cut off.
@@ -149,8 +152,9 @@ def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pa
 
 
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:
-    """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765): the sample with the highest
-    reward over that with the lowest. The paper takes 8 samples of each question.
+    """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765). A pair prefers the sample of a
+    question with the highest reward to the one with the lowest. The paper takes 8 samples of each
+    question.
     """
 
     def value(sample: Feedback) -> float:
@@ -175,8 +179,8 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
     """Return rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3).
 
-    Filtered MLE trains on the responses in which every sentence is factual. With `unlearn`,
-    unlikelihood training also has the other responses, with the weight −`unlearn`.
+    Filtered MLE trains on the responses in which every sentence is factual. If `unlearn` is above
+    0, the other responses are added with the weight −`unlearn` (unlikelihood training).
     """
     reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
 
@@ -233,13 +237,14 @@ def _made(
     pick: Callable[[Question, Sequence[Feedback]], Picked[Row]],
     undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
-    """Return the rows of a rule and their card, with counts of what was dropped.
+    """Apply a rule to the samples of each question; return the training rows and their `Card`.
 
     Args:
+        rule: name of the rule.
         unfit: returns why a sample cannot be used, or "".
         pick: returns the rows of a question from its usable samples.
-        undecided: usable samples -> whether a dropped sample could have changed the rows; the
-            question is then left out.
+        undecided: returns, from the usable samples of a question, whether an unusable sample could
+            have changed the rows. The question is then left out.
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()
@@ -273,11 +278,13 @@ def _counted(counts: Mapping[str, int]) -> dict[str, int]:
 def _shuffled(
     samples: Sequence[Feedback], outcome: str, question: Question, seed: int
 ) -> list[Feedback]:
-    """Return the usable samples with an outcome in random order, each text once."""
+    """Return the samples with this outcome that are neither cut off nor empty, in random order.
+    Samples with equal texts occur once.
+    """
     usable = [s for s in samples if outcome_of(s) == outcome and not _unlearnable(s)]
-    # a dict keeps the last value of a key; reversed, this is the first sample of each text
+    # a dict keeps the last value of a key, so the reversed order keeps a text's first sample
     distinct = list({sample.response.text: sample for sample in reversed(usable)}.values())[::-1]
-    # by question, so that leaving one out does not change the choice for others
+    # seeded by the question, so that other questions do not change the order
     return random.Random(f"pairs-{seed}-{question.id}").sample(distinct, len(distinct))
 
 

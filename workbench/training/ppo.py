@@ -103,7 +103,7 @@ def sizes(config: PPO) -> tuple[int, int, int]:
 
 
 def ppo_stage(config: PPO, inputs: Inputs, method: str) -> Stage:
-    """Return `train_ppo` as a stage called "ppo".
+    """Return a `Stage` with the name "ppo" that runs `train_ppo`.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -122,15 +122,17 @@ def train_ppo(
     method: str,
     seed: int,
 ) -> Status:
-    """Train `policy` on `questions` in the run folder `out`, resuming if it has checkpoints; the
-    adapter is saved to `out/policy`.
+    """Train `policy` on `questions` in the run folder `out`, and save the adapter to `out/policy`.
+    If `out` has checkpoints, the training resumes from the last one.
 
     Only checkpoints contain the value head, because it is not needed after the training. Stored
-    rollouts have the fields of `train_grpo`'s and the critic's `values` for each token.
+    rollouts have the same fields as in `train_grpo`, and `values`: the critic's value of each
+    token.
 
     Args:
         grade: grades responses; `feedback.rewards[method].tokens` has a reward for each token. A
             response without a reward is left out of the loss.
+        method: name of the reward to train on.
         policy: folder or hub name of the initial checkpoint.
 
     Returns:
@@ -144,7 +146,7 @@ def train_ppo(
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
     check_one_process("PPO")
-    # before the policy is loaded: a damaged record ends the run at once
+    # before the policy is loaded, so that an error in the stored rollouts is raised at once
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     state = State(Actor(trainee), config, config.steps, seed)
@@ -156,13 +158,13 @@ def train_ppo(
     ) as recorder:
         recorder.begin()
         for step in state.steps_left(recorder):
-            # by the step alone, so that a resumed run continues with the same questions
+            # depends only on the step, so that a resumed run continues with the same questions
             first = (step - 1) * config.prompts_per_step
             of_step = numbers[first : first + config.prompts_per_step]
             ppo_step(state, recorder, [questions[number] for number in of_step], step)
     if recorder.stopped:
         return "interrupted"
-    # a run with a gap in its record must not look finished
+    # a run with missing rollouts must not look finished
     check_rollouts(out / "rollouts.jsonl", config.steps, sizes(config)[0])
     save_policy(trainee, out)
     return "done"
@@ -215,7 +217,7 @@ def ppo_step(
 
 
 def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dict[str, float]:
-    """Do one optimizer step on the rows `rows_b` of a batch.
+    """Do one optimizer step on the rows of a batch with the indices `rows_b`.
 
     The probability ratios of these rows are written to `ratios_BT`.
 
@@ -223,7 +225,8 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
         "loss" and "value_loss", the means over the tokens of the rows, and "grad_norm".
     """
     config: PPO = state.config
-    tokens = batch.mask_BT[rows_b].sum()  # before splitting: every token has the same weight
+    # counted before the rows are split, so that every token has the same weight
+    tokens = batch.mask_BT[rows_b].sum()
     logs = {"loss": 0.0, "value_loss": 0.0}
     with state.actor.learning():
         for part_b in rows_b.split(sizes(config)[2]):
@@ -238,8 +241,8 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
 class Batch:
     """The responses of a step as tensors: prompts are padded on the left, responses on the right.
 
-    `mask_BT` is 1 for the tokens in the loss. The policy and the critic computed all values before
-    the first update of the step.
+    `mask_BT` is 1 for the tokens in the loss. Log-probabilities and values are those of the policy
+    and the critic before the first update of the step. The critic learns `returns_BT`.
     """
 
     ids_BL: Tensor
@@ -254,7 +257,10 @@ class Batch:
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
-    """Return graded responses as a batch; a KL penalty is subtracted from their token rewards."""
+    """Return graded responses as a batch, with advantages from the token rewards of `method`.
+
+    The KL penalty to the reference policy is subtracted from the rewards first.
+    """
     import torch
 
     ids_BL, attention_BL, mask_BT = actor.collate([feedback.response for feedback in feedbacks])
@@ -284,7 +290,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
             rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )
     ]
-    # the estimator uses each response's own values, so groups of one are enough
+    # the estimator compares no responses of a group, so every group has one response
     estimator = gae(config.gamma, config.lam)
     advantages_BT = as_tensor(token_advantages(penalised, 1, estimator), mask_BT)
     returns_BT = advantages_BT + values_BT  # before whitening: the critic learns the returns

@@ -37,8 +37,8 @@ LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
 class MetricsLog:
-    """Metrics, checkpoints and progress of one training in its folder `out`. Use it as a context
-    manager around the training.
+    """Writes the metrics and progress lines of one training, and marks its checkpoints as complete,
+    in the folder `out`. Use it as a context manager around the training.
 
     The first Ctrl-C sets `interrupted`. The trainer then finishes the current step, saves, stops
     and sets `stopped`.
@@ -65,7 +65,7 @@ class MetricsLog:
         self.interrupted = self.stopped = False
         self.lap_start = time.perf_counter()
         self.steps, self.done, self.progress = steps, done, progress
-        self.handlers: dict[int, Any] = {}  # of signals, to restore
+        self.handlers: dict[int, Any] = {}  # the previous signal handlers, to restore on exit
 
     def __enter__(self) -> Self:
         # Python allows signal handlers only in the main thread
@@ -99,7 +99,7 @@ class MetricsLog:
         return seconds
 
     def write(self, row: JsonMapping) -> None:
-        """Append a step's row to metrics.jsonl, and print a line for every tenth of the run."""
+        """Append a step's row to metrics.jsonl, and print a line after every tenth of the steps."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
@@ -112,14 +112,14 @@ class MetricsLog:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
     def write_step(self, step: int, row: JsonMapping) -> None:
-        """Append a step's row with its number and its seconds."""
+        """Append a step's row with the step's number and its duration in seconds."""
         self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
 
     def complete_checkpoint(self, checkpoint: Path) -> None:
         """Mark a checkpoint as complete, and remove old ones."""
         if not self.main:
             return
-        # a run resumes after the steps of its checkpoint, so their rows must be on disk first
+        # a resumed run does not repeat these steps, so their rows must be on the disk first
         sync(self.out / "metrics.jsonl")
         sync(self.out)
         mark_complete(checkpoint)
@@ -127,7 +127,7 @@ class MetricsLog:
 
 
 def finite(value: float | str | None) -> float | None:
-    """Return a number for a row; None if it is missing, NaN or infinite."""
+    """Return `value` as a float; None if it is None, NaN or infinite."""
     number = None if value is None else float(value)
     return number if number is not None and abs(number) < float("inf") else None
 
@@ -160,7 +160,7 @@ class RolloutRecorder(MetricsLog):
     def __exit__(self, *error: object) -> None:
         """Close the store of graded responses.
 
-        If an exception interrupted a step, its graded responses are stored too, to inspect them;
+        If an exception interrupted a step, the responses of this step are stored for inspection;
         resuming removes them and repeats the step.
         """
         if self.main:
@@ -171,16 +171,18 @@ class RolloutRecorder(MetricsLog):
         super().__exit__(*error)
 
     def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
-        """Grade responses of a step. They are stored when the step is logged or interrupted.
+        """Grade responses of a step and return their feedback.
+
+        The feedback is stored when the step is logged or interrupted by an exception.
 
         Raises:
-            TooManyFailures: too large a share of the step's responses so far have no reward.
+            TooManyFailures: more than `max_failed` of the step's responses so far have no reward.
         """
         with self.timed("grading"):
             feedbacks = self.grade(responses)
         self.step_feedbacks += feedbacks
         method = self.method
-        # all processes must raise together: one that goes on would wait for the others forever
+        # all processes must raise: a process that continues would wait for the others forever
         every = self.gather(
             [
                 (reward_of(f, method), f"{f.response.id}: {reason(f, method)}")
@@ -197,12 +199,12 @@ class RolloutRecorder(MetricsLog):
 
         Two runs with the same inputs differ only in the fields that begin with "seconds".
         `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last update. It
-        is 0 if every batch is used for one update only; clipping then has no effect, and the levels
-        of importance sampling do not differ.
+        is 0 if every batch is used for one update only; clipping then has no effect.
 
         Args:
             logs: the trainer's means over the step; see `LOGGED`.
-            responses: the responses of `grade_responses`, with the statistics of their tokens.
+            responses: the responses that `grade_responses` graded, in the same order, now with the
+                statistics of their tokens.
         """
         feedbacks = self.gather(
             [replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)]

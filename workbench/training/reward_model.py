@@ -75,8 +75,8 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
 def train_reward_model(
     config: RewardModel, rows: Sequence[Judged], policy: str, out: Path, *, seed: int
 ) -> Status:
-    """Train a reward model from `policy` in the folder `out`, resuming if it has checkpoints; the
-    model is saved to `out/model`.
+    """Train a reward model from `policy` on `rows`, and save it to `out/model`. If the folder `out`
+    has checkpoints, the training resumes from the last one.
 
     Returns:
         "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
@@ -122,8 +122,8 @@ def train_reward_model(
 def update(
     state: State, scorer: Scorer, rows: Sequence[EncodedRow], config: RewardModel
 ) -> dict[str, float | None]:
-    """Do one optimizer step. Return the mean loss over the segments, the share of segments on the
-    right side of 0.5, and the gradient norm.
+    """Do one optimizer step on all `rows`. Return the mean loss over the segments, the share of
+    correct segments (see `losses`), and the norm of the adapter's gradient.
     """
     segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0

@@ -1,6 +1,6 @@
 """Training rows of SFT (`Example`) and DPO (`Pair`), their token ids, and their origin (`Card`).
 
-A question has the same prompt in a row as in generation.
+The prompt of a question is the same in training rows as in generation.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Ids = list[int]
-SHOWN = 5  # rows that a message names
+SHOWN = 5  # most rows that a message lists
 DATA = "data.json"  # in a training's folder: counts and digest of its rows
 IGNORED = -100  # label of a token without loss, as in transformers
 
@@ -82,7 +82,7 @@ Row = TypeVar("Row", Example, Pair)
 
 
 class HasQuestion(Protocol):
-    """A row that answers a question."""
+    """A training row with a question, such as `Example` or `Pair`."""
 
     @property
     def question(self) -> Question: ...
@@ -94,9 +94,10 @@ def encode_example(
     """Return the token ids of the prompt, and the ids of `text` as the policy would generate them,
     with the end token.
 
-    White space that the chat template adds before an answer is included. Other changes of the
-    template are undone: some templates remove the thinking. If the prompt ends with an open tag
-    such as "<think>", and the text begins with it, the tag is not repeated.
+    White space that the chat template adds before an answer is included. If the template changes
+    the text in another way (some templates remove the thinking), the text is encoded without the
+    template. If the prompt ends with an open tag such as "<think>", and the text begins with the
+    same tag, the tag is not repeated.
 
     Args:
         prompt: token ids of the prompt; None to encode it here.
@@ -164,8 +165,8 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
 
 
 def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int) -> list[int]:
-    """Return the indices of the rows of at most `max_length` tokens. Longer rows are listed on
-    stderr and left out, never truncated.
+    """Return the indices of the rows that have at most `max_length` tokens. `lengths` has the
+    tokens of each row. Longer rows are listed on stderr and left out, never truncated.
 
     Raises:
         WorkbenchError: all rows are longer.
@@ -191,10 +192,11 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 
     Args:
         count: number of rows, including those that are too long.
-        used: the rows that the training uses.
+        used: the encoded rows that the training uses.
+        steps: number of training steps, which is compared too.
 
     Raises:
-        WorkbenchError: the training was started with other rows.
+        WorkbenchError: the training was started with other rows or another number of steps.
     """
     digest = hashlib.sha256(
         "\n".join(json.dumps(row, sort_keys=True) for row in used).encode()
@@ -223,7 +225,7 @@ def keep_identity(
     Raises:
         WorkbenchError: the folder has another identity, or it has results but no identity.
     """
-    # in the form that it is read back in: tuples become lists
+    # as JSON, in which tuples are lists, so that it can be compared with the stored identity
     identity, stored = json.loads(json.dumps(identity)), read_json(out / name)
     if stored != identity and (began or stored is not None):
         raise WorkbenchError(f"'{out}' holds {what}: choose another folder")

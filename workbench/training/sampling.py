@@ -74,8 +74,9 @@ def shares(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the seed of the first process, and the positions of this process's prompts.
 
-    The positions are places in the list of all processes' prompts, sorted from the longest to the
-    shortest, as a single process would decode them. For a single process they are ().
+    The prompts of all processes are sorted from the longest to the shortest, as a single process
+    would decode them. The positions are indices into this sorted list. For a single process they
+    are ().
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -116,7 +117,7 @@ def grouped(
     size: int | None = None,
     counts: Counter[str] | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """Yield the group and the sample number of the response to each of `questions`.
+    """Yield the group's name and the sample number, from 0, of the response to each question.
 
     A group is named "QUESTION/STEP", or "QUESTION" without a step. If a step repeats a question
     later, its second group is "QUESTION/STEP.2".
@@ -137,5 +138,5 @@ def grouped(
 
 
 def named(response: Response, group: str, sample: int, step: int | None) -> Response:
-    """Return the response with its group and sample number, and the id made of both."""
+    """Return the response with this group, sample number and step, and the id "GROUP/SAMPLE"."""
     return replace(response, id=f"{group}/{sample}", group=group, sample=sample, step=step)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import torch
 
 MODEL = "model"  # subfolder of a training for its reward model, which is not a policy
-TOKENS = 4096  # of a forward pass over short rows; with fewer, its fixed cost dominates
+# tokens of a forward pass over short rows; with fewer tokens the fixed cost of a pass dominates
+TOKENS = 4096
 HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's folder
 
 
@@ -44,7 +45,7 @@ class Segment(NamedTuple):
 class Judged:
     """A response with the segments (sentences, or the whole text) that a reward model scores.
 
-    `token_ids` are the ids that the policy sampled; if empty, the text is encoded.
+    `token_ids` are the ids that the policy sampled. If they are empty, `text` is encoded instead.
     """
 
     question: Question
@@ -96,11 +97,14 @@ class Scorer:
     def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
         self.model, self.tokenizer, self.head = actor.model, actor.tokenizer, actor.head
         self.level, self.longest = level, longest
-        # the last question and its ids: the claims of a response follow each other
+        # the latest prompt and its ids, because successive rows often have the same prompt
         self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def encode(self, row: Judged) -> EncodedRow:
-        """Encode a row. A token belongs to a segment if it has one of the segment's characters."""
+        """Return a row as token ids, with the positions of the tokens of each segment.
+
+        A token belongs to a segment if it has one of the segment's characters.
+        """
         if (messages := row.question.messages()) != self._prompt[0]:
             self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
         prompt = self._prompt[1]
@@ -142,8 +146,8 @@ class Scorer:
         )
 
     def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
-        """Return the factuality of each row's segments, between 0 and 1; () for a row longer than
-        `longest`. `batch` is the least number of rows in a forward pass.
+        """Return the factuality of each row's segments, between 0 and 1; () for a row of more than
+        `longest` tokens. `batch` is the least number of rows in a forward pass.
         """
         import torch
 
@@ -163,8 +167,11 @@ def passes(
 ) -> list[list[int]]:
     """Return the indices of the rows of each forward pass.
 
-    A pass has rows of similar length: `batch` rows, or more as long as the padded rows have at most
-    `tokens` tokens. Rows longer than `longest` are left out.
+    A pass has `batch` rows of similar length. It has more rows if the padded rows then have at most
+    `tokens` tokens together. Rows of more than `longest` tokens are left out.
+
+    Args:
+        lengths: number of tokens of each row.
     """
     short = sorted(
         (number for number, length in enumerate(lengths) if length <= longest),
@@ -182,8 +189,8 @@ def passes(
 def save_reward_model(
     scorer: Scorer, trainee: Trainee, card: JsonMapping, policy: str, out: Path
 ) -> None:
-    """Save a reward model to `out/model`, completely or not at all. Its card gets the name and the
-    hash of the policy that it was trained from.
+    """Save a reward model to `out/model`, completely or not at all. Its `reward_model.json` has the
+    values of `card`, and the path and the hash of `policy`, from which the model was trained.
     """
     from safetensors.torch import save_file
 
@@ -268,7 +275,7 @@ def check_room(
 
 
 def _card(folder: Path) -> JsonObject:
-    """Read and check the card of a reward model.
+    """Return the settings of a reward model from its `reward_model.json`, after checking them.
 
     Raises:
         WorkbenchError: the folder has no reward model, or its card is damaged.

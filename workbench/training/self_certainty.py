@@ -21,15 +21,18 @@ SELF_CERTAINTY = "self_certainty"  # name of the reward
 
 
 def kl_from_uniform(logits_TV: "Tensor") -> "Tensor":
-    """Return KL(U ‖ p) = Σ_j 1/V log(1 / (V p_j)) in nats, (T), of the distributions p with these
-    logits, where U is the uniform distribution.
+    """Return KL(U ‖ p) = Σ_j 1/V log(1 / (V p_j)) in nats for each of T tokens, (T).
+
+    p is the distribution over V tokens with these logits, and U is the uniform distribution.
     """
     return -logits_TV.log_softmax(-1).mean(-1) - math.log(logits_TV.shape[-1])
 
 
 def with_self_certainty(grade: Grade, trainee: Trainee, temperature: float) -> Grade:
-    """Return a grader that adds the reward `SELF_CERTAINTY` to those of `grade`: the mean of
-    KL(U ‖ p) over a response's tokens, where p is the policy's present next-token distribution.
+    """Return a function that grades responses by `grade` and adds the reward `SELF_CERTAINTY`.
+
+    This reward is the mean of KL(U ‖ p) over a response's tokens, where p is the current policy's
+    next-token distribution at `temperature`.
     """
     import torch
 

@@ -53,7 +53,7 @@ def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
         prompts_G2P, places_B = torch.stack((input_ids[:, :-length] * mask_BP, mask_BP), 1).unique(
             dim=0, return_inverse=True
         )
-        # two passes only pay if at least half of the prompts are repeated
+        # two passes only save time if there are at least twice as many rows as distinct prompts
         if 2 * len(prompts_G2P) > len(input_ids) or set(more) - {"use_cache"}:
             return model(
                 input_ids=input_ids,

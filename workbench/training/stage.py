@@ -1,4 +1,6 @@
-"""`Stage`: one step of a method's training, which `experiments.experiment` runs in order."""
+"""Define `Stage`, one training of a method. `experiments.experiment` runs a method's stages in
+order.
+"""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +77,8 @@ def training(
 
     Args:
         name: name of the stage.
-        inputs: job -> the training questions and the grader; called when the stage runs.
+        inputs: function from the stage's job to the training questions and the function that grades
+            responses; called when the stage runs.
         method: name of the reward to train on.
         plain: see `Stage`.
     """
@@ -87,8 +90,8 @@ def training(
 
 
 def order(count: int, length: int, seed: int) -> list[int]:
-    """Return `length` indices into `count` questions: shuffled passes, each over all questions."""
-    # seeded by a text, because other uses of the run's seed must draw other numbers
+    """Return `length` indices into `count` questions: all indices in random order, repeatedly."""
+    # the text in the seed keeps this generator different from other uses of the run's seed
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []
     while len(numbers) < length:

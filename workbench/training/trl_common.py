@@ -34,8 +34,8 @@ class Offline:
 
 
 def process_state() -> PartialState:
-    """Return this process's rank and the number of processes that train together; without a
-    launcher there is one.
+    """Return accelerate's state, with this process's rank and the number of processes that train
+    together. Without a launcher there is one process.
     """
     import torch
     from accelerate import PartialState
@@ -81,10 +81,10 @@ def trainer_arguments(
 
 
 def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
-    """Check that a new trainer kept its `arguments`, and adapt the trainer to our runs.
+    """Check that a new trainer has not changed its `arguments`, and adapt the trainer to our runs.
 
-    It then prints no logs, trains the adapter in float32, and uses the model without its adapter as
-    the reference model.
+    Afterwards the trainer prints no logs, trains the adapter of a 4-bit base in float32, and uses
+    the model without its adapter as the reference model.
 
     Raises:
         WorkbenchError: the trainer changed an argument.
@@ -108,9 +108,9 @@ def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
             " where Unsloth is not installed"
         )
     trainer.remove_callback(PrinterCallback)
-    # TRL copies the adapter to a second one, its reference. A new adapter changes nothing, so the
-    # model with its adapter disabled is the same reference. A checkpoint would not restore the
-    # second adapter exactly.
+    # TRL copies the new adapter to a second adapter, "ref", as the reference model. A new adapter
+    # does not change the outputs, so the model with its adapter disabled is the same reference. A
+    # checkpoint would not restore the second adapter exactly.
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")
     # On a base in 4 bits TRL makes the adapter bfloat16, in which a step of 1e-6 is rounded away.
@@ -125,10 +125,10 @@ def report_callback(
     log: Callable[[TrainerState, JsonMapping], None],
     step_ends: Callable[[TrainerState], bool] = lambda state: True,
 ) -> TrainerCallback:
-    """Return the callback through which a trainer reports: it passes the logs of each update to
-    `log`, stops after an interrupted step, and marks checkpoints complete.
+    """Return a callback for a TRL trainer. It passes the logs of each update to `log`, stops the
+    training after an interrupted step, and marks saved checkpoints as complete.
 
-    `step_ends` returns whether the last update was the last of its step.
+    `step_ends` returns whether the latest update was the last one of its step.
     """
     from transformers import TrainerCallback
 

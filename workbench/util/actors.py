@@ -39,7 +39,7 @@ AHEAD = 2  # chunks per process that are read before their results are written
 # after this many process deaths on a chunk, its items run one by one; after this many on a single
 # item, the item counts as failed
 TRIES = 2
-STRIKES = 8  # the work stops after this many consecutive deaths, times the number of processes
+STRIKES = 8  # the work stops after more successive deaths than this times the number of processes
 AGAIN = "run the same command again to resume after the rows that are already written"
 
 Item = TypeVar("Item")
@@ -86,7 +86,11 @@ class Actors:
 
 
 def actors_of(count: int | None, address: str | None) -> Actors | None:
-    """Return the actors that the options --actors and --address describe, or None without them."""
+    """Return the actors for the options --actors (`count`) and --address; None without --actors.
+
+    Raises:
+        WorkbenchError: --address is given without --actors.
+    """
     if count is None and address is not None:
         raise WorkbenchError(
             "--address names a Ray cluster but --actors is missing: add --actors N, or leave"
@@ -171,10 +175,10 @@ def map_chunks(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of each chunk, in the order of the chunks. Ray stops after the last one.
+    """Yield the results of each chunk, in the order of the chunks, in a `ray_session`.
 
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
-    one by one. An item that kills two more processes gets the result of `failed`.
+    one by one. If two more processes die on the same item, its result is that of `failed`.
 
     Args:
         make: returns the function that processes a chunk; called once in each worker process.
@@ -203,16 +207,17 @@ def _make_once(pickled: bytes) -> Work[object, object]:
 def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
     """Process one chunk of items in a Ray process.
 
-    `pickled` is the argument `make` of `map_chunks`, pickled; each process calls it once. This
+    `pickled` is the pickled argument `make` of `map_chunks`; each process calls `make` once. This
     function is at the top level of the module, because Ray pickles it by reference.
     """
     return _make_once(pickled)(items)
 
 
 def _retries(task: _Task[Item]) -> list[_Task[Item]]:
-    """Count one more death of a task's process, and return the tasks to try next.
+    """Count one more death of a task's process, and return the tasks to run in its place.
 
-    These are the same task, one task for each of its items, or none for a single item.
+    Before the second death this is the same task. After it there is one task for each item of a
+    chunk, and no task for a single item.
     """
     task.deaths += 1
     if task.deaths < TRIES:
@@ -228,10 +233,13 @@ def _map(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Send at most `count` tasks at a time, each to a process of its own."""
+    """Yield the results of each chunk, as `map_chunks` does, in a running Ray session.
+
+    At most `count` tasks run at a time, each in its own process.
+    """
     import ray
 
-    # this module counts the retries: Ray itself repeats a task that runs out of memory forever
+    # no retries by Ray: it would repeat a task that runs out of memory forever
     options = {"num_cpus": 1, "max_retries": 0, "scheduling_strategy": "SPREAD"}
     send, pickled = ray.remote(**options)(work_on_chunk).remote, ray.cloudpickle.dumps(make)
     numbered, turn, strikes = enumerate(chunks), 0, 0  # `turn`: the next chunk to yield

@@ -1,10 +1,10 @@
 """Declare, change and check configs: frozen dataclasses whose fields have a help text and bounds.
 
-A config may contain other configs, its parts: `TruthRL(grpo=GRPO(optim=Optim(…)))`. A path names a
-field: `--set truthrl.grpo.optim.learning_rate=1e-5`. Names of parts may be left out, as in
-`truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`. If the config itself has a field
-of that name, the short path means this field. The same rule applies to the paths of stored configs
-of earlier versions.
+A config may contain other configs, called its parts: `TruthRL(grpo=GRPO(optim=Optim(…)))`. A path
+names a field: `--set truthrl.grpo.optim.learning_rate=1e-5`. Names of parts may be left out, as in
+`truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`. If the config and one of its
+parts have a field of the same name, the short path means the field of the config. Paths in stored
+configs of earlier versions follow the same rules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="DataclassInstance")
 Value = TypeVar("Value")
 
-SMALLEST, LARGEST = 1e-12, 1e9  # of the numbers in settings
+SMALLEST, LARGEST = 1e-12, 1e9  # bounds of the absolute value of a setting other than 0
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -51,7 +51,7 @@ def setting(
         least, most, above, below: bounds of a number, checked by `check_values`.
         trains: True if the field controls training, so that changing it does not change a reward.
         was: path of the field in earlier versions, which `--set` and stored configs may still use.
-        unset: config -> the value that None stands for in this field.
+        unset: function from the config to the value that None stands for in this field.
     """
     bounds = {"least": least, "most": most, "above": above, "below": below}
     use = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
@@ -64,9 +64,10 @@ def help_of(config: DataclassInstance) -> dict[str, str]:
 
 
 def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]:
-    """Return minimum, maximum and step of the inspector's control for a number.
+    """Return minimum, maximum and step of the inspector's control for the numeric field `name`.
 
-    Without a declared range, it is ±30 steps around 0, in steps that fit the default value.
+    Without a declared range, the control has 30 steps on each side of 0. A step is a tenth of the
+    order of magnitude of the default value.
     """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):
@@ -97,9 +98,10 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 
 
 def find(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of the fields that `path` may mean; it may leave out names of parts.
+    """Return the full paths of the fields that `path` means; [] if there is none.
 
-    A field of the config itself takes precedence over the fields of its parts.
+    `path` may leave out names of parts, so several fields may match. A field of the config itself
+    takes precedence over the fields of its parts.
     """
     inner = parts(config)
     head, _, rest = path.partition(".")
@@ -109,7 +111,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
         was = spec.metadata.get("was")
         if spec.name not in inner and path in (spec.name, was):
             return [spec.name]
-        # a part that had another name
+        # the path has the name of this part in earlier versions
         if was and spec.name in inner and path.startswith(f"{was}."):
             matches = find(inner[spec.name], path.removeprefix(f"{was}."))
             if matches:
@@ -118,20 +120,20 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields in the part at `path`, or the full path of the field."""
+    """Return the full paths of all fields of the part at `path`; for a field, see `find`."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
 
 def get(config: DataclassInstance, path: str) -> Any:
-    """Return the value at a full path."""
+    """Return the value of the field or part at a full path."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
 
 
 def put(config: Config, path: str, value: object) -> Config:
-    """Return a copy of `config` with `value` at a full path."""
+    """Return a copy of `config` in which the field or part at a full path is `value`."""
     head, _, rest = path.partition(".")
     return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})
 
@@ -139,8 +141,8 @@ def put(config: Config, path: str, value: object) -> Config:
 def scaled(config: Config, **changes: Any) -> Config:
     """Return a copy of `config` with the fields in `changes` changed.
 
-    Fields are named as for `--set`. The value for a part is a mapping, which changes some of its
-    fields, or a config, which replaces it.
+    Fields are named as for `--set`. To change some fields of a part, pass a mapping; to replace the
+    part, pass a config. A name that matches no field fails an assertion.
     """
     for path, value in _flat(changes):
         paths = [path] if is_dataclass(value) else find(config, path)
@@ -151,7 +153,11 @@ def scaled(config: Config, **changes: Any) -> Config:
 
 
 def override(config: Config, name: str, changes: Sequence[str]) -> Config:
-    """Return a copy of `config`, called `name`, with changes such as "truthrl.reward=binary".
+    """Return a copy of `config` with changes such as "truthrl.reward=binary".
+
+    Args:
+        name: the name of the config with which each change must begin, such as "truthrl".
+        changes: values of the option `--set`.
 
     Raises:
         WorkbenchError: the config has no such field (the message lists its fields), or the value
@@ -181,9 +187,8 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
 def restore(config: Config, stored: JsonMapping) -> Config:
     """Return a copy of `config` with the values of a stored config.
 
-    Paths are matched as by `find`, so a config that an earlier version nested differently can be
-    read. A field that is not stored keeps its value. A stored field that no longer exists is
-    ignored.
+    Paths are matched by `find`, so the config of an earlier version with other parts can be read. A
+    field that is not stored keeps its value. A stored field that no longer exists is ignored.
     """
     for path, value in _flat(stored):
         for full in find(config, path):

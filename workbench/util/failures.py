@@ -1,7 +1,7 @@
 """Definitions of "failed", "lacking" and "not judged" for stored rows, shared by all commands.
 
-* A row has *failed* if at least one `Failure` is stored on it: of the extraction, a check or a
-  reward.
+* A row (a stored response with its verdicts and rewards) has *failed* if it has at least one
+  `Failure`: of the extraction, a check or a reward.
 * A row *lacks* something if its input has no gold answer, no checklist or no verdict that a reward
   needs. Missing inputs are stored like failures but not counted as failures.
 * A row is *not judged* if no claims were extracted and no verdict was given.
@@ -36,8 +36,8 @@ from workbench.types import (
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
     """Return the verdict on a claim that its judge cannot read.
 
-    P(true) is 0 and the informativeness is the lowest. So no method rewards writing an unreadable
-    claim more than writing no claim.
+    P(true) is 0 and the informativeness is the lowest, so that no method rewards an unreadable
+    claim more than no claim.
 
     Args:
         target: the claim, such as "claim:0".
@@ -66,9 +66,10 @@ def unjudged(verdict: JsonMapping) -> dict[str, str]:
 
 
 def remarks(verdict: JsonMapping) -> list[str]:
-    """Return the remarks in a stored verdict as text.
+    """Return the texts of the remarks in a stored verdict.
 
-    A remark is the objection of a rule, or says that P(true) is close to the threshold.
+    A remark is an item of the evidence that is not a passage: the objection of a rule, or the note
+    that P(true) is close to the threshold.
     """
     lines = []
     for item in verdict.get("evidence") or ():
@@ -175,7 +176,7 @@ def _is_failure(error: object) -> bool:
 
 
 def _verdicts(row: JsonMapping) -> list[JsonMapping]:
-    """Return the verdicts of a row that are objects; readers of rows report the others."""
+    """Return the verdicts of a row that are JSON objects. Code that reads rows reports others."""
     verdicts = row.get("verdicts")
     items = verdicts if isinstance(verdicts, (list, tuple)) else ()
     return [verdict for verdict in items if isinstance(verdict, Mapping)]
@@ -187,7 +188,7 @@ def _rewards(row: JsonMapping) -> JsonMapping:
 
 
 def _errors(row: JsonMapping) -> list[JsonMapping]:
-    """Return the errors of a row, each once: a reward repeats the error of a verdict it needs."""
+    """Return the errors of a row, each once. (A reward repeats the error of a verdict it needs.)"""
 
     def entries() -> Iterator[object]:
         yield row.get("error")

@@ -8,7 +8,7 @@ Key = TypeVar("Key")
 
 
 def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return the items with each value of `key`, in the order of their first item."""
+    """Return a dict from each value of `key` to its items, in the order of first occurrence."""
     groups: dict[Key, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -1,6 +1,6 @@
 """Load models and data sets from a folder, from the Hugging Face cache or from the hub.
 
-Local files are tried first, so nothing waits for the network without need. Code and pickles in a
+Models are read from local files if possible, without a request to the hub. Code and pickles in a
 folder or repository are never run.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
 
 Loaded = TypeVar("Loaded")
-SECONDS = 10  # to wait for the hub before it counts as unreachable
+SECONDS = 10  # how long to wait for the hub before it counts as unreachable
 # pickled weights -> the file that replaces them
 PICKLES = {
     "adapter_model.bin": "adapter_model.safetensors",
@@ -33,8 +33,8 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
     Code in the repository is never run.
 
     Raises:
-        OSError: the hub cannot be reached or has no such model. Other errors of the loader are
-            raised unchanged.
+        OSError: the hub cannot be reached or has no such model. Other exceptions of the loader
+            `load` are raised unchanged.
     """
     # by default, transformers asks in a terminal and runs the code if the user types "y"
     options["trust_remote_code"] = False

@@ -57,12 +57,12 @@ def iter_rows(path: Path | str) -> Iterator[JsonObject]:
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
-    """Drop the rows of steps after `step`, so that a run resumes exactly from a checkpoint.
+    """Remove the rows of steps after `step` from a file, so that a run resumes from a checkpoint.
 
     Rows without a step stay. The file is replaced atomically and must not be open for appending.
 
     Returns:
-        the number of dropped rows.
+        the number of removed rows.
     """
     dropped = 0
 
@@ -118,9 +118,10 @@ def open_append(path: Path | str) -> BinaryIO:
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which a cut byte sequence decodes to, by U+FFFD.
+    """Return `text` with each lone surrogate replaced by U+FFFD; positions do not change.
 
-    UTF-8 cannot hold them, and tokenizers refuse them. Positions stay.
+    A cut byte sequence may be decoded to a lone surrogate, which UTF-8 cannot encode and tokenizers
+    refuse.
     """
     return _SURROGATE.sub("\ufffd", text)
 
@@ -188,7 +189,7 @@ def _iter_lines(path: Path) -> Iterator[tuple[bytes, JsonObject]]:
         raise WorkbenchError(
             f"{path}: no such file: check the path, or that the run has begun to write"
         ) from None
-    # one line behind: only a last line may be unfinished
+    # a line is yielded after the next one is read, because only the last line may be unfinished
     previous: tuple[int, bytes] | None = None
     with file:
         check_text(path, file.read(8))

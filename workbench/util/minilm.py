@@ -30,9 +30,8 @@ UNREAD = {"README.md", "data_config.json"}
 
 
 def packaged_folder() -> Path | None:
-    """Return the folder of the packaged MiniLM after checking its files.
-
-    None if the package is not installed.
+    """Return the folder of the packaged MiniLM after checking its files; None if the package is not
+    installed.
 
     Raises:
         WorkbenchError: a file is missing, has other contents, or is not part of the package.

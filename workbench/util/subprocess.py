@@ -111,7 +111,7 @@ def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Backg
 
 
 def work(function: Callable[..., object]) -> None:
-    """Run `function` with the job in the first line of stdin; the subprocess calls this.
+    """Run `function` with the job in the first line of stdin. The subprocess calls this function.
 
     The subprocess ends when stdin closes, which happens when its parent has ended.
     """

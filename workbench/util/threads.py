@@ -5,7 +5,7 @@ import sys
 
 from workbench.types import WorkbenchError
 
-SPINS = 2000  # checks of a waiting thread before it sleeps, some microseconds
+SPINS = 2000  # how often a waiting thread checks before it sleeps; this takes some microseconds
 # The same on every machine, because the number of threads changes results. Tiny models gain
 # nothing from more threads.
 DEFAULT_THREADS = 2

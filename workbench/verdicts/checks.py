@@ -1,4 +1,7 @@
-"""The checks of each judge, by the names that methods use."""
+"""The checks that each judge offers, by the names that methods use.
+
+A check is a `Verify`, a function from responses with their claims to verdicts.
+"""
 
 from dataclasses import replace
 
@@ -70,7 +73,10 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
-    """Return the checks that need no model: claims and outcomes by rules."""
+    """Return the checks that need no model: claims and outcomes by rules.
+
+    `require_box` is that of `workbench.verdicts.outcome`.
+    """
     return Checks(given_or(rules()), {"outcome": outcome(require_box)})
 
 
@@ -87,10 +93,15 @@ def real_checks() -> Checks:
 def local_first_checks(
     judge: Judge, search: Search | None = None, verifier: str | None = None
 ) -> Checks:
-    """Return the local judge's checks, with a language model where they are uncertain.
+    """Return checks by the local verifier and rules, with a language model where they are
+    uncertain.
 
-    Rules extract claims. The model is asked about claims that the verifier calls correct and about
-    outcomes in doubt, and makes the checks that need a model.
+    Rules extract claims. The model is called for claims that the verifier calls correct, for
+    outcomes that the rules leave in doubt, and for all checks that need a model.
+
+    Args:
+        judge: the language model.
+        search, verifier: see `local_checks`.
     """
     local, model = local_checks(search, verifier), judge_checks(judge, search, in_doubt=True)
     fact = local_first(local.verify["fact"], facts(judge, search, informativeness=False))

@@ -22,16 +22,16 @@ from workbench.types import (
     WorkbenchError,
 )
 
-Batch = Sequence[tuple[Response, Claims]]  # what a `Verify` takes
+Batch = Sequence[tuple[Response, Claims]]  # the argument of a `Verify`
 Evidence = Sequence[Passage] | Failure  # the passages of a claim, or why there are none
 # labels of claims in hedged sentences; vague stays vague *(ours)*
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims that still need a verdict of the aspect "fact".
+    """Return the claims that have no verdict of the aspect "fact" yet.
 
-    Claims that a single-pass extractor has already labelled are left out.
+    Claims that the extractor has already labelled are left out.
     """
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
@@ -49,8 +49,7 @@ def retrieve(
     `narrow=False`. Otherwise `search` returns the `k` best passages among the pages with the
     question's title, or among all pages if there is no title; all claims share one call of
     `search`. If no page has the title, the result is a failure. If there are pages, but no passage
-    shares a word with the claim, the result is an empty list: the search worked, and the claim is
-    at fault.
+    shares a word with the claim, the result is an empty list, because the search itself worked.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -81,7 +80,7 @@ _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share
 
 
 def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages that a search found, each once, without the question's own passages."""
+    """Return the passages in `retrieved`, each once, without the question's own passages."""
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
     lists = (passages for passages in retrieved if not isinstance(passages, Failure))
@@ -102,7 +101,7 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
     titles = [response.question.title.strip() or None for response, _ in pairs]
     try:
         results = search([claim.text for _, claim in pairs], k, titles=titles)
-    except WorkbenchError:  # a mistake in the settings: it would repeat for every batch
+    except WorkbenchError:  # a mistake in the settings, which would fail for every batch
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
@@ -115,7 +114,7 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return a copy of `verdict`, vague with P(true) = 0: no passage shares a word."""
+    """Return `verdict` for a claim that shares no word with a passage: vague, with P(true) = 0."""
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
 

@@ -15,7 +15,7 @@ _FUNCTION = frozenset(
     " did do does has have had not also one i you we very really truly indeed famous great notable"
     " renowned known well important".split()
 )
-# Words that say no more of a subject than that it exists, and those of a request for a text.
+# Words that say only that a subject exists, and words of a request for a text.
 _KINDS = frozenset(
     "person people human being man woman someone individual figure thing things object something"
     " place country countries nation state city town village region area world name names named"
@@ -51,12 +51,12 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
         subject = _content(title)
     yes_no = bool(_YES_NO.match(question))
     asked = words_asked - subject - _KINDS
-    # an answer to a yes/no question repeats its words
+    # an answer to a yes/no question repeats the question's words, so only the title is known
     known = titled if yes_no else subject | asked
     texts = [plain(claim.text) for claim in claims]
     words = list(map(_content, texts))
     ratings: dict[int, int] = {}
-    near: int | None = None  # the last sentence with a claim on the question
+    near: int | None = None  # the last sentence with a claim rated 4 or 5
     for i, claim in enumerate(claims):
         added = frozenset(word for word in words[i] - _KINDS if not _is_in(word, known))
         follows = near is not None and claim.sentence is not None and claim.sentence - near <= 1
@@ -97,7 +97,7 @@ def is_part(part: str, whole: str) -> bool:
 
 
 def _is_in(word: str, others: frozenset[str]) -> bool:
-    """Return whether `others` has a word or another form of it ("open", "opened")."""
+    """Return whether `others` has `word` or another form of it, such as "opened" for "open"."""
     return word in others or any(
         word.startswith(other) or other.startswith(word)
         for other in others

@@ -1,4 +1,7 @@
-"""Checks by a language model: facts, checklists, reasoning and outcomes. A batch makes one call."""
+"""Checks by a language model: facts, checklists, reasoning and outcomes.
+
+The prompts of a batch go to the judge in one call.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -41,12 +44,14 @@ K = TypeVar("K")
 def facts(
     judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
 ) -> Verify:
-    """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
+    """Return a check that labels each claim by a language model, with verdicts of the aspect "fact"
+    (RLFH, arXiv 2406.12221, section 3.1).
 
-    One request per claim: the judge compares the claim with its passages (see `retrieve`) and the
-    gold answers, which are one more passage (tables 4 and 6). It replies correct, vague or wrong;
-    claims of hedged sentences get the hedged labels. One more request per response rates the
-    informativeness of all its claims. Claims that a single-pass extractor has labelled are skipped.
+    One request per claim: the judge compares the claim with its passages (see `retrieve`). The gold
+    answers are added as a passage (tables 4 and 6). The judge replies correct, vague or wrong;
+    claims of hedged sentences get the hedged labels. With `informativeness`, one more request per
+    response rates all its claims from 1 to 5. Claims that the extractor has already labelled are
+    skipped.
 
     * A claim for which `retrieve` fails is a failure of stage "retrieve".
     * A claim that shares no word with any passage is vague, without a request.
@@ -72,12 +77,12 @@ def facts(
         prompts: dict[tuple[int, int | None], Prompt] = {}
         for number, (response, _) in enumerate(batch):
             question, texts = response.question, [claim.text for claim in rows[number]]
-            # the gold answers are one more passage, as in RLFH's prompts (tables 4 and 6)
+            # the gold answers are added as a passage, as in RLFH's prompts (tables 4 and 6)
             known = f"{question.text} {' / '.join(question.answers)}"
             gold = [Passage("", "Reference answer", known)] if question.answers else []
             for claim in rows[number]:
                 own = passages[number, claim.id]
-                # without evidence the verdict is known, so no request is made
+                # without evidence the verdict is known, so no request is sent
                 if own and not isinstance(own, Failure):
                     prompts[number, claim.id] = render(
                         "verify",
@@ -130,11 +135,12 @@ def facts(
 
 
 def checklist(judge: Judge) -> Verify:
-    """Return the check of aspect "checklist" on `item:i` (KLCF, arXiv 2509.23765, section 2.3).
+    """Return a check that labels each item of the question's checklist by a language model (KLCF,
+    arXiv 2509.23765, section 2.3).
 
-    One request per response: the judge labels each item of the question's checklist consistent,
-    contradictory or missing in the answer. In an empty answer every item is missing, without a
-    request. A question without a checklist gets no verdict.
+    One request per response: the judge labels each item consistent, contradictory or missing in the
+    answer. In an empty answer every item is missing, without a request. A question without a
+    checklist gets no verdict. The verdicts have the aspect "checklist" and the targets `item:i`.
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -146,9 +152,11 @@ def checklist(judge: Judge) -> Verify:
 
 
 def claim_checklist(judge: Judge) -> Verify:
-    """Return the check of aspect "checklist" on `claim:i`, which a variant of KLCF needs.
+    """Return a check that compares each claim of the answer with the question's whole checklist, by
+    a language model. A variant of KLCF needs it.
 
-    One request per response: the judge compares each claim of the answer with the whole checklist.
+    One request per response. Without a checklist every claim is missing, without a request. The
+    verdicts have the aspect "checklist" and the targets `claim:i`.
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
@@ -164,14 +172,14 @@ def claim_checklist(judge: Judge) -> Verify:
 def _compare(
     judge: Judge, targets: Callable[[Response, Claims], tuple[dict[str, str], str]]
 ) -> Verify:
-    """Compare targets with a text, in one call per response.
+    """Return a check that compares targets with a text, with one request per response.
 
-    `targets` returns the targets of a response by name, and the text. An empty text misses every
-    target.
+    `targets` returns the targets of a response (name -> text), and the text to compare them with.
+    If this text is empty, every target is missing, without a request.
     """
 
     def verify(batch: Batch) -> list[Checked]:
-        # an empty text or list needs no request: every target is missing
+        # without targets or text no request is sent
         rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(
@@ -207,8 +215,8 @@ _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 def is_idle(thought: str) -> bool:
     """Return whether a thinking section is empty or has no content ("Hmm, let me think.") *(ours)*.
 
-    A text with a statement or a number is not idle, even after an opening word: "Okay, she was
-    born in Paris" is not idle. In doubt, the text is not idle.
+    A text with a statement or a number is not idle, even after an opening word, as in "Okay, she
+    was born in Paris". In doubt, the text is not idle.
     """
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 
@@ -221,11 +229,11 @@ def _says(sentence: str) -> bool:
 
 
 def reasoning(judge: Judge) -> Verify:
-    """Return the check of aspect "reasoning": good or poor.
+    """Return a check that labels the reasoning of a response good or poor, by a language model.
 
     Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
     gold answers and the thinking section, but not the answer. A missing or idle thinking section
-    (`is_idle`) is poor, without a request *(ours)*.
+    (`is_idle`) is poor, without a request *(ours)*. The verdict has the aspect "reasoning".
     """
 
     def prompt(response: Response) -> Prompt | None:
@@ -245,11 +253,12 @@ def reasoning(judge: Judge) -> Verify:
 
 
 def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
-    """Return the outcome check by a judge: correct, uncertain or incorrect.
+    """Return a check that labels the final answer correct, uncertain or incorrect, by a judge.
 
     The judge compares the final answer, not the whole response, with the gold answers. No request
     is sent for an abstention or a missing final answer. A question without gold answers is a
-    failure. If the question's system prompt mentions the box, only the box has the final answer.
+    failure. If the question's system prompt mentions the box, only the content of the box is the
+    final answer.
 
     Args:
         judge: the language model.
@@ -285,7 +294,10 @@ def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
 def _one_call(
     judge: Judge, task: str, prompts: Sequence[Prompt | None], verdicts: Sequence[Verdict]
 ) -> list[Checked]:
-    """Return each row's verdict, with the judge's label if the row has a prompt."""
+    """Return each row's verdict. If a row has a prompt, the verdict gets the judge's label.
+
+    All prompts are sent in one call.
+    """
     checked = [Checked((verdict,)) for verdict in verdicts]
     present = {number: prompt for number, prompt in enumerate(prompts) if prompt}
     for number, reply in _ask(judge, present).items():

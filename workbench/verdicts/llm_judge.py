@@ -18,8 +18,9 @@ from workbench.verifier.named import choose_verifier
 
 REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
 TIMEOUT = 60.0  # seconds for one request
-LOCAL_TIMEOUT = 600.0  # a CPU answers a few requests at a time, and the others wait
-ANYWHERE = "anywhere"  # replaces the URL in the cache's keys: a moved server keeps its cache
+# seconds for one request to this machine: on a CPU a server computes a few requests at a time
+LOCAL_TIMEOUT = 600.0
+ANYWHERE = "anywhere"  # replaces the URL in the cache's keys, so that a server may move
 TRIAL = {
     "question": "What is the capital of France?",
     "answers": ["Paris"],
@@ -38,8 +39,8 @@ class LLMJudge:
         cache: file of stored replies. Its keys contain the model and the prompt, but not the URL.
         options: extra fields of each request body; the value None removes a field.
         tokens: maximum number of tokens of a reply.
-        first: the local judge, if the model is asked only where it is uncertain
-            (`local_first_checks`).
+        first: the local judge that checks before the model (see `local_first_checks`); None to
+            call the model for every check.
     """
 
     url: str = field(repr=False)  # may contain a password
@@ -107,7 +108,7 @@ class LLMJudge:
     def try_out(self) -> None:
         """Send one test question, so that a wrong URL or model fails before a long job.
 
-        The reply is not cached: a cached one would hide that the server is gone.
+        The cache is not used: a cached reply would hide that the server does not respond.
 
         Raises:
             WorkbenchError: there is no server, it refuses the request, or its reply cannot be
@@ -209,7 +210,7 @@ def llm_judge(
 ) -> LLMJudge | None:
     """Return the language model that the command's options name; None without a URL.
 
-    With "local+" before the URL, the local verifier decides first.
+    With "local+" before the URL, the local verifier checks claims before the model.
 
     Raises:
         WorkbenchError: the URL is invalid, the model's name is missing, or an option is given
@@ -236,7 +237,7 @@ def llm_judge(
 
 
 def _contents(store: str | None) -> JsonObject | None:
-    """Return the fields that identify an index, independent of its folder."""
+    """Return the fields that identify an index, independent of its folder; None without one."""
     if store is None:
         return None
     card = open_index(store).card

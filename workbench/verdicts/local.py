@@ -47,7 +47,7 @@ _ENGLISH_ONLY = (
 
 
 def is_local(check: Verify | None) -> bool:
-    """Return whether this check of facts uses the local verifier alone."""
+    """Return whether a check of facts is one of `local_facts`, without a language model."""
     return getattr(check, "__module__", None) == __name__
 
 
@@ -62,7 +62,7 @@ def warn_of_training() -> None:
 
 
 def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
-    """Return the check of aspect "fact" by the local verifier.
+    """Return a check that labels claims by the local verifier, with verdicts of the aspect "fact".
 
     Each claim gets a label, P(true), an informativeness and evidence. It is compared with all
     passages of its question, or, if the question has none, with the `k` best passages that `search`
@@ -77,8 +77,8 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
     * A claim of a hedged sentence gets a hedged label.
     * A claim may join two values ("won the prize in Physics in 1911") while another claim of the
       same sentence has only one of them. The claim with both is correct only if a single sentence
-      of the evidence supports it: in the windows of several sentences that the verifier reads,
-      each value may come from another statement.
+      of the evidence supports it. The verifier reads windows of several sentences, in which the
+      two values may come from different statements.
 
     `p` is the calibrated P(support). If a rule finds that the evidence lacks a number or name of
     the claim (`workbench.verifier.mentions`), `p` is capped below the threshold.
@@ -110,7 +110,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
             for claim, retrieved, verdict in zip(claims, passages, preset, strict=True)
             if verdict is None and not isinstance(retrieved, Failure)
         ]
-        # one batch for all claims: the verifier sorts pairs by length
+        # all claims in one batch, because the verifier sorts the pairs by length
         checks = iter(verifier.check_all(pairs))
         ratings = [
             informativeness(extraction.claims, response.question.text, response.question.title)
@@ -152,7 +152,9 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
 
 
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
-    """Return whether a claim adds a value to a shorter claim of the same sentence."""
+    """Return whether a claim joins several values, and a shorter claim of its sentence is a part
+    of it.
+    """
     return len(joined_values(claim.text)) > 1 and any(
         other.sentence == claim.sentence and is_part(other.text, claim.text)
         for other in claims
@@ -163,9 +165,9 @@ def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
 def _check_joint(
     verifier: Verifier, claim: Claim, passages: Sequence[Passage], verdict: Verdict
 ) -> Verdict:
-    """Check a joint claim against single sentences of the evidence, and return its new verdict.
+    """Check a claim with several values against the nearest single sentences of the evidence.
 
-    If no sentence alone supports the claim, it is vague.
+    Return `verdict` if one sentence alone supports the claim, else a vague verdict.
     """
     units = nearest_sentences(claim.text, passages)
     checks = verifier.check_all([(claim.text, [unit]) for unit in units])
@@ -220,9 +222,10 @@ def _verdict(
 def _evidence(
     claim: Claim, passages: Sequence[Passage], check: Entailment
 ) -> tuple[JsonMapping, ...]:
-    """Return the sentence of the deciding window that shares most words with the claim.
+    """Return as evidence the sentence of the deciding window that shares most words with the claim.
 
-    If no sentence shares a word, return the whole window.
+    If no sentence shares a word, return the whole window. The window is the part of a passage from
+    which the verifier's result comes.
     """
     if check.passage is None or check.span is None:
         return () if passages else ({UNFOUND: "words"},)

@@ -7,12 +7,16 @@ from workbench.types import SUPPORTED, Checked, Claims, Response, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
-    """Return the check "fact" by two checks: `judge` decides claims that `local` calls correct.
+    """Return a check that labels claims by `local`, and by `judge` if `local` calls them correct.
 
     The local verifier often accepts a claim that connects the right names by a wrong relation; a
-    language model does not. A claim that `local` calls vague or wrong keeps that verdict and costs
-    no request. If `judge` fails on a claim, the claim has this failure, not the verdict of `local`.
+    language model does not. A claim that `local` calls vague or wrong keeps that verdict, without a
+    request. If `judge` fails on a claim, the claim has this failure, not the verdict of `local`.
     The informativeness comes from `local`.
+
+    Args:
+        local: the check by the local verifier.
+        judge: the check by a language model. Both have verdicts of the aspect "fact".
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

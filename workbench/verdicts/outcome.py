@@ -7,7 +7,7 @@ from workbench.types import Checked, Failure, Response, Verdict, Verify
 
 
 def outcome(require_box: bool | None = False) -> Verify:
-    r"""Return the outcome check of TruthRL (arXiv 2509.25760, section 3).
+    r"""Return a check that labels the final answer by rules (TruthRL, arXiv 2509.25760, section 3).
 
     The rules of `workbench.text` compare the final answer with the gold answers.
 
@@ -35,7 +35,11 @@ def committed_answer(response: Response, require_box: bool | None) -> str | None
 
 
 def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
-    """Return the verdict that needs no comparison with gold answers, or None."""
+    """Return the verdict on a final answer if no comparison with gold answers is needed, else None.
+
+    A comparison is not needed for an abstention, for a missing or retracted final answer, and for
+    a question without gold answers.
+    """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
         message = f"response '{response.id}' to question '{question.id}' has no gold answers"

@@ -49,21 +49,22 @@ _FORMS = {
         r" (?:km²|km2|sq(?:uare)? k(?:ilo)?m(?:et(?:er|re)s)?)",
     ),
 }
-# A name, not "it", "the largest city" or "it is false that Lyon".
+# A name. These are not names: "it", "the largest city", "it is false that Lyon".
 _NAME = re.compile(
     r"(?!(?:It|He|She|They|This|That|The|A|An|Its|His|Her|Their|Our|My|One|No|Not)\b)"
     r"[^\W\d_a-z][\w.'’-]*(?: (?:[^\W\d_a-z][\w.'’-]*|de|del|da|do|of|al|el|la))*"
 )
-# The subject of the question. Not "it", which may be the capital of the sentence before.
+# Words at the start of a claim that mean the question's country. "It" is left out, because it may
+# mean the capital in the sentence before.
 _SUBJECT = re.compile(r"(?:the|this) (?:country|nation)(?='s | )|its(?= )", re.I)
 _WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 CLOSE = 0.1  # largest relative error of a number that counts as right
 
 
 def by_table(fact: Verify) -> Verify:
-    """Return a check that labels claims by the table where it can, and otherwise like `fact`.
+    """Return a check that labels a claim by the table if the table can decide it, else by `fact`.
 
-    The informativeness and the evidence of all claims come from `fact`.
+    The informativeness and the passages in the evidence always come from `fact`.
     """
 
     def verify(batch: Batch) -> list[Checked]:
@@ -100,8 +101,9 @@ def table_says(claim: str, title: str = "") -> bool | None:
     """Return whether the table confirms a claim; None if its form, entity or value is unknown.
 
     Args:
-        title: the country that "the country" and "its" at the beginning of the claim stand for,
-            if it is one. ("Its" could also be another country, named in the sentence before.)
+        title: title of the question. If it is a country, "the country" and "its" at the beginning
+            of the claim mean this country. ("Its" may mean another country, named in the sentence
+            before.)
     """
     text = " ".join(claim.strip().rstrip(".").split())
     asked = _named().get(_key(title))
@@ -123,11 +125,11 @@ def table_says(claim: str, title: str = "") -> bool | None:
 
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """Return the pattern of a form; its X, Y and N stand for an entity, a value and a number."""
+    """Return the regular expression of a form. X matches an entity, Y a value and N a number."""
     groups = {
         "X": r"(?P<X>(?:the )?[\w .,'’-]+?)",
         "Y": r"(?P<Y>[\w .,'’()-]+)",
-        # not "83,2" and "83.000", which other languages write
+        # does not match "83,2" and "83.000", the notation of other languages
         "N": r"(?P<N>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]{1,2})?"
         r"(?: (?:thousand|million|billion))?)",
     }
@@ -168,7 +170,8 @@ def _number_fits(entity: Entity, relation: str, text: str) -> bool | None:
     if not (actual := entity.numbers.get(relation)):
         return None
     stated = float(number.replace(",", "")) * _WORD.get(word.lower(), 1)
-    if relation == "population" and stated < 500:  # "a population of 3", before ". 7 million"
+    # "a population of 3" may be the beginning of "a population of 3. 7 million"
+    if relation == "population" and stated < 500:
         return None
     return abs(stated - actual) <= CLOSE * actual
 
@@ -179,14 +182,15 @@ def _key(name: str) -> str:
 
 @cache
 def _named() -> Mapping[str, Entity]:
-    """Entities by every form of their names."""
+    """Return a mapping from the key of each name and alias to its entity."""
     return {_key(name): one for one in entities() for name in (one.name, *one.aliases)}
 
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """All values of each relation. A claim with another of these values is wrong; a claim with a
-    text that is not among them is unknown.
+    """Return the keys of all values of each relation in the table.
+
+    A value in this set that is not the entity's is wrong. A value outside the set is unknown.
     """
     values: dict[str, set[str]] = {"inside": set(_named())}
     for one in entities():

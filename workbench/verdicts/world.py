@@ -33,11 +33,12 @@ IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 
 
 def world_facts(world: World) -> Verify:
-    """Return the check of aspect "fact": a claim that is not a fact of the world is wrong.
+    """Return a check that labels claims by the facts of the closed world (aspect "fact").
 
-    The informativeness of a claim is the highest importance of its facts. It is 1 if the claim is
-    off-subject or repeats an earlier claim of its section *(ours)*. Such a claim also gets a
-    verdict of the aspect "subject": "asked" for a repetition, "other" for an off-subject claim.
+    A claim that is not a fact of the world is wrong. The informativeness of a claim is the highest
+    importance of its facts. It is 1 if the claim is off-subject or repeats an earlier claim of its
+    section *(ours)*. Such a claim also gets a verdict of the aspect "subject": "asked" for a
+    repetition, "other" for an off-subject claim.
 
     If the question's `meta["evidence"]` is "passages", claims are compared with the question's
     passages instead of the facts. A claim that they neither state nor contradict is then vague.
@@ -53,27 +54,27 @@ def world_facts(world: World) -> Verify:
 
 
 def world_checklist(world: World) -> Verify:
-    """Return the check of aspect "checklist", whose targets are the items `item:i`.
+    """Return a check that labels each item of a checklist by the answer (aspect "checklist").
 
     An item states a fact: subject, relation and object. It is consistent if the answer states the
     same fact, contradictory if the answer states another object, and missing otherwise. If the
     answer states both objects, the item is contradictory *(ours)*. The items are the question's
-    checklist, or `world_checklist_items`.
+    checklist, or `world_checklist_items`. The targets of the verdicts are `item:i`.
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return the check that labels each claim of the answer by the whole checklist.
+    """Return a check that labels each claim of the answer by the whole checklist.
 
-    The labels are consistent, contradictory or missing; the targets are the claims `claim:i`.
-    `world_checklist` labels each item instead.
+    The labels are consistent, contradictory or missing. The verdicts have the aspect "checklist"
+    and the targets `claim:i`. `world_checklist` labels each item instead.
     """
     return _each_row(world, _claims)
 
 
 def world_reasoning(world: World) -> Verify:
-    """Return the check of aspect "reasoning": good or poor.
+    """Return a check that labels the thinking section good or poor (aspect "reasoning").
 
     Reasoning is good if it has a true claim about the question's subject and no wrong claim
     *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good.
@@ -82,7 +83,7 @@ def world_reasoning(world: World) -> Verify:
 
 
 def world_boundary(world: World) -> Verify:
-    """Return the check of aspect "out_of_knowledge".
+    """Return a check that labels a question "known" or "unknown" (aspect "out_of_knowledge").
 
     A question is "unknown" if it needs a fact that is in no pre-training document of the world. For
     policies trained on these documents, this label is exact. Probes of other policies estimate it.
@@ -138,7 +139,7 @@ def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
 @lru_cache(maxsize=4)
 def _questions_by_text(world: World) -> dict[str, Question]:
     questions = world.all_questions
-    # reversed, so that the first of several questions with one text wins
+    # reversed, so that the first of several questions with the same text is used
     wordings = {_plain(text): q for q in reversed(questions) for text in _wordings(world, q)}
     return wordings | {_plain(q.text): q for q in reversed(questions)}
 
@@ -159,7 +160,7 @@ def _plain(text: str) -> str:
 
 
 def _entities(world: World, text: str) -> list[str]:
-    """Return the people that a text names, or without people its other entities, in order."""
+    """Return the people that a text names, in order; if it names none, the other entities."""
     names = [match[0] for match in _names(world).finditer(text)]
     people = [name for name in names if world.entities[name].kind == "person"]
     return list(dict.fromkeys(people or names))
@@ -172,7 +173,7 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
-    """Yield the verdicts on claims without a verdict of the extraction.
+    """Yield the verdicts on the claims that the extraction has not labelled.
 
     A claim that cannot be parsed is a failure only if neither the question nor another claim is
     about this world.
@@ -225,14 +226,18 @@ class _Relevance:
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
         """Return "other" for an off-subject claim, "asked" for a repeated claim, else None.
 
-        Claims must be passed in the order of the response. A vague claim repeats any claim on the
-        same relation. The truth of a claim does not matter: a response that names a wrong employer,
-        and the city of that employer, is about the question. If the question's subject is unknown,
-        no claim is "other".
+        Claims must be passed in the order of the response. A claim repeats only claims of its
+        section. A vague claim repeats any claim with the same subject and relation. The truth of a
+        claim does not matter: a response that names a wrong employer, and the city of that
+        employer, is about the question. If the question's subject is unknown, no claim is "other".
+
+        Args:
+            section: the section in which the claim stands.
+            stated: the facts that the claim states.
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
-        # the object None is the content of a vague claim
+        # a vague claim has the object None
         self.stated |= facts | {(*fact[:3], None) for fact in facts}
         self.reached |= {
             p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
@@ -250,7 +255,7 @@ def _by_id(world: World) -> dict[str, Fact]:
 
 
 def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
-    """Return the facts, true or not, that a text states; vague statements have none."""
+    """Return the facts, true or not, that a text states; vague statements are left out."""
     return [
         parsed
         for parsed in oracle.parser.parse(text, topic_of(oracle.parser, question)).claims
@@ -259,8 +264,11 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
 
 
 def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
-    """Compare the expected facts with the stated facts, and return the worst label."""
-    labels = set()  # an item of several facts is only as good as its worst fact
+    """Return the worst label of the expected facts after comparing each with the stated facts.
+
+    From the worst, the labels are contradictory, missing and consistent.
+    """
+    labels = set()  # an item with several facts gets the label of its worst fact
     for fact in expected:
         objects = {
             p.object for p in stated if (p.subject, p.relation) == (fact.subject, fact.relation)
