@@ -29,10 +29,12 @@ class Part:
     """A part of a sentence, with one predicate.
 
     Attributes:
-        kind: which subject the part has. Parts of the kinds "main" and "clause" contain their
-            subject. The subject of "same" (a further predicate) and "ing" (", becoming …") is that
-            of the sentence. The subject of "more" is that of the previous relative clause. "who",
-            "which" and "where" are relative clauses.
+        kind: where the subject of the part is.
+
+            * "main", "clause": in the part.
+            * "same" (a further predicate), "ing" (", becoming …"): the subject of the sentence.
+            * "who", "which", "where" (relative clauses): the words that the clause refers to.
+            * "more" (a further predicate): the subject of the previous relative clause.
         text: the part without its link.
         link: the words that begin a relative clause, such as ", who".
     """
@@ -55,7 +57,10 @@ _SAYING = re.compile(  # reported speech and thought stay with their speaker
 
 
 def parts(text: str) -> list[Part]:
-    """Split a sentence into its parts."""
+    """Return the parts of a sentence in order.
+
+    Text after "that", reported speech and a clause that defines its noun is not split further.
+    """
     tokens = tokens_of(text)
     words = [token[0] for token in tokens]
     pieces: list[Part] = []
@@ -138,9 +143,9 @@ _DEFINITE = frozenset("the those these all any every each other".split())
 
 
 def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
-    """Return the kind and the length of the link, as `_cut` does, of a part with a conjunction.
+    """Return the same values as `_cut`, for a part that begins with a conjunction.
 
-    The conjunction is at `at`: word `i`, or the next word after a comma.
+    `at` is the index of the conjunction: `i`, or `i + 1` if word `i` is a comma.
     """
     comma, first = words[i] == ",", at + 1
     if not comma and words[at] in ("while", "although", "though", "whereas"):

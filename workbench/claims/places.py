@@ -66,7 +66,7 @@ _WITHIN = re.compile(
 
 
 def places_of(claim: str) -> list[str]:
-    """Return the claims that a place is in another: "in Lima, Peru" → "Lima is in Peru.".
+    """Return claims that one place is in another: "in Lima, Peru" → ["Lima is in Peru."].
 
     Returns [] for a list of places, such as "in Peru, Chile".
     """
