@@ -67,9 +67,9 @@ class Probed:
 
     @property
     def ook(self) -> bool | None:
-        """Whether the question is out of knowledge: it has samples, and all are graded not correct.
+        """Whether the question is out of knowledge: all its samples are graded, none is correct.
 
-        None if there is no correct sample, but a failed one or no sample at all.
+        None if no sample is correct and a sample failed, or if there are no samples.
         """
         if self.count(CORRECT):
             return False
@@ -90,9 +90,9 @@ class Probed:
         return Majority(answer, str(outcome), votes / len(graded))
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, which holds each distinct sample once.
+        """Return the question as a JSON object, which `from_row` reads.
 
-        `given` lists the distinct samples; `drawn` has the index into `given` of each sample.
+        `given` lists the distinct samples. `drawn` has, for each sample, its index in `given`.
         """
         indices = {sample: index for index, sample in enumerate(dict.fromkeys(self.samples))}
         top = self.majority
@@ -114,14 +114,14 @@ class Probed:
 
     @staticmethod
     def from_row(row: JsonMapping) -> Probed:
-        """Read the stored form of `to_row`."""
+        """Return the question from an object that `to_row` returned."""
         distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
         samples = tuple(distinct[index] for index in row["drawn"])
         return Probed(row["question_id"], samples, row["exposures"])
 
 
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
-    """Compute all statistics of the samples; undefined values are None.
+    """Return all statistics of the samples; undefined values are None.
 
     Three entries count questions: `n` all of them, `ook` those out of knowledge, and `unsettled`
     those without a label because a sample failed. `failed` counts failed samples.
@@ -158,8 +158,9 @@ def sizes(k: int) -> list[int]:
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
     """Return precision and recall of the label "out of knowledge" against the exposure counts.
 
-    The values are those of k samples; `by_k` has the values of the first 1, 2, 4, … samples.
-    Questions without a label are left out. None if no question has exposure counts.
+    In truth, a question is out of knowledge if its exposure count is 0. The label uses the first k
+    samples; `by_k` has the values for 1, 2, 4, … samples. Questions without a label are left out.
+    None if no question has exposure counts.
     """
     if not any(row.exposures is not None for row in rows):
         return None
@@ -187,12 +188,11 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
-    """Group majority answers by confidence into `BINS` bins.
+    """Group majority answers by confidence; return `BINS` bins of equal width.
 
-    A bin is `{low, high, n, correct, abstain, wrong}`.
-
-    `correct`, `abstain` and `wrong` are shares of the n majority answers in the bin; None in an
-    empty bin. A bin includes `low` but not `high`; the last bin includes 1.
+    A bin is `{low, high, n, correct, abstain, wrong}`. `correct`, `abstain` and `wrong` are shares
+    of the n majority answers in the bin; None in an empty bin. A bin includes `low` but not `high`;
+    the last bin includes 1.
     """
     return [
         {**edges, "n": len(outcomes), **_shares(outcomes)}

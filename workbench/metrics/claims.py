@@ -108,9 +108,10 @@ def median_claims(rows: Iterable[Row]) -> int | None:
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
-    """Return one response's numerator and denominator of each claim metric.
+    """Return `{metric: (numerator, denominator)}` of one response.
 
-    Empty if the response failed or was not judged.
+    Empty if the row's state is "failed", "unverified" or "not_judged". `k` is K of recall@K and
+    F1@K. Without `veriscore_k`, VeriScore is left out.
     """
     if row.state in ("failed", "unverified", "not_judged"):
         return {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-POINTS = 100  # of a curve
+POINTS = 100  # most points of a curve
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,10 @@ def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
 
 
 def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return AURC and AUROC, (R,) each; NaN where undefined.
+    """Return AURC and AUROC of R resamples, two arrays (R,); NaN where undefined.
 
-    Resample r counts answer n `weights_RN[r, n]` times; by default each answer once.
+    Resample r counts answer n `weights_RN[r, n]` times. Without weights, R is 1 and each answer
+    counts once.
     """
     import numpy as np
 

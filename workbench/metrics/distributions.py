@@ -24,7 +24,7 @@ def responded(rows: Iterable[Row]) -> list[Row]:
 
 
 def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject, list[T]]]:
-    """Group values by accuracy: for each bin, `{low, high}` and its values."""
+    """Group (accuracy, value) pairs into bins; return `{low, high}` and the values of each bin."""
     values: list[list[T]] = [[] for _ in range(bins)]
     for accuracy, value in pairs:
         # in floats 0.29 · 100 is 28.999…, which belongs to bin 29

@@ -91,7 +91,7 @@ def rescore(
         rescore(row, "rlfh", ["rlfh.alpha=2"]).rewards["rlfh"].value
 
     Args:
-        method: one method, several, or "all"; the rewards of other methods stay.
+        method: one method, several, or "all". The stored rewards of other methods are kept.
         settings: "method.field=value".
 
     Raises:
