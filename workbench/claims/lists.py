@@ -166,7 +166,7 @@ _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 def _are_closed(
     first: str, others: list[str], words: list[re.Match[str]], last: int | None
 ) -> bool:
-    """Whether no phrase of the list is ambiguous: it could modify one item or all items."""
+    """Whether a list has no ambiguous phrase, which could modify either one item or all items."""
     if _LED.match(others[0]):
         return not any(word[0] in PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)

@@ -225,7 +225,7 @@ def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
 
 
 def _stored_groups(out: Path | str | None) -> Counter[str]:
-    """Return the number of stored groups in the folder `out` by question and step, for `grouped`."""
+    """Return the number of groups in the folder `out` by question and step, for `grouped`."""
     if out is None or not (path := Path(*locate(out))).exists():
         return Counter()
     groups = {(row["question_id"], row["step"], row["group"]) for row in iter_rows(path)}

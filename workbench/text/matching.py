@@ -117,7 +117,7 @@ def probability(
         kind: how the answer is compared with the gold answers:
 
             * any kind: an abstention is never right; "invalid question" is right only if it is the
-              gold answer.
+              gold answer or `kind` is "false_premise".
             * `single`, `numeric` and all other kinds: the answer equals a form after `normalise`
               and without a lead-in ("It is"), or its first sentence with a form states this form.
             * `yes_no`: the answer begins with yes or no, and does not contain both.

@@ -49,7 +49,7 @@ def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
 
 
 def section_at(parts: Sequence[Section], position: int) -> str | None:
-    """Return the section at a character position; None in a tag, a marker or an outline's plan.
+    """Return the name of the section at a character position; None in a tag, a marker or a plan.
 
     Args:
         parts: the sections of the text, from `sections`.
@@ -59,7 +59,9 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """Return the sections that form the answer: "answer" if marked, else all but the thinking.
+    """Return the names of the sections that form the answer.
+
+    They are ("answer",) if the answer is marked, else ("answer", "body"): all but the thinking.
 
     The answer is marked by `[Answer]` or an answer tag after the last thinking *(ours)*, even if
     it is empty. A box does not mark it: the sentence around a box is part of the answer.

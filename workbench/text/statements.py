@@ -36,10 +36,10 @@ _AFTER = frozenset(
     " determiner colon near gold".split()
 )
 _RELATED = frozenset("noun name kin joiner near".split())  # before "of" and the gold answer
-# the thing before these is another one
+# "the mayor of Paris": the noun before one of these words is not the gold answer after it
 _APART = frozenset("of to for from about around with".split())
 _SEPARATORS = {",": "comma", ":": "colon"}
-_SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
+_SKIPPED = {"filler", "determiner", "title"}  # classes that `Sentence._link` skips
 _LISTING = frozenset("start comma colon and or be pronoun hedge joiner gold".split())
 _CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
