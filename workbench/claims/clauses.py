@@ -124,7 +124,7 @@ _HEDGE = re.compile(
 _CONDITION = re.compile(
     r"\b(?:[Ii]f|[Uu]nless|[Ww]hether|[Ss]uppose|respectively)\b|^(?:Had|Were|Should|Just as|Just"
     r" like|As if) [a-zA-Z]+ "
-)  # conditions and comparisons: the parts do not hold alone
+)  # conditions and comparisons: the parts are not true alone
 _SHORT = 6  # words; a longer introduction is dropped
 _LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())

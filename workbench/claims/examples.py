@@ -1,4 +1,4 @@
-"""Claims of examples: "films such as A and B" (see `workbench.claims.rules`)."""
+"""Extract claims about examples: "films such as A and B" (see `workbench.claims.rules`)."""
 
 import re
 from itertools import pairwise

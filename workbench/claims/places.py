@@ -1,4 +1,4 @@
-"""Implied claims about places and nationalities: "Lima, Peru", "a Brazilian footballer"."""
+"""Extract implied claims on places and nationalities: "Lima, Peru", "a Brazilian footballer"."""
 
 import re
 from itertools import pairwise

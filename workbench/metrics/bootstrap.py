@@ -143,9 +143,10 @@ def paired(
     from both. `n` counts the questions for which the metric is defined in both; other questions are
     left out. For `runs`, see `intervals`.
 
-    `p` is two-sided: twice the share of resamples on the far side of 0, but at least
-    2/(resamples + 1). It is also at least 2/2^n, the smallest p-value of an exact sign test on n
-    questions *(ours)*: with one or two questions, resampling would call any difference certain.
+    `p` is two-sided: twice the share of resamples whose difference is ≤ 0, or twice the share whose
+    difference is ≥ 0, whichever is smaller. It is at least 2/(resamples + 1). It is also at least
+    2/2^n, the smallest p-value of an exact sign test on n questions *(ours)*: with one or two
+    questions, resampling would call any difference certain.
     """
     import numpy as np
 

@@ -28,7 +28,7 @@ from workbench.util.grouping import group_by
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
 SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
-BINS = 10  # of confidence, of equal width
+BINS = 10  # number of bins of confidence, of equal width
 # Normalised answers are cut to this many characters; answers with an equal start count as equal.
 LONGEST = 200
 
@@ -201,11 +201,11 @@ def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
 
 
 def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
-    """Group questions by exposures, the number of documents that state the fact asked for.
+    """Group questions by exposures: how many documents state the rarest fact that they need.
 
     Returns:
-        `{n, correct, abstain, wrong}` by exposures: `n` counts questions, the others are shares of
-        their graded samples. None if no question has exposure counts.
+        `{n, correct, abstain, wrong}` by number of exposures. `n` counts questions; the others are
+        shares of their graded samples. None if no question has exposure counts.
     """
     groups = group_by(rows, lambda row: row.exposures)
     groups.pop(None, None)

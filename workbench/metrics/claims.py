@@ -1,4 +1,4 @@
-"""Claim metrics.
+"""Metrics of claims: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and sentence.
 
 Each metric has a numerator and a denominator per response. Its value for a file is the sum of the
 numerators divided by the sum of the denominators. For an average over responses, such as FactScore,
@@ -57,7 +57,7 @@ CLAIM_METRICS = (
 )
 
 
-K = 32  # of recall@K and F1@K
+K = 32  # default K of recall@K and F1@K
 GAMMA = 10  # FactScore is penalised below this number of claims
 
 

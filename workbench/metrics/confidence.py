@@ -37,7 +37,10 @@ NO_ANSWERS = Ranked((), (), (), ())
 
 
 def ranked(rows: Sequence[Row]) -> Ranked:
-    """Rank the answers that have a confidence and are judged right or wrong, not abstentions."""
+    """Return the rows with a confidence and a right or wrong answer, ranked by confidence.
+
+    Abstentions are left out.
+    """
     return in_order(
         (row.question_id, row.confidence, row.outcome == "correct")
         for row in rows
@@ -46,7 +49,7 @@ def ranked(rows: Sequence[Row]) -> Ranked:
 
 
 def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
-    """Rank answers, given as `(question, confidence, whether right)`."""
+    """Return answers `(question, confidence, whether right)` ranked by confidence."""
     ordered = sorted(answers, key=lambda item: (-item[1], item[0], item[2]))
     questions, confidences, right = zip(*ordered, strict=True) if ordered else ((), (), ())
     starts = tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])

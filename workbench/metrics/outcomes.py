@@ -103,12 +103,12 @@ def breakdown(
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return the gain of a training as a share of an oracle's gain.
+    """Return the gain in truthfulness by training, as a share of an oracle's gain.
 
-    Both arguments are results of `table`. With T their truthfulness, the share is (T_after −
-    T_before) / (T_oracle − T_before). The oracle abstains exactly where `before` was wrong. 0 means
-    no change, 1 the oracle, and more than 1 new correct answers. None if a table is empty or
-    `before` is never wrong.
+    Both arguments are results of `table`. With truthfulness T, the share is (T_after − T_before) /
+    (T_oracle − T_before). The oracle answers like `before`, but abstains where `before` was wrong.
+    0 means no gain, and 1 means the gain of the oracle; more than 1 needs new correct answers. None
+    if a table is empty or `before` is never wrong.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
     oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy

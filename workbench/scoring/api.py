@@ -48,7 +48,7 @@ def score(
             local verifier calls correct), or `Checks`.
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
-        judge_tokens: the most tokens of the server's reply.
+        judge_tokens: maximum number of tokens of the server's reply.
         store: name of an index that is searched for passages if the question has none; for a
             server only.
         settings: "method.field=value", as `--set` on the command line.

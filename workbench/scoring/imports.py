@@ -1,6 +1,4 @@
-"""Convert completions that a trainer logged to feedback rows, for `workbench score` and the
-inspector.
-"""
+"""Convert completions in a trainer's logs to feedback rows, for scoring and the inspector."""
 
 import re
 from collections import Counter
@@ -138,7 +136,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def _cell_number(value: Any) -> float | None:
-    """Return the value as a finite number, also if it is written as text; None if it is none."""
+    """Return a number, also if it is written as text; None for other and infinite values."""
     with suppress(TypeError, ValueError, OverflowError):
         value = float(value)
     return finite(value)

@@ -23,7 +23,7 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Store the settings of a scoring next to its output `out`.
+    """Store the settings of a `workbench score` call next to its output `out`.
 
     If `out` already has stored settings, the two must agree. `overwrite` deletes both files first.
 

@@ -1,5 +1,6 @@
-"""Prepare a scoring from the options of `workbench score`: checks, rewards, the search for evidence
-and the tokenizer. The Python function `workbench.score` uses the same code.
+"""Create what the options of `workbench score` name: checks, rewards, evidence search, tokenizer.
+
+The Python function `workbench.score` uses the same code.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,7 @@ Scored = list[tuple[Feedback, bool]]  # (row, whether this run judged it), in or
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are scored.
+    """The reward functions and the judge's checks with which rows are scored.
 
     Attributes:
         rewards: method -> reward function.

@@ -74,8 +74,7 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     If `out` exists, it must have been written with the same settings, or `overwrite` replaces it.
     Its rows are kept, and its failed rows are scored again. The summary's `status` is "done",
     "interrupted" or "too_many_failures" (more than the share `max_failed` of the rows failed or got
-    no reward).
-    `watch` is called after each chunk of rows, for a progress bar.
+    no reward). `watch` is called after each chunk of rows, for a progress bar.
 
     Raises:
         WorkbenchError: the options or the input cannot work. Nothing is judged or written.
@@ -145,7 +144,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         judge = _endpoint(options, survey, closing)
     checks = world or checks_of(options, search, counter or judge)
     served, made = plan(configs, checks, options.method == "all")
-    # every row would fail, which is better said before the first request
+    # every row would fail, so raise before the first request
     no_passages = survey.without_passages == survey.judged and search is None and world is None
     if no_passages and "fact" in made.needed and "single_pass" not in made.needed:
         raise WorkbenchError(

@@ -159,8 +159,8 @@ def trl_reward(
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens. Without it, rewards are placed on the words of the
             text.
-        out: a folder that stores every response with its feedback, for the inspector; only for runs
-            of one process.
+        out: a folder in which every response is stored with its feedback, for the inspector; only
+            for runs of one process.
         max_failed: largest accepted share of failed completions in a batch. If the data set has a
             column of gold answers or checklists, a row whose cell is empty is not counted as
             failed; its reward is None.

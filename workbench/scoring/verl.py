@@ -1,7 +1,7 @@
-"""Components for verl 0.9: a reward manager, an agent loop with rewards per token, and advantage
-estimators.
+"""Components for verl 0.9: a reward manager, an agent loop and advantage estimators.
 
-Only verl imports this file, by the names in docs/verl.md. It needs the package verl.
+The agent loop gives rewards per token. Only verl imports this file, by the names in docs/verl.md.
+It needs the package verl.
 """
 
 import asyncio

@@ -70,7 +70,7 @@ _NAMED = re.compile(  # a reason that names an answer: "since it is in Paris", "
 _TRY = re.compile(  # a name, or so few words that they may be one
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
-_EXCEPTED = re.compile(  # a guess dressed as a refusal: "I know nothing other than Paris"
+_EXCEPTED = re.compile(  # a guess in the form of a refusal: "I know nothing other than Paris"
     r"(?i)\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if"
     r" not|beyond)\b"
     r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])"
