@@ -94,7 +94,7 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
 
     Args:
         skip: rows with a number up to `skip` are left out.
-        columns: the columns to read from a Parquet file; all columns if none of these exists.
+        columns: the columns to read from a Parquet file; all columns if the file lacks them all.
 
     Raises:
         WorkbenchError: the file cannot be read; raised when it is first read.
