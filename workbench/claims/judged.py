@@ -43,9 +43,10 @@ def judged(judge: Judge) -> Extract:
 def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     """Return the extractor of RLFH's single-pass mode: one judge reply has claims and verdicts.
 
-    The label and the informativeness of each claim become a verdict of the aspect "fact". The
-    prompt contains the question's passages or, if there are none, the passages that `search` finds
-    for the whole response. If a search fails, every response of the batch gets a failure.
+    The label and the informativeness of each claim become a verdict of the aspect "fact" (is the
+    claim true?). The prompt contains the question's passages or, if there are none, the passages
+    that `search` finds for the whole response. If a search fails, every response of the batch gets
+    a failure.
     """
     extract = _extractor(judge, "single_pass")
 

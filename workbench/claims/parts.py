@@ -134,7 +134,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether a relative clause after `part` would define its last noun, as after "the men"."""
+    """Whether a relative clause after `part` says which thing is meant, as after "the men"."""
     known = _DEFINITE | {"a", "an"} | PREPOSITIONS
     return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 

@@ -156,9 +156,10 @@ def sizes(k: int) -> list[int]:
 
 
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
-    """Return precision and recall of the label "out of knowledge" against the exposure counts.
+    """Return precision and recall of the label "out of knowledge" against the closed world's facts.
 
-    In truth, a question is out of knowledge if its exposure count is 0. The label uses the first k
+    In truth, a question is out of knowledge if no document states a fact that it needs
+    (`Probed.exposures` is 0). The label uses the first k
     samples; `by_k` has the values for 1, 2, 4, … samples. Questions without a label are left out.
     None if no question has exposure counts.
     """

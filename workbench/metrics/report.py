@@ -48,7 +48,8 @@ def compare_files(
         judge: if given, it also compares the answers of both files (see `pairs`). Without `other`,
             it rates the answers of `feedback` (see `marks`).
         k: K of recall@K and F1@K.
-        sections: count only claims of these sections ("think", "answer", "body"); empty for all.
+        sections: count only claims in these sections of the response ("think", "answer", "body");
+            empty for all.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
         several_steps: accept files with rollouts of several training steps.

@@ -97,7 +97,8 @@ def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
 
     Args:
         path: the file or folder.
-        sections: count only claims of these sections ("think", "answer", "body"); by default all.
+        sections: count only claims in these sections of the response ("think", "answer", "body");
+            by default all.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.

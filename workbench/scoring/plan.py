@@ -41,7 +41,7 @@ class Plan:
 
     Attributes:
         rewards: method -> reward function.
-        needed: names of the checks that the rewards need.
+        needed: names of the checks (functions from responses to verdicts) that the rewards need.
         sections: sections of a response whose claims are checked.
         checks: the judge's checks; None if every row already has verdicts.
         left_out: method that cannot be scored -> the checks that it needs and the judge lacks.

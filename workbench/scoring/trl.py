@@ -73,13 +73,14 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`; None raises. If `recipe` is a
-            name, a bench also sets the method's defaults.
+        judge: one of `JUDGES`, `Checks` (functions that give verdicts), or a bench (questions,
+            policy and judge) or its name; None raises. If `recipe` is a name, a bench also sets the
+            method's defaults.
         settings: "method.field=value".
 
     Raises:
-        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method.
+        WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
+            verdict that the method needs.
     """
     name, config = configure_method(recipe)
     if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
@@ -152,9 +153,9 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge, which is required: `Checks` such as `workbench.local_checks()`, a bench or
-            a bench's name, "local", "rules" or "world". If `recipe` is a name, a bench also sets
-            the method's defaults.
+        bench: the judge, which is required: "local", "rules", "world", `Checks` such as
+            `workbench.local_checks()`, or a bench (questions, policy and judge) or its name. If
+            `recipe` is a name, a bench also sets the method's defaults.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens. Without it, rewards are placed on the words of the
@@ -166,9 +167,9 @@ def trl_reward(
             failed; its reward is None.
 
     Raises:
-        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method. The reward function raises a `TooManyFailures` if too many completions
-            failed.
+        WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
+            verdict that the method needs. The reward function raises a `TooManyFailures` if too
+            many completions failed.
     """
     made = grader(recipe, bench, settings)
     name, groups = made.name, _stored_groups(out)

@@ -71,8 +71,8 @@ def grader_of(kwargs: JsonMapping) -> Grader:
             * `settings`: a list of "method.field=value"; optional.
 
     Raises:
-        WorkbenchError: the method or judge is missing or does not exist, or the judge lacks a check
-            of the method.
+        WorkbenchError: the method or judge is missing or does not exist, or the judge cannot give a
+            verdict that the method needs.
     """
     if unknown := [name for name in kwargs if name not in SETTINGS]:
         raise WorkbenchError(

@@ -53,7 +53,7 @@ def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
     end. Runs in linear time.
 
     Args:
-        prefill: the open end of the prompt (see `sections`).
+        prefill: a tag such as "<think>" that the prompt leaves open (see `sections`).
     """
     lower_starts = re.findall(r"[^\W\d_]{3}[.!?] (?=[a-z])", text)
     other_starts = re.findall(r"[^\W\d_]{3}[.!?] (?=[^\Wa-z])", text)
