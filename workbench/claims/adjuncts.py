@@ -166,12 +166,12 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
     """Return the texts that can follow a verb; each of them makes one claim.
 
-    The verb "won" with "the prize in Physics in 1911" has these texts:
+    The verb "won" with "the Nobel Prize in Physics at Osk in 1911" has these texts:
 
-    * the core: "the prize";
-    * the core with the first adjunct: "the prize in Physics";
-    * the core with all adjuncts that are not dates: the same here;
-    * the whole text, because only it states that both adjuncts hold together. For an event that
+    * the core: "the Nobel Prize"; left out if it says little, like "the prize" or "his career";
+    * the core with the first adjunct: "the Nobel Prize in Physics";
+    * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk";
+    * the whole text, because only it states that all adjuncts hold together. For an event that
       happens once ("was founded in Osk in 1950"), the core with the date replaces the whole text.
 
     Without adjuncts and `lead`, or if the core contains a count, only the whole text is returned.
