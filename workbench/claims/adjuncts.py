@@ -1,7 +1,9 @@
 """Split off adjuncts and introductions, and add them to claims (`workbench.claims.rules`).
 
-In "in Osk on the coast in 1950", each phrase may modify the verb or an earlier phrase. So an
-adjunct is used only together with all adjuncts between it and the verb.
+An adjunct is a phrase of time, place or manner after the verb. An introduction is the phrase before
+the subject ("In 1998, …"). In "in Osk on the coast in 1950", each phrase may modify the verb or an
+earlier phrase. So a claim rarely omits an adjunct between the verb and another adjunct; only dates
+can be separated (see `spread`).
 """
 
 import re
@@ -162,15 +164,17 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
-    """Return the texts that can follow a verb, each of which makes a claim.
+    """Return the texts that can follow a verb; each of them makes one claim.
 
-    "won | the prize in Physics in 1911" has these:
+    The verb "won" with "the Nobel Prize in Physics at Osk in 1911" has these texts:
 
-    * the core: "the prize";
-    * the core with the first adjunct: "the prize in Physics";
-    * the core with all adjuncts that are not dates: the same here;
-    * the whole text, the only one that states that both adjuncts hold together. For an event that
-      happens once ("was founded in Osk in 1950"), the core with the date alone replaces the whole.
+    * the core: "the Nobel Prize"; left out if it says little, like "the prize" or "his career";
+    * the core with the first adjunct: "the Nobel Prize in Physics";
+    * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk";
+    * the whole text, because only it states that all adjuncts hold together. For an event that
+      happens once ("was founded in Osk in 1950"), the core with the date replaces the whole text.
+
+    Without adjuncts and `lead`, or if the core contains a count, only the whole text is returned.
 
     Args:
         rest: the whole text after the verb.
@@ -212,9 +216,10 @@ _WHEN = re.compile(
 
 
 def is_free(lead: str) -> bool:
-    """Whether claims hold without the introduction `lead` of their sentence.
+    """Whether the claims of a sentence are true without its introduction `lead`.
 
-    They do if it is a date, a place or a reason, but not if it is "in the film" or "until 1990".
+    True for "", a date, a place or a reason. False for phrases such as "in the film" or
+    "until 1990".
     """
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
@@ -222,15 +227,15 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Whether claims may hold only in the context that the introduction names ("in the film")."""
+    """Whether `lead` names a context outside which the claims may be false ("in the film")."""
     return not is_free(lead) and not _WHEN.match(lead)
 
 
 def led(claim: str, subject: str, lead: str) -> str:
-    """Add the introduction `lead` to a claim.
+    """Return a claim with the introduction `lead` added.
 
-    It is added at the end, unless it could be read as part of a clause there. Then it is inserted
-    after the subject.
+    The introduction is added at the end. If it could be read there as part of a clause, it is
+    inserted after `subject`. If it contains "it" or "they", it is put first.
     """
     if not lead:
         return claim
@@ -245,8 +250,10 @@ def led(claim: str, subject: str, lead: str) -> str:
 
 
 def all_led(claims: list[str], subject: str, lead: str) -> list[str]:
-    """Add the introduction to the claims about `subject`: to the first one, and to the others if
-    they do not hold without it.
+    """Return the claims with the introduction `lead` added where it is needed.
+
+    If the claims are true without the introduction (`is_free`), only the first claim gets it.
+    Otherwise, every claim that begins with `subject` gets it.
     """
     own = [i for i, claim in enumerate(claims) if claim.startswith(f"{subject} ")]
     under = range(1) if is_free(lead) else own

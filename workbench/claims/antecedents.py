@@ -31,10 +31,11 @@ _OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole stat
 
 
 def who(subject: str, previous: str, link: str) -> str:
-    """Return the antecedent of "who".
+    """Return the antecedent of "who"; "" if it is ambiguous.
 
-    After a form of "to be" ("Ana is a painter who …") this is the sentence's subject, unless the
-    text names another person last.
+    After a form of "to be" ("Ana is a painter who …"), this is the subject of the sentence. After a
+    relation ("Ana is the sister of Bo, who …"), it is the related person. Otherwise, it is the last
+    noun phrase, if that is a person.
 
     Args:
         subject: the subject of the sentence.

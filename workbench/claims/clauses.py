@@ -20,7 +20,7 @@ from workbench.text.markup import plain
 
 
 def clauses(sentence: str) -> list[str]:
-    """Return the claims of a sentence in order, or the whole sentence if it cannot be split."""
+    """Return the claims of a sentence, or only the whole sentence if it cannot be split."""
     text = _HEDGE.sub("", _clean(sentence), count=1)
     if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
         return [_finish(text)]
@@ -124,7 +124,7 @@ _HEDGE = re.compile(
 _CONDITION = re.compile(
     r"\b(?:[Ii]f|[Uu]nless|[Ww]hether|[Ss]uppose|respectively)\b|^(?:Had|Were|Should|Just as|Just"
     r" like|As if) [a-zA-Z]+ "
-)  # conditions and comparisons: the parts do not hold alone
+)  # conditions and comparisons: the parts are not true alone
 _SHORT = 6  # words; a longer introduction is dropped
 _LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())

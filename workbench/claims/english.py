@@ -11,7 +11,7 @@ with Path(__file__).with_name("english.toml").open("rb") as _file:
 
 
 def words_in(group: str, name: str) -> frozenset[str]:
-    """A list of words of `english.toml`."""
+    """Return the words of the list `name` in the table `group` of `english.toml`."""
     return frozenset(DATA[group][name].split())
 
 
@@ -89,12 +89,12 @@ def first_verb(words: list[str]) -> int:
 
 
 def tokens_of(text: str) -> list[re.Match[str]]:
-    """The matches of the words and signs of a text, with quotations blanked."""
+    """Return a match for each word and sign of a text; `blank` hides the text of quotations."""
     return list(TOKEN.finditer(blank(text)))
 
 
 def words_of(text: str) -> list[str]:
-    """The words and signs of a text, with quotations blanked."""
+    """Return the words and signs of a text; `blank` hides the text of quotations."""
     return TOKEN.findall(blank(text))
 
 
@@ -150,7 +150,7 @@ _ACTIVE = _words("active")
 
 
 def past(participle: str) -> str | None:
-    """Return the past of an "-ing" verb ("posting" → "posted"); None if it is not a participle."""
+    """Return the past tense of an "-ing" form ("posting" → "posted"); None for any other word."""
     if participle in _INFLECTED:
         return _INFLECTED[participle]
     regular = len(participle) > 5 and participle.endswith("ing") and participle.islower()

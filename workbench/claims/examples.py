@@ -1,4 +1,4 @@
-"""Claims of examples: "films such as A and B" (see `workbench.claims.rules`)."""
+"""Extract claims about examples: "films such as A and B" (see `workbench.claims.rules`)."""
 
 import re
 from itertools import pairwise
@@ -32,10 +32,10 @@ _WORKS = re.compile(
 
 
 def examples(verb: str, rest: str) -> list[str]:
-    """Return the text without its examples, and once for each example the text with this example.
+    """Return the text without its examples, then one text for each example.
 
-    "several films such as A and B" → "several films", "A", "B". Returns [] if there are no
-    examples, or if the phrase that they belong to is ambiguous.
+    "in several films such as A and B" → ["in several films", "in A", "in B"]. Returns [] if there
+    are no examples, or if it is ambiguous which phrase they belong to.
 
     Args:
         verb: the verb before the text, or "".
@@ -100,7 +100,7 @@ _PRIZES = re.compile(r"(?:awards|hono[u]?rs|prizes|accolades|medals|nominations|
 
 
 def works(text: str) -> list[str]:
-    """Return implied claims about works.
+    """Return the claims about works (films, books, songs, …) that a sentence implies.
 
     "films such as A (1954)" → "A is a film", "A was released in 1954".
     """

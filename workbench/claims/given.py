@@ -10,12 +10,13 @@ from workbench.types import Claims, Extract, Failure, Response
 
 
 def given_or(extract: Extract, *, labels: bool = False) -> Extract:
-    """Return an extractor that places `Response.given_claims`, and calls `extract` for responses
-    without them.
+    """Return an extractor that uses `Response.given_claims`, or calls `extract` if they are None.
+
+    Each given claim is located in the response, so that it can be rewarded there.
 
     Args:
-        labels: whether `extract` also labels the claims, in a single pass. It cannot label other
-            claims, so responses with given claims fail.
+        labels: whether `extract` also returns a label for each claim (RLFH's single-pass mode).
+            Given claims would have no labels then, so a response with given claims gets a failure.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 
@@ -35,7 +36,7 @@ _UNLABELLED = Failure(
 
 
 def _placed(response: Response) -> Claims:
-    """Match each claim to the sentence that it comes from; a claim with a span keeps that span."""
+    """Locate each given claim in its sentence; a claim that has a span keeps it."""
     text, spans = response.text, sentences(response.text, response.prefill)
     parts = sections(text, response.prefill)
     claims = []

@@ -31,9 +31,10 @@ _EXCEPTED = re.compile(
 
 
 def undivided(sentence: str) -> bool:
-    """Whether a sentence must stay whole.
+    """Whether a sentence must not be split into claims.
 
-    It has a negated subject, an exception, direct speech, or an open quotation or parenthesis.
+    Such a sentence has a negated subject, an exception, direct speech, or an unclosed quotation or
+    parenthesis.
     """
     unclosed = sentence.count('"') % 2 == 1 or sentence.count("(") != sentence.count(")")
     negated = _NOT_ANY.match(sentence)
@@ -49,7 +50,8 @@ _UNFINISHED = AUXILIARIES | frozenset(
 def breaks(claim: str, sentence: str) -> bool:
     """Whether a claim cannot follow from its sentence.
 
-    It has no subject or verb, is unfinished, is a run-on, or lost a denial or doubt.
+    Such a claim has no subject or verb, is unfinished, is a run-on, or lacks a denial or doubt that
+    the sentence has.
     """
     words = words_of(claim.strip(" ,;."))
     return bool(

@@ -21,30 +21,32 @@ from workbench.types import (
     Verdict,
 )
 
-PASSAGES = 5  # that a search finds for a response
+PASSAGES = 5  # number of passages that a search returns for a response
 
 
 def judged(judge: Judge) -> Extract:
-    """Return the extractor of RLFH's pipeline mode (arXiv 2406.12221, section 3.1.1).
+    """Return an extractor that asks the judge for claims, as in RLFH's pipeline mode.
 
-    `workbench.text.sentences` splits the response. A claim belongs to the sentence that the judge
-    quotes for it. If a quotation spans several sentences, the claim belongs to the sentence that
-    has most of its words. Inexact quotations are located by the longest common substring; if it has
-    less than half of the quotation, the claims get no sentence and no span. Quotations of
-    questions, refusals, opinions and plans yield no claims. A response without a statement is not
-    sent to the judge.
+    Source: arXiv 2406.12221, section 3.1.1. The judge quotes sentences and lists the claims of each
+    quotation. `workbench.text.sentences` splits the response. A claim belongs to the sentence that
+    is quoted for it; if the quotation spans several sentences, to the one with most of the claim's
+    words. An inexact quotation is located by the longest common substring. If this has less than
+    half of the quotation, the claims get no sentence and no span. Quotations of questions,
+    refusals, opinions and plans yield no claims. A response without a statement is not sent to the
+    judge.
 
-    A failed call or an unreadable reply is the `error` of its own response only.
+    If a call fails or a reply is unreadable, only the `error` of this response is set.
     """
     return _extractor(judge, "extract")
 
 
 def single_pass(judge: Judge, search: Search | None = None) -> Extract:
-    """Return the extractor of RLFH's single-pass mode: one reply has the claims and their ratings.
+    """Return the extractor of RLFH's single-pass mode: one judge reply has claims and verdicts.
 
-    The labels and the informativeness become verdicts of the aspect "fact". The judge also reads
-    the question's passages or, if there are none, the passages that `search` finds for the whole
-    response.
+    The label and the informativeness of each claim become a verdict of the aspect "fact" (is the
+    claim true?). The prompt contains the question's passages or, if there are none, the passages
+    that `search` finds for the whole response. If a search fails, every response of the batch gets
+    a failure.
     """
     extract = _extractor(judge, "single_pass")
 
@@ -59,7 +61,7 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
 
 
 def _with_passages(search: Search, responses: Sequence[Response]) -> list[Response]:
-    """Return the responses; a question without passages gets those found for its response."""
+    """Return the responses, adding passages found by `search` to questions without passages."""
     bare = [one for one in responses if not one.question.passages]
     titles = [one.question.title.strip() or None for one in bare]
     found = iter(search([one.text for one in bare], PASSAGES, titles=titles) if bare else ())
@@ -132,10 +134,10 @@ def _attach(
 def _covered(
     text: str, spans: Sequence[Span], quote: str, after: int
 ) -> tuple[list[int] | None, int]:
-    """Return the sentences that a quotation covers (None if not found) and where to search next.
+    """Return the indices of the sentences that a quotation covers, and where to search next.
 
-    Quotations are located in order, so the second quotation of a repeated sentence is its
-    second occurrence.
+    The indices are None if the quotation is not found. Quotations are located in order, so the
+    second quotation of a repeated sentence is located at its second occurrence.
     """
     match = find_sentence(text, quote, after)
     if match and match[2] == 1:
@@ -155,9 +157,9 @@ def _placed(
     numbers: Sequence[int],
     drafts: Sequence[Claim],
 ) -> list[Claim]:
-    """Place the claims of one quotation in the sentences `numbers` that the quotation covers.
+    """Return the claims of one quotation, each located in one of the sentences that it covers.
 
-    If there are none, the claims get no span.
+    `numbers` has the indices of these sentences. If it is empty, the claims get no span.
     """
     if not numbers:
         only = {section for section, _, _ in parts}

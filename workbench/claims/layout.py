@@ -38,7 +38,7 @@ def is_name(text: str) -> bool:
 
 
 class Layout:
-    """Reads lines in order, with the subject, the label and the table head that apply to them.
+    """Reads lines in order, and keeps the subject, label and table head for the lines below.
 
     A heading that is a name is the subject of the lines below it. Any other heading, and a sentence
     that ends in a colon, is the label of the list items below it that have no subject or verb.
@@ -49,10 +49,10 @@ class Layout:
 
     def __init__(self, topic: str) -> None:
         self.subject, self.label = topic, ""
-        self.columns: list[str] | None = None  # the head of the current table; [] without one
+        self.columns: list[str] | None = None  # head of the current table; [] if it has no head
 
     def read(self, line: str, following: str) -> list[str] | None:
-        """Return the sentences that a line states; None if the line is prose.
+        """Return the sentences that a line states: [] for a heading, None if the line is prose.
 
         Args:
             line: the line with its heading or list marks.

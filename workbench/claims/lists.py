@@ -113,10 +113,10 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """Return the phrase before a list once for each item of the list.
+    """Return one text for each item of a list: the words before the list and the item.
 
-    "as an actor and singer" → "as an actor", "as a singer". Returns the text itself if the list
-    cannot be divided. `people` is an argument of `items`.
+    "as an actor and singer" → ["as an actor", "as a singer"]. Returns [text] if the list cannot be
+    divided. `people` is passed to `items`.
     """
     masked = mask(text)
     separator = _JOINED.search(masked)
@@ -166,7 +166,7 @@ _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 def _are_closed(
     first: str, others: list[str], words: list[re.Match[str]], last: int | None
 ) -> bool:
-    """Whether no phrase at the end of the list may apply to one or to all items."""
+    """Whether a list has no ambiguous phrase, which could modify either one item or all items."""
     if _LED.match(others[0]):
         return not any(word[0] in PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)

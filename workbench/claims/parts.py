@@ -29,10 +29,12 @@ class Part:
     """A part of a sentence, with one predicate.
 
     Attributes:
-        kind: which subject the part has. Parts of the kinds "main" and "clause" contain their
-            subject. The subject of "same" (a further predicate) and "ing" (", becoming …") is that
-            of the sentence. The subject of "more" is that of the previous relative clause. "who",
-            "which" and "where" are relative clauses.
+        kind: where the subject of the part is.
+
+            * "main", "clause": in the part.
+            * "same" (a further predicate), "ing" (", becoming …"): the subject of the sentence.
+            * "who", "which", "where" (relative clauses): the words that the clause refers to.
+            * "more" (a further predicate): the subject of the previous relative clause.
         text: the part without its link.
         link: the words that begin a relative clause, such as ", who".
     """
@@ -45,7 +47,7 @@ class Part:
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
 _RELATIVES = frozenset("who which where when".split())
 _BOUND = frozenset("who which where".split())
-_SAYING = re.compile(  # reported speech and thought stay with their speaker
+_SAYING = re.compile(  # verbs of reported speech and thought, whose content is not split off
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
     r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
     r"|announce[sd]?|declare[sd]?|wrote|writes|doubt(?:s|ed)?|deem(?:s|ed)?|assume[sd]?|imagine[sd]?|promise[sd]?|told|tells"
@@ -55,7 +57,10 @@ _SAYING = re.compile(  # reported speech and thought stay with their speaker
 
 
 def parts(text: str) -> list[Part]:
-    """Split a sentence into its parts."""
+    """Return the parts of a sentence in order.
+
+    Text after "that", reported speech and a clause that defines its noun is not split further.
+    """
     tokens = tokens_of(text)
     words = [token[0] for token in tokens]
     pieces: list[Part] = []
@@ -129,7 +134,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether a relative clause after `part` would define its last noun, as after "the men"."""
+    """Whether a relative clause after `part` says which thing is meant, as after "the men"."""
     known = _DEFINITE | {"a", "an"} | PREPOSITIONS
     return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 
@@ -138,9 +143,9 @@ _DEFINITE = frozenset("the those these all any every each other".split())
 
 
 def _conjoined(words: list[str], i: int, at: int, start: int, kind: str) -> tuple[str, int] | None:
-    """Return the kind and the length of the link, as `_cut` does, of a part with a conjunction.
+    """Return the same values as `_cut`, for a part that begins with a conjunction.
 
-    The conjunction is at `at`: word `i`, or the next word after a comma.
+    `at` is the index of the conjunction: `i`, or `i + 1` if word `i` is a comma.
     """
     comma, first = words[i] == ",", at + 1
     if not comma and words[at] in ("while", "although", "though", "whereas"):

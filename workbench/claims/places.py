@@ -1,4 +1,4 @@
-"""Implied claims about places and nationalities: "Lima, Peru", "a Brazilian footballer"."""
+"""Extract implied claims on places and nationalities: "Lima, Peru", "a Brazilian footballer"."""
 
 import re
 from itertools import pairwise
@@ -66,7 +66,7 @@ _WITHIN = re.compile(
 
 
 def places_of(claim: str) -> list[str]:
-    """Return the claims that a place is in another: "in Lima, Peru" → "Lima is in Peru.".
+    """Return claims that one place is in another: "in Lima, Peru" → ["Lima is in Peru."].
 
     Returns [] for a list of places, such as "in Peru, Chile".
     """

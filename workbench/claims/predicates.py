@@ -32,8 +32,9 @@ from workbench.claims.places import people_of
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     """Yield the claims of a subject and its predicate `text`.
 
-    The introduction `lead` is added to the first claim, and to all others that do not hold without
-    it. Denied or restricted predicates ("never won A and B", "only in films") are not split.
+    The introduction `lead` of the sentence is added to the first claim. If the claims may be false
+    without it, it is added to every claim about `subject`. Denied or restricted predicates ("never
+    won A and B", "only in films") are not split.
     """
     text = text.strip(" ,")
     tokens = tokens_of(text)
@@ -143,7 +144,7 @@ def _apposed_name(rest: str, copula: str) -> tuple[str, list[str]]:
 
 
 def _verb_group(words: list[str]) -> int:
-    """Return the number of verbs and adverbs at the start of a predicate."""
+    """Return the number of words at the start of a predicate that belong to its verb."""
     i = 0
     while i < len(words) and (i == 0 or _continues(words, i)):
         i += 1

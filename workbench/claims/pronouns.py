@@ -58,7 +58,7 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 
 
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
-    """Replace subject pronouns ("He", "Her father", "It", "Its") by their referents.
+    """Return the claims with subject pronouns ("He", "Her father", "It") replaced by names.
 
     The referent is the question's title, unless the response introduces another person. If the
     question has no title, "he" and "she" refer to the only named person. "It" then refers to the
@@ -106,9 +106,10 @@ class _Mentioned:
         return name if human else ""
 
     def name(self, claim: Claim) -> Claim:
-        """Return a claim with its pronoun resolved.
+        """Return a claim with its pronoun replaced, or unchanged if the referent is ambiguous.
 
-        A name keeps one gender. After a sentence about relatives the pronoun may refer to them.
+        A name replaces pronouns of one gender only. After a sentence about relatives, "he" and
+        "she" may refer to them, so only a name that replaced a pronoun before is used.
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))

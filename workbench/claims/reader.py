@@ -43,7 +43,7 @@ _INSIDE = re.compile(
 )
 
 
-_OFTEN = 4  # ambiguous clauses of a sentence, above which it stays whole
+_OFTEN = 4  # a sentence with more ambiguous clauses is not split
 
 
 class Reader:

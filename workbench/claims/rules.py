@@ -88,11 +88,14 @@ def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
 def _claims(
     start: int, sentence: str, pieces: dict[int, str], section: str, stated: list[str] | None
 ) -> list[Claim]:
-    """Return the claims of a sentence or line. They get a span only if `locate` cannot find one.
+    """Return the claims of a sentence or line.
+
+    A claim gets the span of the whole sentence if its words differ too much from the sentence, or
+    if the sentence is too long. `locate` finds the other spans later.
 
     Args:
         start: position of the sentence.
-        pieces: its parts by index.
+        pieces: the pieces of the sentence (see `_pieces`) by index.
         stated: the statements of a line; None for prose.
     """
     texts = [
@@ -121,7 +124,10 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> tuple[list[int], list[Span]]:
-    """Return the texts to read: the sentences with their numbers, and statements in code blocks."""
+    """Return the spans of the texts to read, and the index of the sentence that contains each.
+
+    A code block is one sentence; its lines that state something are read.
+    """
     numbers, pieces = list[int](), list[Span]()
     for number, (start, end) in enumerate(spans):
         inside = [(start, end)]

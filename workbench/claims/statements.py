@@ -128,9 +128,9 @@ _UNFINISHED = COPULAS | {"include", "includes", "included"}
 
 
 def says_nothing(claim: str) -> bool:
-    """Whether a claim holds for any subject, is cut off, or only asserts its own truth.
+    """Whether a claim is true of any subject, is cut off, or only asserts its own truth.
 
-    "He was a person", "Osk exists", "Osk is in Osk", "The formula is".
+    Examples: "He was a person", "Osk exists", "Osk is in Osk", "The formula is".
     """
     words = words_of(claim.strip(" .\\"))
     cut_off = words[-1:] and words[-1] in _UNFINISHED and first_verb(words) == len(words) - 1

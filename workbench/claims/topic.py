@@ -60,7 +60,7 @@ def is_thing(response: Response) -> bool:
     return bool(named) and not _PERSONAL.search(response.text)
 
 
-_TASK = 200  # characters; a longer question is an instruction
+_TASK = 200  # characters; a longer question is an instruction and does not name one thing
 _SENTENCE_START = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
 
 

@@ -31,10 +31,11 @@ _AROUND = " .!*"  # characters around an answer that are not part of it
 
 
 def world(world: World) -> Extract:
-    """Return an extractor that parses the world's grammar: one English sentence per stated fact.
+    """Return an extractor that parses the world's grammar.
 
-    A bare value that answers the question ("Vetra.") is a claim. Questions, refusals, "invalid
-    question", praise of the answer and other short answers ("yes") yield no claims.
+    Each stated fact becomes one claim, written as an English sentence. A bare value that answers
+    the question ("Vetra.") is a claim. Questions, refusals, "invalid question", praise of the
+    answer and other short answers ("yes") yield no claims.
 
     A sentence that the grammar cannot parse is a claim in its own words, so that broken sentences
     cannot avoid a verdict *(ours)*. Its verdict is `wrong` if the subject or the object does not

@@ -47,13 +47,13 @@ def load(
     Args:
         name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
-        split: for a hub data set, one of its splits; None: its evaluation split, or "train" if it
-            has no other split. For a file, one of `SPLITS`, to which questions are assigned by a
-            hash of their ids.
+        split: for a hub data set, one of its splits; None: the default split of a data set in
+            `NAMES`, else "train". For a file, one of `SPLITS`, to which questions are assigned by a
+            hash of their ids; None: all questions.
         limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
-        mapping: which column of the data has each field of `FIELDS`, as `{field: column}`. "a.b" is
+        mapping: `{field: column}`, the column of the data that has each field of `FIELDS`. "a.b" is
             the key b of the object in column a.
-        schema: name of the data set whose columns a file has, if they are not recognised.
+        schema: name of the data set whose columns a file has; None: the columns are recognised.
         passages: False drops the passages, so that the policy answers from memory.
         training: True refuses questions that are only for evaluation.
 
@@ -126,6 +126,9 @@ def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Questio
 
     Questions are selected by a hash of `seed` and their ids. A question that is sampled from a
     large set is therefore also sampled from each subset that contains it.
+
+    Raises:
+        WorkbenchError: `n` is less than 1.
     """
     if n < 1:
         raise WorkbenchError(f"a sample must have at least 1 question (got {n})")
@@ -180,10 +183,13 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 def _fitting(
     location: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
-    """Return the schema of the records.
+    """Return the data set whose schema the records have.
 
-    This is the named schema. Without a name, it is the schema that recognises the columns, or else
-    the plain schema.
+    This is `schema` if it is given, else the first data set that recognises the columns, else
+    `PLAIN`. With a `mapping`, records are always read as `PLAIN`.
+
+    Raises:
+        WorkbenchError: the columns do not fit, or `mapping` has an unknown field.
     """
     if mapping is not None:
         if unknown := [field for field in mapping if field not in FIELDS]:
@@ -241,7 +247,11 @@ def _finish(
     known: Mapping[str, Question],
     location: str,
 ) -> Question:
-    """Add a missing id, and the source and split in `meta`."""
+    """Return the question with an id, and with source and split in `meta`.
+
+    Raises:
+        WorkbenchError: the question is empty, or its id is already among the `known` ids.
+    """
     if not question.text.strip():
         raise WorkbenchError(
             f"{location}: the question is empty: add its text, or remove the record"

@@ -12,9 +12,10 @@ from workbench.data.printed import container
 _TEXTS, _ROLE_KEYS = frozenset({"content", "value"}), frozenset({"role", "from"})
 ROLES = {"human": "user", "gpt": "assistant", "model": "assistant", "bot": "assistant"}
 
-# Chat templates: the start of a conversation, the mark before a user's turn and the mark after it.
-# Each pattern takes linear time, also as `_last_turn` uses it. The last five have no special
-# tokens, as TRL and verl decode them, or roles that are words.
+# Chat templates, one per line. Two spaces separate three patterns: the start of a conversation (may
+# be empty), the mark before a user's turn and the mark after it. Each pattern takes linear time,
+# also as `_last_turn` uses it. The last five templates have no special tokens: TRL and verl remove
+# these when they decode, and some templates write roles as words.
 _TEMPLATES = [
     tuple(re.compile(mark.strip()) for mark in line.split("  ", 2))
     for line in r"""
@@ -43,8 +44,8 @@ user\n  (?m:^)user\n  \nmodel\Z
 def text_of(value: Any, role: str) -> str | None:
     """Return the text of a prompt (role "user") or of a completion (role "assistant").
 
-    If `value` is a list of messages, the last message of this role is returned. If it is a prompt
-    that a chat template wrote, the last user turn in it is returned. Any other text is returned
+    If `value` is a list of messages, the last non-empty message of this role is returned. If it is
+    a prompt that a chat template wrote, its last user turn is returned. Any other text is returned
     unchanged.
 
     Args:
@@ -86,7 +87,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def _last_turn(prompt: str) -> str:
-    """Return the last user turn of a conversation as text; return other prompts unchanged."""
+    """Return the last user turn of a prompt that a chat template wrote; return others unchanged."""
     # a template may begin the assistant's turn with an open or an empty thinking block
     text = prompt.rstrip().removesuffix("</think>").rstrip().removesuffix("<think>").rstrip()
     for start, before, after in _TEMPLATES:

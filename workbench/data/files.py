@@ -1,8 +1,8 @@
-"""Read the rows of local files: JSONL, JSON, CSV, TSV, Parquet or text, also with gzip or bzip2,
-and of data sets on the Hugging Face hub.
+"""Read the rows of local files and of data sets on the Hugging Face hub.
 
-The content of a file, not its name, decides between JSON and JSONL: published data sets name JSONL
-files `.json`, JSON lists `.jsonl`, and some wrap their records in an object.
+Files may be JSONL, JSON, CSV, TSV, Parquet or text, also compressed with gzip or bzip2. The content
+of a file, not its name, decides between JSON and JSONL: some published data sets name JSONL files
+`.json` or JSON lists `.jsonl`, and some wrap their records in an object.
 """
 
 import bz2
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 Records = list[tuple[str, JsonObject]]
-# number of a line, row or record, from 1; its content, or the problem as text
+# number of a line, row or record, from 1; its content, or the reason why it cannot be read
 Row = tuple[int, JsonObject | str]
 
 WRAPPERS = "data example examples questions records rows instances per_prompt_data".split()
@@ -90,9 +90,14 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
     """Return the unit of a file's row numbers ("line", "record" or "row"), and its numbered rows.
 
+    A row that cannot be read is yielded as a text, the reason, instead of an object.
+
     Args:
         skip: rows with a number up to `skip` are left out.
-        columns: the columns to read from a Parquet file; all columns if these are missing.
+        columns: the columns to read from a Parquet file; all columns if the file lacks them all.
+
+    Raises:
+        WorkbenchError: the file cannot be read; raised when it is first read.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -108,9 +113,10 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
 
 
 def _whole(path: Path) -> list[JsonObject] | None:
-    """Return the records of a file with a single JSON value, a list or an object around a list.
+    """Return the records of a file that is one JSON value; None if the file is JSONL.
 
-    None for JSONL.
+    The value may be a list of records, an object that contains such a list, one record, or a table
+    that pandas or wandb wrote.
     """
     with open_bytes(path) as file:
         first = file.readline()
@@ -181,7 +187,10 @@ def _text_row(line: bytes) -> JsonObject | str:
 
 
 def _decoded(content: bytes) -> Any:
-    """Parse JSON. NaN becomes None; half a surrogate pair, which tokenizers refuse, U+FFFD."""
+    """Parse JSON. NaN and Infinity become None.
+
+    Half a surrogate pair becomes U+FFFD, because tokenizers refuse it.
+    """
 
     def load(text: str) -> Any:
         return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
@@ -206,9 +215,9 @@ def _object(line: bytes) -> JsonObject | str:
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
     """Yield the rows below the header, each with the number of its last line.
 
-    The delimiter that divides the header into most columns is used. Quotes enclose values, as Excel
-    and pandas write them. If a file with tabs uses quotes in another way, they are ordinary
-    characters.
+    Of `delimiters`, the one that divides the header into most columns is used. Quotes enclose
+    values, as Excel and pandas write them. In a file with tabs whose quotes have another use,
+    quotes are ordinary characters.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -242,7 +251,7 @@ def _decode_lines(file: BufferedReader) -> Iterator[str]:
 
 
 def _is_quoted(path: Path) -> bool:
-    """Whether all rows of a file with tabs have as many values if quotes enclose values."""
+    """Whether quotes enclose values in a file with tabs: all rows then have equally many values."""
     with open_bytes(path) as file, suppress(csv.Error):
         rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
         return len({len(row) for row in rows if row}) == 1
@@ -261,10 +270,7 @@ def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
 
 
 def parquet_file(path: Path) -> "ParquetFile":
-    """Open a Parquet file.
-
-    Raises WorkbenchError if it is not one.
-    """
+    """Open a Parquet file; raise a WorkbenchError if the file has another format."""
     import pyarrow.parquet
 
     try:
@@ -290,7 +296,7 @@ def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
 def read_hub(
     repository: str, config: str | None, split: str, name: str, file: str | None = None
 ) -> Records:
-    """Return the records of one split of a hub data set.
+    """Return the records of one split of a hub data set, as `(location, record)`.
 
     The split is downloaded once and cached; with `HF_HUB_OFFLINE=1` only the cache is used. `name`
     is the data set's name for messages.

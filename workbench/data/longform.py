@@ -14,7 +14,7 @@ Record = JsonMapping
 def factscore_bios(record: Record) -> Iterator[Question]:
     """Read the prompts of FActScore's biographies (arXiv 2305.14251).
 
-    A record is one of the labelled files (`topic`, `input`) or a line of a text file of names.
+    A record is a row of a labelled file (`topic`, `input`) or a line of a text file of names.
     """
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
     text = (

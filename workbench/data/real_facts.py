@@ -1,7 +1,7 @@
 """The table of real facts about countries and cities: entities, questions and pages.
 
-`benchmarks/real/build.py` makes the table from GeoNames (CC BY 4.0). Each entity has a tier, by its
-population, and belongs to one split.
+`benchmarks/real/build.py` makes the table from GeoNames (CC BY 4.0). The population of an entity
+decides its tier ("top", "middle" or "rare"). Each entity belongs to one split.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ class Entity:
     """A country or a city.
 
     Attributes:
-        facts: relation, such as "capital" -> accepted forms of its value. For "borders", the names
-            of all neighbours.
+        facts: relation, such as "capital" -> accepted forms of its value. The values of "borders"
+            are the names of all neighbours.
         numbers: "population" in people and "area" in km².
     """
 

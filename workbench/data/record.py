@@ -1,4 +1,4 @@
-"""Convert a row of a data set, whose fields may have many forms, to a question and its passages."""
+"""Convert the row of a data set to a question with passages; fields may have many forms."""
 
 import hashlib
 import json
@@ -22,10 +22,10 @@ TRUTH = {"true": "yes", "false": "no"}
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """Return the texts in a value of a data set, without empty texts and duplicates.
+    """Return the texts that a value of a data set contains, without empty texts and duplicates.
 
-    The value may be a single text or number, a list, an answer object such as `{"value": …,
-    "aliases": […]}`, or one of these printed as text.
+    The value may be a text or number, a list of these, an answer object such as `{"value": …,
+    "aliases": […]}`, or a list or object that was printed as text. Numbers become texts.
 
     Raises:
         ValueError: an item is a list, an object without a key of `ANSWER_KEYS`, or an infinite
@@ -104,10 +104,11 @@ def column(row: JsonMapping, name: str) -> object:
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
     """Return the values of a row by field.
 
-    `columns` maps a field to the name of its column, where the names differ.
-
     Lists and objects that are printed as text, as in CSV files, are parsed. Empty cells are left
     out, except an empty response.
+
+    Args:
+        columns: name of a field -> name of its column, where the names differ.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -160,9 +161,13 @@ def passage(value: object, title: object = "") -> Passage:
 
 
 def passages(value: object) -> tuple[Passage, ...]:
-    """Convert a list of passages (also printed as text) or a single one.
+    """Convert a list of values, or a single value, to passages; see `passage`.
 
-    Duplicates and passages without a letter or digit are dropped.
+    A list may be printed as text. None gives (). Duplicates and passages without a letter or digit
+    are dropped.
+
+    Raises:
+        ValueError: a value has another form.
     """
     value = container(value)
     if not isinstance(value, list | tuple):
@@ -173,9 +178,9 @@ def passages(value: object) -> tuple[Passage, ...]:
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
     """Convert a row in the workbench's schema to a question.
 
-    The row has the optional fields `answers`, `title`, `passages`, `checklist` and `kind`. `answer`
-    means the same as `answers`. A single text may replace a list of one, several titles are joined
-    by ";", and other fields are ignored.
+    The row has the optional fields `answers`, `title`, `passages`, `checklist` and `kind`; other
+    fields are ignored. `answer` means the same as `answers`. A list with one item may be written as
+    a single text. Several titles are joined by ";".
 
     Args:
         record: the row.
@@ -228,8 +233,14 @@ def short_question(
 ) -> Question:
     """Return a question with short answers, by the rules of `workbench.data.sets`.
 
-    `answerable=False` drops the answers and sets the kind "unanswerable". Keys of `meta` with the
-    value None are dropped.
+    Args:
+        answers: accepted forms of the answer.
+        identity: the id; None or "" if the data set has none.
+        materials: the passages.
+        kind: the kind; "" infers it from the answers.
+        answerable: stored in `meta`, unless None. False also drops the answers and sets the kind
+            "unanswerable".
+        meta: other entries of `meta`; values that are None are dropped.
     """
     if answerable is False:
         kind, answers = "unanswerable", ()

@@ -29,13 +29,14 @@ class DataSet:
     """A data set and its schema.
 
     Attributes:
-        columns: alternative lists of columns, such as "question, answer". A record that has all
-            columns of one of the lists can be read.
+        read: converts one record to questions.
+        columns: alternative lists of columns, each a text such as "question, answer". A record that
+            has all columns of one list can be read.
         own: alternative lists of columns that only this data set has; they identify a file.
         hub: repository on the hub, or "".
         split: default split on the hub.
         file: the file in a hub repository with several files.
-        home: where to download the file if there is no hub copy.
+        home: address from which to download the file if there is no hub copy.
         evaluation_only: whether the authors forbid training on it.
     """
 

@@ -18,9 +18,9 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 def hotpotqa(record: Record) -> Iterator[Question]:
     """Read HotpotQA (arXiv 1809.09600).
 
-    A record is one of the authors' file (`_id`, context as pairs), of the hub's copy (`id`, context
-    as columns), or has only question, answer and type. The question's title joins the titles of
-    its supporting facts.
+    A record is from the authors' file (`_id`, context as pairs) or from the hub's copy (`id`,
+    context as columns), or it has only question, answer and type. The titles of the supporting
+    facts, joined by ";", become the question's title.
     """
     facts = record.get("supporting_facts") or ()
     titles = facts["title"] if isinstance(facts, Mapping) else [fact[0] for fact in facts]
@@ -193,8 +193,9 @@ def _true(value: object) -> bool:
 def truthfulqa(record: Record) -> Iterator[Question]:
     """Read TruthfulQA (arXiv 2109.07958), for generation.
 
-    The first gold answer is the best answer; the other correct answers follow. `meta` has the
-    incorrect answers. In the authors' CSV file, "; " separates the items of a list.
+    The first gold answer is the best answer; the other correct answers follow. The incorrect
+    answers are in `meta["incorrect_answers"]`. In the authors' CSV file, "; " separates the items
+    of a list.
     """
     row = {key.lower().replace(" ", "_"): value for key, value in record.items()}
 

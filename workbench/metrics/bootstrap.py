@@ -1,6 +1,8 @@
-"""Percentile bootstraps over questions for metrics that are ratios of sums.
+"""Percentile bootstraps over questions, for metrics that are ratios of sums.
 
-`intervals` is for one set of answers, `paired` for the difference between two.
+`intervals` returns the intervals of one set of answers. `paired` returns the intervals of the
+differences between two sets of answers to the same questions. With several *runs* (trainings with
+different seeds), both resample questions and runs.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ def collect(
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
     """Return the metrics of R resamples: an array (R, metrics + 2), with AURC and AUROC last.
 
-    Resample r counts question q `weights_RQ[r, q]` times; without weights, R is 1 and each question
-    counts once.
+    Resample r counts question q `weights_RQ[r, q]` times. Without weights, R is 1 and each question
+    counts once. An undefined metric is NaN.
     """
     import numpy as np
 
@@ -75,10 +77,11 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 def draws(
     questions: int, answers: int, resamples: int, seed: int, runs: int = 1
 ) -> Iterator[np.ndarray]:
-    """Yield resampling weights (R, runs · questions) in pieces that fit into memory.
+    """Yield the weights of all `resamples`, in arrays (R, runs · questions) that fit into memory.
 
     The weight of a question is the number of times that it is drawn, with replacement. With several
-    runs, runs are drawn as well, and the weight is multiplied by the number of draws of the run.
+    runs, runs are drawn too, and the weight is multiplied by the number of draws of the run.
+    `answers` is the number of ranked answers; it only limits the size of the arrays.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -108,12 +111,11 @@ def _cached_draws(*arguments: int) -> tuple[np.ndarray, ...]:
 def intervals(
     sums: Sums, resamples: int, seed: int, runs: int = 1, answers: Ranked = NO_ANSWERS
 ) -> dict[str, dict[str, float | None]]:
-    """Return `{value, low, high, n}` of each metric, with 95 % percentile intervals.
+    """Return `{metric: {value, low, high, n}}` with 95 % percentile intervals.
 
     `n` counts the questions for which the metric is defined; the other values are None if n is 0.
     Without ranked `answers`, AURC and AUROC are undefined. With several `runs`, `sums` has the
-    questions of the first run, then those of the second, and so on; resamples draw questions and
-    runs.
+    questions of the first run, then the same questions of the second run, and so on.
     """
     import numpy as np
 
@@ -134,16 +136,17 @@ def intervals(
 def paired(
     a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
 ) -> dict[str, dict[str, float | None]]:
-    """Return `{value, other, diff, low, high, p, n}` of each metric.
+    """Return `{metric: {value, other, diff, low, high, p, n}}` of two sets of answers.
 
-    `value` is the metric of `a`, `other` that of `b`, and `diff` their difference with its 95 %
-    interval. Both sides have the same questions, and a resample draws the same questions on both
-    sides. `n` counts the questions for which the metric is defined on both sides; other questions
-    are left out. For `runs`, see `intervals`.
+    `value` is the metric of `a`, `other` is the metric of `b`. `diff` is `value` − `other`, with
+    its 95 % interval. `a` and `b` must have the same questions; a resample draws the same questions
+    from both. `n` counts the questions for which the metric is defined in both; other questions are
+    left out. For `runs`, see `intervals`.
 
-    `p` is two-sided: twice the share of resamples on the far side of 0, but at least
-    2/(resamples + 1). It is also at least 2/2^n, the smallest p-value of an exact sign test on n
-    questions *(ours)*: with one or two questions, resampling would call any difference certain.
+    `p` is two-sided: twice the share of resamples whose difference is ≤ 0, or twice the share whose
+    difference is ≥ 0, whichever is smaller. It is at least 2/(resamples + 1). It is also at least
+    2/2^n, the smallest p-value of an exact sign test on n questions *(ours)*: with one or two
+    questions, resampling would call any difference certain.
     """
     import numpy as np
 
@@ -189,9 +192,9 @@ def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
 
 
 def wilson(hits: float, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % bounds of a proportion.
+    """Return Wilson's 95 % bounds (low, high) of the proportion `hits / n`.
 
-    Unlike bootstrap bounds, they differ even where all n outcomes agree.
+    Unlike bootstrap bounds, they differ from each other even if all n outcomes are equal.
     """
     z = 1.959964  # quantile .975 of the normal distribution
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)

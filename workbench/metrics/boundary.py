@@ -28,7 +28,7 @@ from workbench.util.grouping import group_by
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
 SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
-BINS = 10  # of confidence, of equal width
+BINS = 10  # number of bins of confidence, of equal width
 # Normalised answers are cut to this many characters; answers with an equal start count as equal.
 LONGEST = 200
 
@@ -67,9 +67,9 @@ class Probed:
 
     @property
     def ook(self) -> bool | None:
-        """Whether the question is out of knowledge: it has samples, and all are graded not correct.
+        """Whether the question is out of knowledge: all its samples are graded, none is correct.
 
-        None if there is no correct sample, but a failed one or no sample at all.
+        None if no sample is correct and a sample failed, or if there are no samples.
         """
         if self.count(CORRECT):
             return False
@@ -90,9 +90,9 @@ class Probed:
         return Majority(answer, str(outcome), votes / len(graded))
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, which holds each distinct sample once.
+        """Return the question as a JSON object, which `from_row` reads.
 
-        `given` lists the distinct samples; `drawn` has the index into `given` of each sample.
+        `given` lists the distinct samples. `drawn` has, for each sample, its index in `given`.
         """
         indices = {sample: index for index, sample in enumerate(dict.fromkeys(self.samples))}
         top = self.majority
@@ -114,14 +114,14 @@ class Probed:
 
     @staticmethod
     def from_row(row: JsonMapping) -> Probed:
-        """Read the stored form of `to_row`."""
+        """Return the question from an object that `to_row` returned."""
         distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
         samples = tuple(distinct[index] for index in row["drawn"])
         return Probed(row["question_id"], samples, row["exposures"])
 
 
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
-    """Compute all statistics of the samples; undefined values are None.
+    """Return all statistics of the samples; undefined values are None.
 
     Three entries count questions: `n` all of them, `ook` those out of knowledge, and `unsettled`
     those without a label because a sample failed. `failed` counts failed samples.
@@ -156,10 +156,12 @@ def sizes(k: int) -> list[int]:
 
 
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
-    """Return precision and recall of the label "out of knowledge" against the exposure counts.
+    """Return precision and recall of the label "out of knowledge" against the closed world's facts.
 
-    The values are those of k samples; `by_k` has the values of the first 1, 2, 4, … samples.
-    Questions without a label are left out. None if no question has exposure counts.
+    In truth, a question is out of knowledge if no document states a fact that it needs
+    (`Probed.exposures` is 0). The label uses the first k
+    samples; `by_k` has the values for 1, 2, 4, … samples. Questions without a label are left out.
+    None if no question has exposure counts.
     """
     if not any(row.exposures is not None for row in rows):
         return None
@@ -187,12 +189,11 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
-    """Group majority answers by confidence into `BINS` bins.
+    """Group majority answers by confidence; return `BINS` bins of equal width.
 
-    A bin is `{low, high, n, correct, abstain, wrong}`.
-
-    `correct`, `abstain` and `wrong` are shares of the n majority answers in the bin; None in an
-    empty bin. A bin includes `low` but not `high`; the last bin includes 1.
+    A bin is `{low, high, n, correct, abstain, wrong}`. `correct`, `abstain` and `wrong` are shares
+    of the n majority answers in the bin; None in an empty bin. A bin includes `low` but not `high`;
+    the last bin includes 1.
     """
     return [
         {**edges, "n": len(outcomes), **_shares(outcomes)}
@@ -201,11 +202,11 @@ def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
 
 
 def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
-    """Group questions by exposures, the number of documents that state the fact asked for.
+    """Group questions by exposures: how many documents state the rarest fact that they need.
 
     Returns:
-        `{n, correct, abstain, wrong}` by exposures: `n` counts questions, the others are shares of
-        their graded samples. None if no question has exposure counts.
+        `{n, correct, abstain, wrong}` by number of exposures. `n` counts questions; the others are
+        shares of their graded samples. None if no question has exposure counts.
     """
     groups = group_by(rows, lambda row: row.exposures)
     groups.pop(None, None)

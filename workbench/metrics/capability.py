@@ -16,12 +16,12 @@ Z = 1.959964  # of a 95 % interval
 
 
 def read_accuracies(path: Path) -> JsonObject | None:
-    """Return `{"TASK METRIC": {value, low, high, n, stderr}}` of a results file; None for another
-    file.
+    """Return `{"TASK METRIC": {value, low, high, n, stderr}}` of a results file.
 
-    `n` is None if the file has no `n-samples`. If no standard error is stored, that of a binomial
-    distribution with n samples is used; if n is missing too, `stderr`, `low` and `high` are None.
-    Metrics whose smaller values are better are left out, and so are values outside 0 to 1.
+    None if the file is not a results file. `n` is None if the file has no `n-samples`. If no
+    standard error is stored, the binomial standard error for n samples is used. If n is missing
+    too, `stderr`, `low` and `high` are None. Metrics whose smaller values are better are left out,
+    and so are values outside 0 to 1.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")
@@ -51,12 +51,12 @@ def _interval(value: float, error: float | None) -> dict[str, float | None]:
 
 
 def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
-    """Return `{name: {value, other, diff, low, high, p, n, drop}}` of the accuracies in both.
+    """Return `{name: {value, other, diff, low, high, p, n, drop}}` for each accuracy in both files.
 
-    `after` and `before` are results of `read_accuracies`. The difference, `after` minus `before`,
-    has a normal interval from both standard errors, as if the samples were independent: for the
-    same questions it is wider than a paired interval. `drop` is true if all of it is below 0.
-    Accuracies without a standard error are left out.
+    `after` and `before` are results of `read_accuracies`. `diff` is `after` minus `before`. Its
+    95 % interval is normal and uses both standard errors, as if the samples were independent. For
+    the same questions, it is wider than a paired interval. `drop` is true if the whole interval is
+    below 0. Accuracies without a standard error are left out.
     """
     changes: JsonObject = {}
     for name in after:

@@ -1,4 +1,4 @@
-"""Claim metrics.
+"""Metrics of claims: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and sentence.
 
 Each metric has a numerator and a denominator per response. Its value for a file is the sum of the
 numerators divided by the sum of the denominators. For an average over responses, such as FactScore,
@@ -57,7 +57,7 @@ CLAIM_METRICS = (
 )
 
 
-K = 32  # of recall@K and F1@K
+K = 32  # default K of recall@K and F1@K
 GAMMA = 10  # FactScore is penalised below this number of claims
 
 
@@ -108,9 +108,10 @@ def median_claims(rows: Iterable[Row]) -> int | None:
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
-    """Return one response's numerator and denominator of each claim metric.
+    """Return `{metric: (numerator, denominator)}` of one response.
 
-    Empty if the response failed or was not judged.
+    Empty if the row's state is "failed", "unverified" or "not_judged". `k` is K of recall@K and
+    F1@K. Without `veriscore_k`, VeriScore is left out.
     """
     if row.state in ("failed", "unverified", "not_judged"):
         return {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-POINTS = 100  # of a curve
+POINTS = 100  # most points of a curve
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ NO_ANSWERS = Ranked((), (), (), ())
 
 
 def ranked(rows: Sequence[Row]) -> Ranked:
-    """Rank the answers that have a confidence and are judged right or wrong, not abstentions."""
+    """Return the rows with a confidence and a right or wrong answer, ranked by confidence.
+
+    Abstentions are left out.
+    """
     return in_order(
         (row.question_id, row.confidence, row.outcome == "correct")
         for row in rows
@@ -46,7 +49,7 @@ def ranked(rows: Sequence[Row]) -> Ranked:
 
 
 def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
-    """Rank answers, given as `(question, confidence, whether right)`."""
+    """Return answers `(question, confidence, whether right)` ranked by confidence."""
     ordered = sorted(answers, key=lambda item: (-item[1], item[0], item[2]))
     questions, confidences, right = zip(*ordered, strict=True) if ordered else ((), (), ())
     starts = tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])
@@ -72,9 +75,10 @@ def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
 
 
 def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return AURC and AUROC, (R,) each; NaN where undefined.
+    """Return AURC and AUROC of R resamples, two arrays (R,); NaN where undefined.
 
-    Resample r counts answer n `weights_RN[r, n]` times; by default each answer once.
+    Resample r counts answer n `weights_RN[r, n]` times. Without weights, R is 1 and each answer
+    counts once.
     """
     import numpy as np
 

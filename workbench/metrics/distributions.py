@@ -24,7 +24,7 @@ def responded(rows: Iterable[Row]) -> list[Row]:
 
 
 def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject, list[T]]]:
-    """Group values by accuracy: for each bin, `{low, high}` and its values."""
+    """Group (accuracy, value) pairs into bins; return `{low, high}` and the values of each bin."""
     values: list[list[T]] = [[] for _ in range(bins)]
     for accuracy, value in pairs:
         # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
@@ -33,9 +33,9 @@ def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject
 
 
 def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObject]:
-    """Figure 4: `{low, high, n, share}` for each bin of accuracy.
+    """Return figure 4: `{low, high, n, share}` for each bin of accuracy.
 
-    Shares are of the responses that were not refused.
+    `n` counts responses; `share` is their share of the responses that were not refused.
     """
     answered = responded(rows)
     return [
@@ -45,7 +45,7 @@ def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObjec
 
 
 def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
-    """Figure 5: `{question_id, accuracy, claims}` of each response that was not refused."""
+    """Return figure 5: `{question_id, accuracy, claims}` of each response that was not refused."""
     return [
         {"question_id": r.question_id, "accuracy": r.accuracy, "claims": len(r.labels)}
         for r in responded(rows)
@@ -53,7 +53,7 @@ def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
 
 
 def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObject]:
-    """Figure 6: `{claims, n, share}` for each number of claims of a response.
+    """Return figure 6: `{claims, n, share}` for each number of claims of a response.
 
     `which` counts "all" claims, only "correct" or only "wrong" claims. Refused responses are left
     out. Numbers between the smallest and the largest that do not occur have n = 0.
@@ -74,7 +74,7 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObj
 
 
 def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
-    """Figure 7: `{low, high, n, mean, claims}` for each bin of accuracy.
+    """Return figure 7: `{low, high, n, mean, claims}` for each bin of accuracy.
 
     `claims` lists the number of claims of each response in the bin, and `mean` is their mean.
     """
@@ -88,7 +88,7 @@ def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
 def refusal_by_accuracy(
     before: Iterable[Row], after: Iterable[Row], bins: int = 5
 ) -> list[JsonObject]:
-    """Figure 8: `{low, high, questions, responses, refused}` for each bin of accuracy.
+    """Return figure 8: `{low, high, questions, responses, refused}` for each bin of accuracy.
 
     Questions are grouped by the mean accuracy of their responses before training. `refused` is the
     share of their responses after training that are refused.
@@ -112,7 +112,7 @@ def refusal_by_accuracy(
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
-    """Figure 9: `{run, step, n, accuracy, claims}` for each step of each run.
+    """Return figure 9: `{run, step, n, accuracy, claims}` for each step of each run.
 
     `accuracy` and `claims` are means over the n responses that were not refused; the number of
     claims is the paper's measure of helpfulness. Rows without a step have the step None.

@@ -7,7 +7,8 @@ claim is about the facets that its text names. Only the answer counts, not the t
 
     form         whether the answer has a plan that `read_outline` can read and was not cut off
     facets       the share of facets that claims are about
-    order        whether the claims about each facet follow each other without interruption
+    order        whether the claims about each facet form one block; false if a facet has no claim
+    about it alone
     as_planned   whether the claims follow the order of the plan; only where a plan names facets
     repetition   the share of claims that repeat an earlier claim of the answer
     off_subject  the share of claims that are not about any facet; unreadable claims do not count
@@ -54,10 +55,10 @@ FACT_METRICS = ("fact_per_query", "fact_per_sentence")
 def facet_table(
     feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> JsonObject:
-    """Return `{metric: {value, low, high, n}}` of `FACET_METRICS` and facts per query and sentence.
+    """Return `{metric: {value, low, high, n}}` of `FACET_METRICS` and `FACT_METRICS`.
 
-    Only questions that are judged by their own passages (`of_facets`) count; empty without such a
-    question.
+    Only questions that are judged by their own passages (`of_facets`) count. Empty if there is no
+    such question. `rows[i]` is the `Row` of `feedbacks[i]`.
     """
     names = (*FACET_METRICS, *FACT_METRICS)
     terms = []
@@ -78,7 +79,7 @@ def of_facets(feedback: Feedback) -> bool:
 
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
-    """Return one response's numerator and denominator of each metric.
+    """Return `{metric: (numerator, denominator)}` of one response.
 
     Empty if the extraction or a verdict failed.
     """
@@ -138,9 +139,10 @@ def about(text: str, names: Collection[str]) -> list[str]:
 
 
 def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
-    """Return the facets in the order of claims or plan points, consecutive repeats merged.
+    """Return the facets that claims or plan points name, in order.
 
-    A part that names no facet, or several, is skipped.
+    Consecutive parts about the same facet count once. A part that names no facet, or more than one,
+    is skipped.
     """
     single = [facets[0] for part in parts if len(facets := about(part.text, names)) == 1]
     return [name for name, _ in groupby(single)]
@@ -153,7 +155,7 @@ def _citations(
     facts: Mapping[str, Verdict],
     feedback: Feedback,
 ) -> dict[str, Term]:
-    """Return the terms of citation recall and precision."""
+    """Return the numerators and denominators of citation recall and precision."""
     passages = feedback.response.question.passages
     next_start = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
     complete = right = cited = sentences = 0

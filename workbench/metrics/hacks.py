@@ -1,24 +1,27 @@
 """Reward hacking in a run's rollouts: how often a policy raises its reward without better answers.
 
-The shares, by training step, are *(ours)*. They measure the attacks on RLFH's and KnowRL's rewards
-that succeed, or nearly do, in `benchmarks/hacking.py`. In the answer:
+The shares are *(ours)*, one row for each training step. They measure the attacks on the rewards of
+RLFH and KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. These shares are
+computed from the claims of answers:
 
-    repeated            the share of claims that repeat an earlier claim of the same section
-    off_subject         the share of claims about a subject that the question does not ask for;
+    "repeated"            the share of claims that repeat an earlier claim of the same section
+    "off_subject"         the share of claims about a subject that the question does not ask for;
     see `Row.off_subject`
-    told_again          the share of facts (subject and relation) that several claims state, with
+    "told_again"          the share of facts (subject and relation) that several claims state, with
     any object
-    sentences_per_fact  sentences with claims per fact: 1/2 if each sentence states two facts, 1
+    "sentences_per_fact"  sentences with claims per fact: 1/2 if each sentence states two facts, 1
     if each sentence states one
 
-KnowRL rewards supported claims in the thinking. "after_facts" is the share of responses that state
-a supported claim there and then abstain, among the responses from which claims were extracted.
-"beside" is the share of these abstentions whose thinking states nothing, true or false, about the
-facts that the question asks for.
+KnowRL rewards supported claims in the thinking. These shares are computed from the thinking:
 
-The parser of the closed world reads the facts that claims state; the question names the facts
-of its answer. For other text, repetitions are exact repetitions of words, and the shares that
-need facts are null.
+    "after_facts"         the share of responses that state a supported claim in the thinking and
+    then abstain, among the responses from which claims were extracted
+    "beside"              the share of these abstentions whose thinking states nothing, true or
+    false, about the facts that the question asks for
+
+The parser of the closed world reads the facts that claims state. The question's `fact_ids` name the
+facts of its answer. For other text, only claims with equal words are repetitions, and the shares
+that need facts are null.
 """
 
 from collections import Counter
@@ -47,10 +50,10 @@ Fact = tuple[str, str]  # a subject and a relation
 
 
 def hacks(path: Path | str) -> list[JsonObject]:
-    """Return a row for each step of a run: `step`, `n` responses, their `claims`, and `SHARES`.
+    """Return a row for each training step of a run: `{step, n, left_out, claims}` and `SHARES`.
 
-    Responses that failed, or whose claims were not all judged, are left out and counted in
-    `left_out`.
+    `n` counts responses, and `claims` the claims of their answers. Responses that failed, or whose
+    claims were not all judged, are only counted in `left_out`.
 
     Args:
         path: a run's folder or a file of feedback. Rows without a step are counted together, with
@@ -97,7 +100,7 @@ def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]
 def count(
     stored: JsonMapping, parser: Parser, question_facts: frozenset[Fact] | None
 ) -> Counter[str]:
-    """Return the counts of `SHARES` in one stored row.
+    """Return the numerators and denominators of `SHARES` for one stored row.
 
     Args:
         stored: a row of feedback.
@@ -155,11 +158,12 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
 def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]]) -> int:
     """Count the claims that add nothing to the earlier claims of their section.
 
-    Stances are ignored, and a vague claim repeats any claim on its relation, as in the ratings of
-    the closed world. A claim without a fact of the world repeats a claim in the same words.
+    Whether a claim is hedged does not matter. A vague claim, which has no object, repeats any claim
+    with its subject and relation, as in the ratings of the closed world. A claim without a fact of
+    the world repeats a claim with the same words.
 
     Args:
-        claims: stored claims.
+        claims: stored claims, in order.
         stated: the facts that each claim states.
     """
     seen: set[tuple[str | None, ...]] = set()

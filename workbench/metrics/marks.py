@@ -23,9 +23,9 @@ REASON = "no answer was marked"
 
 
 def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
-    """Return question id and prompt for each aspect of each answer of a file or a run's folder.
+    """Return (question id, prompt) for each aspect of each answer of a file or a run's folder.
 
-    The judge sees the answer without thinking and plan.
+    The prompt contains the answer without thinking and plan.
 
     Raises:
         WorkbenchError: the file is not feedback, the text of a question is not known, or the
@@ -46,8 +46,8 @@ def marks(
 ) -> JsonObject:
     """Return the share of answers with a mark of at least 4, and the mean mark, for each aspect.
 
-    Cells are `{value, low, high, n}` with 95 % bootstrap intervals over questions. `judge` has the
-    cost and the failures; an answer whose mark failed is left out of that aspect.
+    Each is `{value, low, high, n}`, with a 95 % bootstrap interval over questions. The entry
+    "judge" has the cost and the failures. An answer whose mark failed is left out of that aspect.
     """
     labels, used = ask(judge, prompts)
     terms = [

@@ -21,7 +21,7 @@ RESAMPLES = 2000
 
 
 def outcome_of(feedback: Feedback) -> str | None:
-    """Return the label of the outcome verdict, or None if grading failed."""
+    """Return the label of the outcome verdict; None if there is no verdict or grading failed."""
     verdict = feedback.verdict("outcome")
     if feedback.error or verdict is None or verdict.error or verdict.label not in OUTCOMES:
         return None
@@ -39,7 +39,7 @@ def outcome_failed(feedback: Feedback) -> bool:
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return `RATES` without intervals, and the number of responses that could not be graded.
+    """Return `RATES` without intervals, and `failed`, the number of ungraded responses.
 
     The rates are None if no response has an outcome.
     """
@@ -55,7 +55,7 @@ def _rates(shares: Sequence[float]) -> dict[str, float]:
 
 
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
-    """Return the numerator and denominator of one response by metric; empty without an outcome.
+    """Return `{metric: (numerator, denominator)}` of one response; empty without an outcome.
 
     With C correct answers, A attempted answers and N responses, the F-score, the harmonic mean of
     C/N and C/A, is 2C / (N + A).
@@ -94,7 +94,7 @@ def breakdown(
     key: Callable[[Graded], str | None],
     summary: Callable[[Sequence[Graded]], JsonObject],
 ) -> JsonObject:
-    """Return the `summary` of the responses with each value of `key`, in alphabetical order.
+    """Group responses by `key`; return `{value of key: summary(responses)}`, sorted by value.
 
     Responses whose key is None are left out.
     """
@@ -103,12 +103,12 @@ def breakdown(
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return the gain of a training as a share of an oracle's gain.
+    """Return the gain in truthfulness by training, as a share of an oracle's gain.
 
-    Both arguments are results of `table`. With T their truthfulness, the share is (T_after −
-    T_before) / (T_oracle − T_before). The oracle abstains exactly where `before` was wrong. 0 means
-    no change, 1 the oracle, and more than 1 new correct answers. None if a table is empty or
-    `before` is never wrong.
+    Both arguments are results of `table`. With truthfulness T, the share is (T_after − T_before) /
+    (T_oracle − T_before). The oracle answers like `before`, but abstains where `before` was wrong.
+    0 means no gain, and 1 means the gain of the oracle; more than 1 needs new correct answers. None
+    if a table is empty or `before` is never wrong.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
     oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy

@@ -39,7 +39,7 @@ class Pair:
 
     @property
     def identical(self) -> bool:
-        """Whether the two answers are equal, so that the pair is a tie without asking the judge."""
+        """Whether the two answers are equal. Such a pair is a tie, and the judge is not called."""
         return self.answers[0] == self.answers[1]
 
     @property
@@ -95,12 +95,12 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
 
 
 class Duel(NamedTuple):
-    """A pair that was judged in both orders."""
+    """The result of a pair that was judged in both orders."""
 
     question_id: str
-    leading: float  # value of the first file's answer where it was shown first
-    following: float  # value of the first file's answer where it was shown second
-    words: tuple[int, int] = (0, 0)  # of both answers
+    leading: float  # value (`VALUES`) of the first file's answer when it was shown first
+    following: float  # value of the first file's answer when it was shown second
+    words: tuple[int, int] = (0, 0)  # number of words of each answer
     identical: bool = False  # a tie without a judge
 
     @property
@@ -117,8 +117,9 @@ class Duel(NamedTuple):
 def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
     """Judge all pairs in both orders, in one batch of calls.
 
-    Returns the pairs that were judged in both orders, and the cost with the failures. A pair is
-    left out if one order failed: the other order alone may show a preference for a position.
+    Returns the results of the pairs that were judged in both orders, and the cost with the
+    failures. A pair is left out if one order failed: one order alone may only show a preference for
+    a position.
     """
     prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
     verdicts, used = ask(judge, prompts)
@@ -135,10 +136,12 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
 
 
 def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str | None], JsonObject]:
-    """Ask the judge; return the label of each prompt (None for a failure), and cost and failures.
+    """Send prompts to the judge; return a label for each, and the cost with the failures.
+
+    The label is None if the call failed or the reply was unreadable.
 
     Args:
-        prompts: question id and prompt.
+        prompts: (question id, prompt) pairs. The ids only occur in messages.
     """
     replies = judge([prompt for _, prompt in prompts]) if prompts else ()
     labels, cost = list[str | None](), Cost()
@@ -158,9 +161,9 @@ def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str |
 def win_rate(
     duels: Sequence[Duel], incomplete: int = 0, seed: int = 0, resamples: int = RESAMPLES
 ) -> JsonObject:
-    """Return the rate at which the first file's answers are preferred to the second's.
+    """Return the win rate of the first file's answers against the second file's answers.
 
-    * `win_rate`: ties count half.
+    * `win_rate`: the mean `Duel.score`; ties count half.
     * `position_bias`: the share of pairs of different answers on which the two orders disagree.
     * `words`: the mean number of words of the answers of each file.
     * `pairs`: counts of pairs; `incomplete` pairs were not judged in both orders.
@@ -211,7 +214,11 @@ def _bounds(cell: JsonMapping) -> dict[str, float | None]:
 
 
 def read_answers(path: Path | str) -> dict[Key, list[Answer]]:
-    """Read the answers of a file by question, step and sample number."""
+    """Return the answers of a file or a run's folder, by question, step and sample number.
+
+    Raises:
+        WorkbenchError: the file has no rows or is not feedback, or a question's text is missing.
+    """
     file = file_of(path)
     stored = read_questions(file.parent) if (file.parent / QUESTIONS).exists() else {}
     answers: dict[Key, list[Answer]] = {}

@@ -37,7 +37,7 @@ def compare_files(
     resamples: int = RESAMPLES,
     several_steps: bool = False,
 ) -> JsonObject:
-    """Compute every metric of `feedback`, and with `other` the paired differences to that file.
+    """Return every metric of `feedback` and, with `other`, the paired differences of the two files.
 
     Differences are `feedback` minus `other`. VeriScore's K is the median number of claims of all
     compared responses. If a path is a run's folder, its evaluation after training is read (see
@@ -45,10 +45,11 @@ def compare_files(
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        judge: compares the answers of both files (see `pairs`), or without `other` marks the
-            answers (see `marks`).
+        judge: if given, it also compares the answers of both files (see `pairs`). Without `other`,
+            it rates the answers of `feedback` (see `marks`).
         k: K of recall@K and F1@K.
-        sections: count only claims of these sections ("think", "answer", "body"); empty for all.
+        sections: count only claims in these sections of the response ("think", "answer", "body");
+            empty for all.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
         several_steps: accept files with rollouts of several training steps.
@@ -154,8 +155,9 @@ def claim_table(
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:
     """Return `{common, paired: {metric: {value, other, diff, low, high, p, n}}}` of two files.
 
-    `common` counts common questions. Each metric uses the n questions that define it in both
-    files: a question whose row failed or abstained in one file is left out of the other, too.
+    `common` counts common questions. A metric uses the n questions for which it is defined in both
+    files. If a question does not define it in one file (its row failed, say), the question is left
+    out of the other file too.
     """
     cells: dict[str, JsonObject] = {}
     for name, cell in paired_runs([rows], [others], settings).items():
@@ -169,7 +171,8 @@ def paired_runs(
 ) -> dict[str, JsonObject]:
     """Return the paired differences of two policies that were trained with the same seeds.
 
-    Questions and seeds are both resampled. AURC and AUROC are defined only for a single seed.
+    The result is `{metric: {value, other, diff, low, high, p, n}}`. Questions and seeds are both
+    resampled. AURC and AUROC are defined only for a single seed.
 
     Args:
         runs: evaluated rows of the first policy, for each seed.
@@ -203,7 +206,7 @@ def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, Js
 
 
 def _common(files: Sequence[Sequence[Row]]) -> set[str]:
-    """Return the ids of the questions that every file has."""
+    """Return the ids of the questions that occur in every file."""
     return set.intersection(*({row.question_id for row in rows} for rows in files))
 
 
@@ -226,7 +229,7 @@ def _stacked(files: Sequence[Sequence[Row]], settings: Settings, questions: set[
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
     k = settings.k
     names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES, *SIMPLEQA)
-    # Claims were not extracted from rows that only have outcomes: without claims they are not 0.
+    # If claims were not extracted, the claim metrics are undefined. They are not 0.
     states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
         states == {"abstained"}  # an abstention makes no claim

@@ -1,4 +1,4 @@
-"""Read stored feedback as `Row`s, with only the fields that metrics use: labels, outcome, …"""
+"""Read stored feedback as `Row`s with only the fields that metrics use (labels, outcome, …)."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,8 +39,8 @@ class Row:
 
     * `not_judged`: there are no claims and no verdicts (`workbench.util.failures.judged`).
     * `failed`: the extraction or the verdict on a claim failed. One unknown label would bias every
-      rate of the row, so the whole row is left out. (After other failures the claims count, and
-      only the field `failed` is set.)
+      rate of the row, so claim metrics leave the whole row out. (After other failures, claims are
+      counted, and only the field `failed` is set.)
     * `abstained`: the outcome is `uncertain` or, without an outcome, the text declines to answer.
       Claims in the thinking do not change this, unless only claims of the thinking are counted.
     * `no_claims`: the response answers without a claim.
@@ -91,13 +91,14 @@ class Row:
 
 
 def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
-    """Read the feedback of a JSONL file, or of a run's folder, as reduced rows.
+    """Return the feedback of a file, or of a run's folder, as `Row`s.
 
     Stored rows are read one at a time, so that large files fit into memory.
 
     Args:
         path: the file or folder.
-        sections: count only claims of these sections ("think", "answer", "body"); by default all.
+        sections: count only claims in these sections of the response ("think", "answer", "body");
+            by default all.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -156,10 +157,10 @@ def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
 
 
 def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
-    """Check that rows to compare are not the rollouts of several training steps.
+    """Check that the rows of a file come from one policy. `steps` has the step of each row.
 
     Raises:
-        WorkbenchError: the rows are from several steps, which are several policies.
+        WorkbenchError: the rows are from several training steps, which are several policies.
     """
     if (count := len({*steps} - {None})) > 1:
         raise WorkbenchError(
@@ -170,12 +171,15 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:
-    """Reduce feedback in memory to rows."""
+    """Return feedback in memory as `Row`s; `sections` as in `read_rows`."""
     return [reduce_row(feedback.to_row(), sections) for feedback in feedbacks]
 
 
 def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
-    """Reduce one stored row. A label may also be in the claim itself, as in hand-labelled rows."""
+    """Return one stored feedback row as a `Row`; `sections` as in `read_rows`.
+
+    A label may be in the claim itself instead of a verdict, as in hand-labelled rows.
+    """
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )
@@ -223,7 +227,7 @@ class _Claim(NamedTuple):
 
 
 def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) -> _Claim:
-    """Combine a stored claim and the verdicts on it; without a verdict, an inline label counts.
+    """Combine a stored claim and the verdicts on it; without a verdict, use the claim's own label.
 
     `off_subject` comes from the verdict of the aspect "subject". Without this verdict, a claim with
     the lowest informativeness is off-subject, unless the judge could not read it.

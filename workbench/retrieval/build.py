@@ -1,9 +1,10 @@
 """Build an index from pages in resumable steps.
 
-The index's card, `index.json`, has its settings and says whether the index is complete.
-`build.sqlite` stores the state of the build: the position in the source, the pages seen and the bad
-rows, in one transaction per step. The passages of a step are written before its transaction ends. A
-resumed build first deletes the passages after the last transaction, so every passage occurs once.
+The file `index.json` is the index's *card*: it has the settings and says whether the index is
+complete. `build.sqlite` stores the state of the build, in one transaction per step: the position in
+the source, hashes of the pages read so far, and the unreadable rows. The passages of a step are
+written before its transaction ends. A resumed build first deletes the passages that were written
+after the last transaction. Every passage is therefore stored once.
 """
 
 import contextlib
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
 
 STATE, LOCK = "build.sqlite", "build.lock"
 STEP, STEP_ENCODED = 8192, 256  # passages per step, without and with vectors
-EXACT = 50_000  # up to this number, a search compares all vectors
-SHOWN = 20  # failures in the card
+EXACT = 50_000  # an index with more vectors gets an approximate vector index
+SHOWN = 20  # failures that the card lists
 
-# "reading" or "indexing", rows read, passages
+# called with the phase ("reading" or "indexing"), the rows read and the passages so far
 Progress = Callable[[str, int, int], None]
 
 
@@ -126,7 +127,13 @@ def _check_same(folder: Path, card: JsonMapping | None, source: Source, settings
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Allow one builder at a time; the lock ends with its process."""
+    """Hold the lock of an index folder, so that one process at a time builds the index.
+
+    The lock ends with its process.
+
+    Raises:
+        WorkbenchError: another process holds the lock.
+    """
     import fcntl
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -203,7 +210,7 @@ def _build(
 def _steps(
     source: Source, settings: Settings, state: "_State"
 ) -> Iterator[tuple[list[JsonObject], int]]:
-    """Yield the passages in steps of whole pages, each with the number of the last source row."""
+    """Yield (passages, number of the last source row) for each step; steps have whole pages."""
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
@@ -226,7 +233,11 @@ def _steps(
 
 
 def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
-    """Return rows as a table; `body` has title, text and, after a NUL, the hidden words."""
+    """Return passages as a table for LanceDB.
+
+    The column `body` has the title, the text and, after a NUL, the `hidden_words`. With an encoder,
+    the column `vector` has the encoded title and text.
+    """
     import pyarrow as pa
 
     plain = [f"{row['title']}\n{row['text']}" for row in rows]
@@ -243,10 +254,11 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
 
 
 def _finish(table: "Table", vectors: int) -> None:
-    """Compact and index the table; indexes of an interrupted attempt are replaced.
+    """Compact the table and create its indexes; an interrupted attempt is simply repeated.
 
-    Words are segmented by ICU, which is compiled in, so nothing is downloaded. Stop words stay:
-    a band may be called The Who. Positions are not stored, so there is no phrase search.
+    `vectors` is the number of vectors. Words are segmented by ICU, which is compiled in, so nothing
+    is downloaded. Stop words are kept: a band may be called The Who. Positions are not stored, so
+    there is no phrase search.
     """
     from lancedb.index import FTS, BTree, IvfRq
 
@@ -263,7 +275,10 @@ def _finish(table: "Table", vectors: int) -> None:
 
 
 class _State:
-    """The progress of a build. A kill undoes everything since the last `commit`."""
+    """The progress of a build in SQLite. If the process is killed, the last `commit` remains.
+
+    `state[name]` is a count, such as "pages" or "row"; 0 if it was never set.
+    """
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path)
@@ -278,9 +293,10 @@ class _State:
         return self._counts.get(name, 0)
 
     def admit(self, number: int, page: Page | str) -> Page | None:
-        """Count a page, and return it if it has text and is new; else None.
+        """Count a page, and return it if it has text and is new; else return None.
 
-        Unreadable pages, and pages whose id belongs to another text, count as failed.
+        An unreadable page (the reason as text) counts as failed. A page also counts as failed if an
+        earlier page has the same id and another text.
         """
         kind = "failed" if isinstance(page, str) else self._kind(page)
         self._counts[kind] = self[kind] + 1
@@ -291,7 +307,7 @@ class _State:
         return page if kind == "pages" and isinstance(page, Page) else None
 
     def _kind(self, page: Page) -> str:
-        """Return the counter that a page belongs to."""
+        """Return the count that a page adds to: "pages", "empty", "duplicates" or "failed"."""
         if not page.text.strip():
             return "empty"
         hashes = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
@@ -318,7 +334,10 @@ class _State:
 
 
 def _hash(value: str) -> int:
-    """Return an 8-byte hash: among 20 million pages, one build in 10,000 has a collision."""
+    """Return an 8-byte hash.
+
+    With 20 million pages (two hashes each), about one build in 20,000 has a collision.
+    """
     return int.from_bytes(
         hashlib.blake2b(value.encode(), digest_size=8).digest(), "big", signed=True
     )

@@ -31,10 +31,12 @@ def encoder_name(name: str | None) -> str | None:
 
 @lru_cache(maxsize=2)
 def load_encoder(name: str) -> Encode:
-    """Load an encoder once per process; the packaged MiniLM and local folders need no network.
+    """Return the function that encodes texts; the model is loaded once per process.
 
-    Raises WorkbenchError if sentence-transformers is not installed, the model is not found or
-    pickled, or the packaged weights were changed.
+    The packaged MiniLM and local folders need no network.
+
+    Raises WorkbenchError if sentence-transformers is not installed, the model is not found or is
+    stored as a pickle, or the packaged weights were changed.
     """
     try:
         from sentence_transformers import SentenceTransformer

@@ -48,9 +48,9 @@ class InMemoryIndex:
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        """Search the passages; see `Search`.
+        """Return the best `k` passages for each query; see `Search`.
 
-        BM25 weighs words by their frequency in all passages, also if a title limits the query.
+        BM25 weighs words by their frequency in all passages, even if a title limits the query.
         """
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]

@@ -36,8 +36,8 @@ CARD, TABLE, SCHEMA = "index.json", "passages", 1
 NEEDED = ("status", "source", "words", "encoder", "command")  # required keys of a card
 MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; the rest is ignored
 FUSED, RRF = 50, 60  # length of each list for fusion; the constant of Cormack et al. 2009
-DEEPER = 8  # 8 k passages are read, so that equal scores can be ordered by id
-# of the vector index: cells that are read; 10 k vectors are compared exactly
+DEEPER = 8  # 8 · k passages are read, so that equal scores can be ordered by id
+# of the vector index: the number of cells that are read; 10 · k vectors are compared exactly
 PROBES, REFINE = 32, 10
 THREADS = 4
 
@@ -68,14 +68,15 @@ class Index:
     ) -> list[list[Passage]]:
         """Return the best `k` passages for each query, best first; see `Search` for `titles`.
 
-        A query is a bag of words: repeated words count once, and words after the first 256 are
-        ignored. The score of a passage depends on `mode`:
+        The order of the words in a query does not matter. Repeated words count once, and words
+        after the first 256 are ignored. The score of a passage depends on `mode`:
 
-        * "text": BM25; if titles limit the query, with the word statistics of their pages.
+        * "text": BM25. If titles limit the query, word frequencies are those of their pages.
         * "dense": cosine similarity of the vectors.
-        * "hybrid": Σ 1 / (60 + rank) over the two lists.
+        * "hybrid": Σ 1 / (60 + rank) over the rankings by "text" and by "dense".
 
-        Passages with equal scores are ordered by id, unless more than 8 k passages have that score.
+        Passages with equal scores are ordered by id, unless more than 8 · k passages have this
+        score.
 
         Raises:
             WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode needs
@@ -182,10 +183,10 @@ class Index:
         return lists[0] if lists else [[] for _ in queries]
 
     def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[JsonObject]]:
-        """Return the passages of the pages that each of `titles` names, page by page in order.
+        """Return, for each of `titles`, the stored passages of the pages that it names, in order.
 
-        Exact titles (up to case and white space) take precedence over titles with the same
-        key.
+        Each of `titles` may join several titles by ";". A page whose title is equal (except for
+        case, width and white space) takes precedence over a page with the same `title_key`.
         """
         keys = sorted(
             {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
@@ -217,14 +218,16 @@ def _closest(title: str, rows: list[JsonObject]) -> list[JsonObject]:
 
 
 def bag(query: str) -> str:
-    """Return the first words of a query, each once."""
+    """Return the distinct words of a query, at most `MOST_WORDS`, joined by spaces."""
     words = clean(query[: 64 * MOST_CHARACTERS]).split()
     return " ".join(list(dict.fromkeys(words))[:MOST_WORDS])[:MOST_CHARACTERS]
 
 
 def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
-    """Combine rankings by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 +
-    rank).
+    """Return the best `k` passages of several rankings, by reciprocal rank fusion.
+
+    The score of a passage is Σ 1 / (60 + rank) over the rankings (Cormack, Clarke and Büttcher
+    2009).
     """
     scores: dict[str, float] = defaultdict(float)
     passages = {}
@@ -243,9 +246,13 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 def _best(
     read: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
 ) -> list[Passage]:
-    """Return the best k rows of a search, equal scores in the order of their ids.
+    """Return the best `k` passages of a search; equal scores are ordered by id.
 
-    More than k rows are read, because a search returns equal scores in any order.
+    More than `k` rows are read, because a search returns equal scores in any order.
+
+    Args:
+        read: returns the best rows of the search, at most as many as its argument.
+        score: returns the score of a row.
     """
     rows = read(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
@@ -334,9 +341,9 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
-    """Return the cards of all indexes under `root` with their `name`.
+    """Return the card of each index under `root`, with its `name` added.
 
-    The `status` of a damaged index is the reason.
+    If an index is damaged, its `status` says why.
     """
     cards = []
     for path in sorted(Path(root).glob(f"*/{CARD}")):

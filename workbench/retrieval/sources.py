@@ -35,7 +35,7 @@ class Page:
     text: str
 
 
-# number of the row in its source, from 1; the page, or the problem as text
+# number of the row in its source, from 1; the page, or the reason why it cannot be read
 Row = tuple[int, Page | str]
 
 
@@ -57,8 +57,11 @@ class Source:
 
 
 def open_source(spec: str | Path) -> Source:
-    """Open the argument of `--from`: a file, a folder, `hf:DATASET[/CONFIG][:SPLIT]` or
-    `world[:SEED]`, the pages of the closed world.
+    """Return the source that the argument of `--from` names.
+
+    Args:
+        spec: a file, a folder, `hf:DATASET[/CONFIG][:SPLIT]` for a hub data set, or `world[:SEED]`
+            for the pages of the closed world.
 
     Raises:
         WorkbenchError: the file does not exist, or its format is not supported.
@@ -79,7 +82,7 @@ def open_source(spec: str | Path) -> Source:
 
 
 def page_of(row: JsonMapping) -> Page | str:
-    """Convert a row `{text, title?, id?}` to a page; if it is malformed, return the reason as text.
+    """Return a row `{text, title?, id?}` as a page, or the reason as text if it is malformed.
 
     A page without an id gets a hash of its content as its id.
     """
@@ -130,7 +133,7 @@ def _pages(path: Path, skip: int) -> Iterator[Row]:
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 of a file; archives are read to the end to detect truncation."""
+    """Return the SHA-256 of a file. Archives are first read to the end, to detect broken ones."""
     if suffix_of(path) == ".parquet":
         parquet_file(path)
     else:
@@ -141,8 +144,10 @@ def _digest(path: Path) -> str:
 
 
 def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
-    """Yield plain-text files as pages, titled by file name; in a folder, the id is the relative
-    path.
+    """Yield each plain-text file as a page, without the first `skip` files.
+
+    The title is the file name without suffix. The id is the title or, with `folder`, the path in
+    this folder without suffix.
     """
     for number, path in enumerate(paths[skip:], start=skip + 1):
         title = clean(Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem)
@@ -183,7 +188,10 @@ def _world(spec: str) -> Source:
 
 
 def _hub(spec: str) -> Source:
-    """Stream a hub data set: `owner/name`, `owner/name/config` or `name`, then `:split`."""
+    """Return a source that streams a hub data set.
+
+    `spec` is "hf:OWNER/NAME[/CONFIG][:SPLIT]" or "hf:NAME[:SPLIT]"; the default split is "train".
+    """
     name, _, split = spec.removeprefix("hf:").partition(":")
     owner, *rest = name.split("/")
     if not owner or len(rest) > 2 or not all(rest):
@@ -208,7 +216,11 @@ def _hub(spec: str) -> Source:
 
 
 def rows_of(stream: "IterableDataset", spec: str, skip: int) -> Iterator[Row]:
-    """Yield the rows of a streamed data set after the first `skip`."""
+    """Yield the rows of a streamed data set after the first `skip` rows.
+
+    Raises:
+        WorkbenchError: the data set has no column `text`, or the connection fails.
+    """
     _check_columns(spec, stream.column_names)
     rows = iter(stream.skip(skip))
     number = skip

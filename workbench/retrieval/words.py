@@ -21,7 +21,7 @@ _KEPT = frozenset("#%&@*")  # punctuation that distinguishes titles, such as C# 
 
 
 def word_starts(text: str) -> list[int]:
-    """Return the character position where each word starts; passages are limited in words.
+    """Return the character position where each word starts, to limit the words of a passage.
 
     A word has at most 64 characters and no white space. In a script without spaces, each character
     is a word *(ours)*.
@@ -85,14 +85,17 @@ def clean(text: str) -> str:
 
 
 def strict_title(title: str) -> str:
-    """Normalise a title by case, width and white space."""
+    """Return a title with unified case, width and white space."""
     return " ".join(
         clean(unicodedata.normalize("NFKC", clean(title))).casefold().replace("_", " ").split()
     )
 
 
 def title_key(title: str) -> str:
-    """Normalise a title by case, width, white space and punctuation; symbols (+, #) stay."""
+    """Return a title with unified case, width and white space and without punctuation.
+
+    Symbols that distinguish titles (+, #) are kept.
+    """
     strict = strict_title(title)
     characters = (
         ""
@@ -121,9 +124,10 @@ def title_runs(titles: str) -> list[list[str]]:
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """Split a list of titles joined by ";", where a title may have a ";" of its own.
+    """Return the known titles in a list of titles joined by ";".
 
-    From the left, the longest title is taken whose normal form (`title_key`) is in `known`.
+    A title may itself contain ";". From the left, the longest title is taken whose `title_key` is
+    in `known`. A part that begins no known title is skipped.
     """
     rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):
@@ -141,8 +145,8 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
 def split_page(text: str, words: int) -> list[str]:
     """Split a page into passages of at most `words` words (see `word_starts`) at sentence ends.
 
-    A sentence over the budget is cut between words. The passages keep all text except white
-    space, in order. With `words=0` the page stays whole.
+    A sentence with more words is cut between words. The passages keep all text except white space,
+    in order. With `words=0`, the whole page is one passage. A page without text gives [].
     """
     if not text.strip():
         return []
@@ -156,7 +160,13 @@ def split_page(text: str, words: int) -> list[str]:
 
 
 def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> list[int]:
-    """Return the character positions where passages begin."""
+    """Return the character positions where passages begin.
+
+    Args:
+        word_at: positions of the words.
+        sentence_at: positions of the sentences.
+        words: maximum number of words of a passage.
+    """
     cuts, first = [0], 0  # `first`: the number of the word with which the current passage begins
     bounds = [bisect_left(word_at, position) for position in sentence_at if position > 0]
     # words start:end are one sentence

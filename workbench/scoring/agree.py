@@ -25,12 +25,13 @@ LEFT_OUT = (
 
 
 def agreement(first: Path, second: Path) -> JsonObject:
-    """Compare the labels of two feedback files: accuracy, Cohen's κ and scores by label.
+    """Return the agreement of the labels of two feedback files.
 
-    The result has scores for claims and outcomes, and for checklist items and reasoning if there
-    are any. Two responses match if their ids are equal, and their texts up to white space. Claims
-    match by their text. The first file is the reference for precision and recall. If a path is a
-    run's folder, its rollouts are read. `excluded` counts:
+    The result is `{rows, claims, outcomes, items?, reasoning?, excluded}`. `rows` counts the
+    compared rows; `compare` describes the scores of each kind of label. Two responses match if
+    their ids are equal, and their texts are equal except for white space. Claims match if their
+    texts are equal. The first file is the reference for precision and recall. If a path is a run's
+    folder, `file_of` names the file that is read. `excluded` counts:
 
     * rows in one file only (`only_first`, `only_second`)
     * rows that cannot be read or repeat an id (`unreadable`)
@@ -119,7 +120,8 @@ def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 6) if whole else None
 
 
-# (a claim's text, its number among equal ones) or (a target, 0) -> label; None: failed or missing
+# (claim text, its number among claims with this text) or (target, 0) -> label; None if the verdict
+# failed or is missing
 Labels = dict[tuple[str, int], str | None]
 
 
@@ -132,7 +134,7 @@ class _Row(NamedTuple):
 
 
 def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
-    """Return the rows of a file by their ids, and count unreadable ones in `excluded`.
+    """Return the rows of a file by id; count unreadable rows and repeated ids in `excluded`.
 
     Raises:
         WorkbenchError: the file has no judged row.

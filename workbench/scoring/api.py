@@ -42,13 +42,13 @@ def score(
     Args:
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
         question: the question that a text answers.
-        method: one method, several, or "all": every method whose checks the judge can run.
+        method: one method, several, or "all": every method whose verdicts the judge can give.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, "local+URL" (the server decides only about claims that the
-            local verifier calls correct), or `Checks`.
+            local verifier calls correct), or `Checks` (functions that give verdicts).
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
-        judge_tokens: the most tokens of the server's reply.
+        judge_tokens: maximum number of tokens of the server's reply.
         store: name of an index that is searched for passages if the question has none; for a
             server only.
         settings: "method.field=value", as `--set` on the command line.
@@ -60,8 +60,9 @@ def score(
         token of `feedback.response.offsets`.
 
     Raises:
-        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method. A judge that fails is recorded as a failure in the feedback, not raised.
+        WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
+            verdict that the method needs. If a call of the judge fails, nothing is raised: the
+            feedback records a failure.
     """
     if about and not isinstance(response, str):
         raise WorkbenchError(
@@ -91,7 +92,7 @@ def rescore(
         rescore(row, "rlfh", ["rlfh.alpha=2"]).rewards["rlfh"].value
 
     Args:
-        method: one method, several, or "all"; the rewards of other methods stay.
+        method: one method, several, or "all". The stored rewards of other methods are kept.
         settings: "method.field=value".
 
     Raises:

@@ -1,4 +1,7 @@
-"""Estimate the judge's calls and tokens for a file (`--dry-run`): render prompts, send nothing."""
+"""Estimate how many calls and tokens the judge needs for a file (`--dry-run`).
+
+Prompts are rendered and counted, but not sent.
+"""
 
 import collections
 import itertools
@@ -87,7 +90,10 @@ def estimate_file(options: Options) -> JsonObject:
 
 
 def estimate_pairs(paired: Pairs) -> JsonObject:
-    """Estimate the calls and tokens of comparing pairs of answers, including cached replies."""
+    """Estimate the calls and tokens of comparing pairs of answers.
+
+    Calls that the cache would answer are counted too.
+    """
     identical = sum(pair.identical for pair in paired.pairs)
     counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}
     prompts = [prompt for pair in paired.pairs for prompt in pair.prompts]
@@ -95,7 +101,7 @@ def estimate_pairs(paired: Pairs) -> JsonObject:
 
 
 def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
-    """Estimate the calls and tokens of prompts."""
+    """Estimate the calls and tokens of prompts; equal prompts count once."""
     counter = Counter()
     counter(prompts)
     return {
@@ -106,8 +112,10 @@ def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
 
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
-    """Return an extractor that passes the prompts of `extract` to the counter and returns the
-    claims that rules find. With `judged`, the claims have verdicts, as in a single pass.
+    """Return an extractor for a dry run, which finds claims by rules.
+
+    It also calls `extract`, whose judge is the `Counter`, so that its prompts are counted. With
+    `judged`, each claim gets a verdict, as in RLFH's single-pass mode.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:

@@ -1,6 +1,4 @@
-"""Convert completions that a trainer logged to feedback rows, for `workbench score` and the
-inspector.
-"""
+"""Convert completions in a trainer's logs to feedback rows, for scoring and the inspector."""
 
 import re
 from collections import Counter
@@ -30,7 +28,7 @@ from workbench.types import (
 
 BATCH = 500  # rows that are stored together
 
-# What TRL and verl call the columns that are not rewards.
+# Columns in the logs of TRL and verl that are not rewards.
 TRL = frozenset("step prompt completion images image".split())
 VERL = frozenset("input output gts step uid request_id workbench_failed".split())
 # computed from the rewards of a group, so not imported as rewards
@@ -55,16 +53,16 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     * verl (`rollout_data_dir`): input, output, gts, score, step, and other values that the reward
       function returned.
 
-    Questions: the question is the prompt, or the last user turn if the prompt is a conversation
-    (also as text). Gold answers are read from verl's `gts`, else from `answers` or `answer`, in any
-    form that `workbench.data.record.strings` reads; other rows are counted as `without_gold`. The
-    columns `title`, `passages`, `checklist` and `kind` are read too.
+    Questions: the question is the prompt or, if the prompt is a conversation (as messages or as
+    text), its last user turn. Gold answers are read from verl's `gts`, else from `answers` or
+    `answer`, in any form that `workbench.data.record.strings` reads. `without_gold` counts rows
+    without gold answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
 
     Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
-    response; a row without a number is unscored. Columns with names such as "length" or "seed", and
-    other columns of text, are left out and returned as `not_rewards`. Equal prompts of a step form
-    a group. Advantages are not imported: `workbench.credit.advantages` computes them from the
-    rewards of a group.
+    response. If a row has no number in this column, the reward is unscored. Columns of text, and
+    columns with names such as "length" or "seed", are not imported; `not_rewards` lists them. Equal
+    prompts of a step form a group. Advantages are not imported: `workbench.credit.advantages`
+    computes them from the rewards of a group.
 
     Args:
         kind: "trl" or "verl".
@@ -138,7 +136,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def _cell_number(value: Any) -> float | None:
-    """Return a finite number, which may be written as text; None for other values."""
+    """Return a number, also if it is written as text; None for other and infinite values."""
     with suppress(TypeError, ValueError, OverflowError):
         value = float(value)
     return finite(value)

@@ -23,7 +23,9 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Store the settings of a scoring next to its output, or compare them with stored settings.
+    """Store the settings of a `workbench score` call next to its output `out`.
+
+    If `out` already has stored settings, the two must agree. `overwrite` deletes both files first.
 
     Raises:
         WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
@@ -47,7 +49,7 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
 
 
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
-    """Return the differences between two settings, such as "rlfh.alpha is 1.0, not 2.0".
+    """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
     A field that the stored settings lack counts as its default. A field that only the stored
     settings have is ignored. If only one of the two has a method, "method" differs.
@@ -65,7 +67,7 @@ def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
 
 @dataclass
 class Tally:
-    """Totals over the stored rows of this run and of earlier ones."""
+    """Totals over the rows of an output file, from this run and from earlier runs."""
 
     methods: Sequence[str]
     rows: int = 0
@@ -74,7 +76,7 @@ class Tally:
     claims: int = 0
     labels: Counter[str] = field(default_factory=Counter)  # of claims
     outcomes: Counter[str] = field(default_factory=Counter)
-    judged: int = 0  # outcomes that the judge decided and not a rule
+    judged: int = 0  # outcomes that the judge decided, not a rule
     failures: Counter[str] = field(default_factory=Counter)  # by "stage: kind"
     reasons: dict[str, str] = field(default_factory=dict)  # "stage: kind" -> its first message
     failed_rows: list[dict[str, str]] = field(default_factory=list)  # with their first failure
@@ -86,7 +88,7 @@ class Tally:
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: JsonMapping) -> bool:
-        """Return whether every reward of `methods` is missing."""
+        """Return whether a row lacks the rewards of all `methods`; False without methods."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
@@ -164,12 +166,13 @@ class Tally:
 
 
 def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
-    """Count the rows that an earlier call wrote to `out`, and remove their ids from `remaining`.
+    """Continue an output file: count its rows in `tally`, remove their ids from `remaining`.
 
-    Failed and unscored rows are removed from the file, so that they are tried again. A killed
-    process may have left an unfinished last line, which is cut off.
+    Failed and unscored rows are removed from the file, so that they are scored again. If a killed
+    process left an unfinished last line, this line is removed.
 
     Args:
+        out: the output file of an earlier call; it may be missing.
         remaining: id of each input row that is not scored yet -> checksum of its response.
 
     Returns:

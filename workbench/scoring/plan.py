@@ -1,5 +1,6 @@
-"""Prepare a scoring from the options of `workbench score`: checks, rewards, the search for evidence
-and the tokenizer. The Python function `workbench.score` uses the same code.
+"""Create what the options of `workbench score` name: checks, rewards, evidence search, tokenizer.
+
+The Python function `workbench.score` uses the same code.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,16 +32,16 @@ from workbench.verdicts.checks import judge_checks, local_checks, local_first_ch
 from workbench.world import load_world
 
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
-Scored = list[tuple[Feedback, bool]]  # a chunk's rows in order; True: judged in this run
+Scored = list[tuple[Feedback, bool]]  # (row, whether this run judged it), in order
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are scored.
+    """The reward functions and the judge's checks with which rows are scored.
 
     Attributes:
         rewards: method -> reward function.
-        needed: names of the checks that the rewards need.
+        needed: names of the checks (functions from responses to verdicts) that the rewards need.
         sections: sections of a response whose claims are checked.
         checks: the judge's checks; None if every row already has verdicts.
         left_out: method that cannot be scored -> the checks that it needs and the judge lacks.
@@ -53,7 +54,7 @@ class Plan:
     left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def grade(self) -> Grade:
-        """Return the function that judges responses."""
+        """Return the function that extracts, verifies and rewards a batch of responses."""
         assert self.checks is not None, "a row without verdicts needs a judge"
         return assemble(
             self.checks,
@@ -65,9 +66,9 @@ class Plan:
         )
 
     def score(self, items: list[Item]) -> Scored:
-        """Judge all rows that lack verdicts, in one batch; then compute the rewards of all rows.
+        """Judge the rows that lack verdicts, in one batch, and compute the rewards of all rows.
 
-        Each result says whether the row was judged now.
+        Returns (row, whether it was judged by this call) for each item, in order.
         """
         responses = [item.response for item in items if not item.replay]
         graded = iter(self.grade()(responses) if responses else ())
@@ -82,7 +83,10 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return a failed row for an item whose worker process died; the next run retries it."""
+        """Return a row with a failure, for an item whose worker process died.
+
+        The next run scores this item again.
+        """
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 
@@ -122,14 +126,16 @@ def local_or_world_checks(
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the configs of the methods whose checks the judge has, and how rows are scored.
+    """Return the configs of the methods that the judge can serve, and the `Plan` that scores rows.
 
     Args:
-        optional: leave out the methods that need a check which the judge lacks.
+        configs: configs by method; if empty, rows get verdicts but no rewards.
+        checks: the judge's checks.
+        optional: leave out methods that need a check which the judge lacks, instead of raising.
 
     Raises:
-        WorkbenchError: a method needs a check that the judge lacks, and is not `optional` or would
-            be left out with all others.
+        WorkbenchError: a method needs a check that the judge lacks, and `optional` is False or all
+            methods would be left out.
     """
     if not configs:
         needed = tuple(name for name in WITHOUT_METHOD if name in checks.verify)
@@ -152,9 +158,7 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, int]
 ) -> Callable[[list[Item]], Scored]:
-    """Return the function that scores a chunk of rows in a Ray actor.
-
-    Each actor loads its own judge.
+    """Return a function that scores a chunk of rows; each Ray actor calls this to load its judge.
 
     Args:
         judged: whether some rows have no verdicts, so that a judge is needed.

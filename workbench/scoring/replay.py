@@ -1,4 +1,7 @@
-"""Read input rows that already have verdicts, labelled claims, or claims to be verified."""
+"""Read input rows that already have verdicts, labelled claims, or claims without labels.
+
+`workbench.scoring.rows` decides which function reads a row.
+"""
 
 import math
 import sys
@@ -119,9 +122,12 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
 
 
 def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Read a row with `verdicts` as feedback; fields that no reward needs may be missing.
+    """Return a row with `verdicts` as feedback; fields that no reward needs may be missing.
 
-    With `split=False` missing sentences are not computed.
+    With `split=False`, the response is not split into sentences if the row has none.
+
+    Raises:
+        Malformed: a field has a wrong value, or verdicts contradict each other.
     """
     spans, claims = _located(row, response, split)
     verdicts = tuple(map(_verdict, _list(row, "verdicts")))
@@ -153,9 +159,9 @@ SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims of a row that are to be verified; None if there are none.
+    """Return the claims of a row that need verdicts.
 
-    These are the row's claims if no claim has a label.
+    None if the row has no claims, or if one of its claims has a label.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.
@@ -186,9 +192,12 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
 
 
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Read a row whose claims have labels (by an annotator or another program) as feedback.
+    """Return a row whose claims have labels (by an annotator or another program) as feedback.
 
-    With `split=False` missing sentences are not computed.
+    With `split=False`, the response is not split into sentences if the row has none.
+
+    Raises:
+        Malformed: a claim has no label or an unknown label, or a field has a wrong value.
     """
     raw_claims = list(_flat_claims(_list(row, "claims")))
     for claim in raw_claims:
@@ -216,9 +225,9 @@ def _list(row: JsonMapping, name: str) -> Sequence[Any]:
 
 
 def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
-    """Return the spans of the sentences, and the claims with their places in the response.
+    """Return the spans of the sentences, and the claims with their positions in the response.
 
-    Places that the row does not contain are found by matching the texts.
+    Positions that the row does not contain are found by matching the texts.
     """
     claims = []
     for number, raw in enumerate(_list(row, "claims")):
@@ -253,7 +262,10 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
 
 
 def spans_of(value: Any, response: Response) -> Spans:
-    """Check pairs of positions in the response; raise ValueError or TypeError for other values."""
+    """Return pairs of positions in the response as spans.
+
+    Raises ValueError or TypeError if `value` has another form or a position is outside the text.
+    """
     spans, size = tuple((start, end) for start, end in value), len(response.text)
     for start, end in spans:
         if not (type(start) is type(end) is int and 0 <= start <= end <= size):

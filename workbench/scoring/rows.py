@@ -5,8 +5,8 @@
 * a stored feedback row, whose rewards are computed again
 * a response with labels: `{id, response, claims: [{text, label, informativeness}], outcome?}`
 
-The last two need no judge. A row that cannot be read is reported with its line
-number, and the other rows are scored.
+Feedback rows and labelled responses need no judge. A row that cannot be read is reported with its
+line number, and the other rows are scored.
 """
 
 import json
@@ -42,7 +42,7 @@ MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 @dataclass(frozen=True)
 class Item:
-    """A readable input row; `replay` is true if it already has verdicts and needs no judge."""
+    """A parsed input row; `replay` is true if it already has verdicts and needs no judge."""
 
     feedback: Feedback
     replay: bool
@@ -66,10 +66,14 @@ class Survey:
 
 @dataclass
 class Reader:
-    """An input file, its column names and the tokenizer of its responses.
+    """Reads the rows of an input file.
 
-    `known` maps the ids of the questions that are stored with the output to their `question_key`.
-    A different question with a known id gets a new id.
+    Attributes:
+        columns: name of a field -> name of the row's column, where they differ.
+        tokenize: splits responses into tokens; None uses the row's own tokens, or words.
+        recognise: adds reference data to a question of the closed world; None: nothing is added.
+        known: id -> `question_key` of each question stored with the output. If a different question
+            has a known id, it gets a new id.
     """
 
     path: Path
@@ -80,7 +84,7 @@ class Reader:
 
     @cached_property
     def questions(self) -> Mapping[str, Question]:
-        """The questions stored in the folder of a feedback file, by id."""
+        """The questions stored in the folder of the input file, by id; empty if none are stored."""
         folder = self.path.parent
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
@@ -131,8 +135,10 @@ class Reader:
         return survey
 
     def items(self, remaining: dict[str, int]) -> Iterator[Item]:
-        """Yield the rows with the `remaining` ids, in order; each id is removed when its row is
-        read.
+        """Yield the rows whose ids are in `remaining`, in order.
+
+        `remaining` maps an id to the checksum of its response. The id of each yielded row is
+        removed from it.
         """
         for _, row in open_rows(self.path)[1]:
             if not remaining:

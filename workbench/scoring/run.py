@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Job:
-    """An input file with the counts of its rows, and how they are scored.
+    """An input file, the counts of its rows, and the plan that scores them.
 
     `settings` are stored with the output. A later call continues the output only with the same
     settings.
@@ -71,9 +71,10 @@ class Job:
 def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     """Score the rows of a file and return the summary that `workbench score --json` prints.
 
-    Rows that `out` already has are kept if they were scored with the same settings. Failed rows
-    are tried again. The summary's `status` is "done", "interrupted" or "too_many_failures" (more
-    than the share `max_failed` of the rows failed or could not be scored).
+    If `out` exists, it must have been written with the same settings, or `overwrite` replaces it.
+    Its rows are kept, and its failed rows are scored again. The summary's `status` is "done",
+    "interrupted" or "too_many_failures" (more than the share `max_failed` of the rows failed or got
+    no reward). `watch` is called after each chunk of rows, for a progress bar.
 
     Raises:
         WorkbenchError: the options or the input cannot work. Nothing is judged or written.
@@ -106,11 +107,15 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
 
 
 def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) -> Job:
-    """Survey the input, and load the judge, the evidence and the rewards.
+    """Count the rows of the input, load the judge and the evidence, and return the `Job`.
 
     Args:
-        closing: closes the judge's connections and cache.
-        counter: replaces the endpoint's model, for a dry run.
+        closing: on exit, it closes the judge's connections and cache.
+        counter: for a dry run: the judge that replaces the endpoint's model.
+
+    Raises:
+        WorkbenchError: the input has no readable row, or its claims have no passages to be verified
+            against.
     """
     configs = configs_of(options)
     world = checks_of(options) if options.exact else None
@@ -139,7 +144,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         judge = _endpoint(options, survey, closing)
     checks = world or checks_of(options, search, counter or judge)
     served, made = plan(configs, checks, options.method == "all")
-    # every row would fail, which is better said before the first request
+    # every row would fail, so raise before the first request
     no_passages = survey.without_passages == survey.judged and search is None and world is None
     if no_passages and "fact" in made.needed and "single_pass" not in made.needed:
         raise WorkbenchError(
@@ -291,7 +296,7 @@ def as_completed(
 
 @contextmanager
 def progress_bar() -> Iterator[Watch]:
-    """Context manager: show rows, failures, calls and tokens on stderr.
+    """Show a progress bar with rows, failures, calls and tokens on stderr; yield its `Watch`.
 
     If stderr is not a terminal, only the final state is shown.
     """

@@ -32,12 +32,12 @@ from workbench.verdicts.local import is_local, warn_of_training
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = tuple("id question answers answer title passages checklist kind".split())
-# kind of a missing input -> the columns that have it
+# kind of failure for a missing input -> the columns that can contain this input
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
 UNSCORED = "completions could not be scored"
 # names that TRL passes to a reward function besides the columns of the data set
 TRAINERS = frozenset("completion_ids trainer_state log_extra log_metric environments".split())
-# judges by name; "world" is a bench, so it also sets the methods' defaults
+# Judges by name. "world" is a bench, which also sets the defaults of methods.
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),
     "rules": lambda: rule_checks(require_box=None),
@@ -73,13 +73,14 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: one of `JUDGES`, a bench, a bench's name, or `Checks`. If `recipe` is a name, a bench
-            also sets the method's defaults.
+        judge: one of `JUDGES`, `Checks` (functions that give verdicts), or a bench (questions,
+            policy and judge) or its name; None raises. If `recipe` is a name, a bench also sets the
+            method's defaults.
         settings: "method.field=value".
 
     Raises:
-        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method.
+        WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
+            verdict that the method needs.
     """
     name, config = configure_method(recipe)
     if isinstance(judge, str) and judge in (*JUDGES, *BENCHES):
@@ -104,7 +105,7 @@ def grader(
 
 
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
-    """Return the question of a data set's row.
+    """Return the question of a data set's row; only the columns in `COLUMNS` are read.
 
     If the row has no `question`, the question is the last user message of the prompt, or the whole
     prompt if it is not a conversation.
@@ -152,22 +153,23 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge, which is required: `Checks` such as `workbench.local_checks()`, a bench or
-            a bench's name, "local", "rules" or "world". If `recipe` is a name, a bench also sets
-            the method's defaults.
+        bench: the judge, which is required: "local", "rules", "world", `Checks` such as
+            `workbench.local_checks()`, or a bench (questions, policy and judge) or its name. If
+            `recipe` is a name, a bench also sets the method's defaults.
         settings: "method.field=value", as on the command line.
         tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
             rewards are placed on these tokens. Without it, rewards are placed on the words of the
             text.
-        out: a folder that stores every response with its feedback, for the inspector; only for runs
-            of one process.
-        max_failed: largest accepted share of failed completions in a batch. A row does not fail if
-            it only lacks gold answers or a checklist and the data set has such a column.
+        out: a folder in which every response is stored with its feedback, for the inspector; only
+            for runs of one process.
+        max_failed: largest accepted share of failed completions in a batch. If the data set has a
+            column of gold answers or checklists, a row whose cell is empty is not counted as
+            failed; its reward is None.
 
     Raises:
-        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
-            the method. The reward function raises a `TooManyFailures` if too many completions
-            failed.
+        WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
+            verdict that the method needs. The reward function raises a `TooManyFailures` if too
+            many completions failed.
     """
     made = grader(recipe, bench, settings)
     name, groups = made.name, _stored_groups(out)
@@ -204,7 +206,7 @@ def trl_reward(
 
 
 def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str:
-    """Return the end of an error message: the missing columns, and those that the data set has."""
+    """Return the end of an error message, which names missing columns and the existing columns."""
     kinds = {v.error.kind for feedback in feedbacks for v in feedback.verdicts if v.error}
     missing = [names for kind, names in INPUTS.items() if kind in kinds]
     absent = [names for names in missing if not any(name in columns for name in names)]
@@ -213,9 +215,9 @@ def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str
 
 
 def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
-    """Return whether a row has no reward only because its own input is incomplete.
+    """Return whether a row has no reward because its input lacks gold answers or a checklist.
 
-    If the data set lacks the whole column, this is a failure instead: no row can be scored.
+    False if the data set lacks the whole column: then no row can be scored, which is a failure.
     """
     error = error_of(feedback, name)
     return error is not None and any(
@@ -224,7 +226,7 @@ def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
 
 
 def _stored_groups(out: Path | str | None) -> Counter[str]:
-    """Return the counts for `grouped` of the groups that a folder has from earlier runs."""
+    """Return the number of groups in the folder `out` by question and step, for `grouped`."""
     if out is None or not (path := Path(*locate(out))).exists():
         return Counter()
     groups = {(row["question_id"], row["step"], row["group"]) for row in iter_rows(path)}
@@ -242,10 +244,10 @@ def _responses(
     step: int | None,
     groups: Counter[str],
 ) -> list[Response]:
-    """Return the responses in order; the responses to a question in one call form a group.
+    """Return the completions as responses; the responses to a question in one call form a group.
 
-    If the prompt is a text, it shows whether a tag such as "<think>" is still open. If it is a
-    conversation, `as_response` reads this from the tokenizer's chat template.
+    A tag such as "<think>" that the prompt leaves open becomes the `prefill`. It is read from the
+    prompt if that is a text. For a conversation, `as_response` reads it from the chat template.
 
     Args:
         groups: see `counts` of `grouped`. The counts are needed because a trainer may call several

@@ -1,7 +1,7 @@
-"""Components for verl 0.9: a reward manager, an agent loop with rewards per token, and advantage
-estimators.
+"""Components for verl 0.9: a reward manager, an agent loop and advantage estimators.
 
-Only verl imports this file, by the names in docs/verl.md. It needs the package verl.
+The agent loop gives rewards per token. Only verl imports this file, by the names in docs/verl.md.
+It needs the package verl.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ AGENT = "workbench"  # the agent loop's name in a config
 
 
 class RewardManager(RewardManagerBase):
-    """A reward manager that computes the rewards of one method.
+    """A verl reward manager that computes the rewards of one method.
 
-    The class that `reward_manager` returns has a fixed method and judge. This class reads them from
-    the config's `reward.reward_kwargs` (see `grader_of`).
+    This class reads the method and the judge from the config's `reward.reward_kwargs` (see
+    `grader_of`). The function `reward_manager` returns a subclass with a fixed method and judge.
 
-    A response that could not be scored never gets a reward of 0. With an estimator of this file its
-    reward is NaN, and the estimator leaves it out and counts it. With any other estimator,
+    A response that could not be scored never gets a reward of 0. With an estimator of this file,
+    its reward is NaN, and the estimator leaves it out and counts it. With any other estimator,
     `run_single` raises an exception, and verl leaves the response out of its batch.
     """
 
@@ -83,7 +83,10 @@ class RewardManager(RewardManagerBase):
         return {"reward_score": math.nan if value is None else value, "reward_extra_info": info}
 
     def _response(self, item: DataProtoItem) -> Response:
-        """Read the sampled ids. Prompts may be padded on the left, responses on the right."""
+        """Return the rollout as a `Response`, from its sampled ids without padding.
+
+        Prompts may be padded on the left, responses on the right.
+        """
         row, batch = item.non_tensor_batch, item.batch
         width, mask = len(batch["prompts"]), batch["attention_mask"].bool()
         prompt = batch["prompts"][mask[:width]].tolist()
@@ -96,7 +99,7 @@ class RewardManager(RewardManagerBase):
         return replace(response, id=f"{group}/{sample}", group=group, sample=sample)
 
     async def _graded(self, response: Response) -> Feedback:
-        """Grade all waiting responses in one batch; return the feedback of this one."""
+        """Return the feedback of a response. All waiting responses are graded in one batch."""
         done: asyncio.Future[Feedback] = asyncio.get_running_loop().create_future()
         self.waiting.append((response, done))
         async with self.lock:
@@ -118,7 +121,7 @@ class RewardManager(RewardManagerBase):
 def reward_manager(
     recipe: str | MethodConfig, judge: str | Bench | Checks, *, settings: Sequence[str] = ()
 ) -> type[RewardManager]:
-    """Return a reward manager class for a method and a judge, given as to `trl_reward`.
+    """Return a reward manager class for a method and a judge; see `grader` for the arguments.
 
     verl loads the class by name: assign it to a variable in a module of your own, and name that
     module in `reward.reward_manager.module.path`.
@@ -127,12 +130,13 @@ def reward_manager(
 
 
 def check_config(config: DictConfig) -> None:
-    """Check that an estimator per token gets rewards per token.
+    """Check that an estimator of `BY_TOKEN` gets rewards per token.
 
     verl's own agent loop puts the whole reward on the last token.
 
     Raises:
-        WorkbenchError: the config combines an estimator per token with another agent loop.
+        WorkbenchError: the config combines such an estimator with another agent loop or with
+            verl's older trainer.
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop

@@ -1,9 +1,9 @@
-"""Conversions between verl's data and the library's, without importing verl: rows to questions,
-feedback to rewards, rewards to advantages.
+"""Convert between the data of verl and of this library, without importing verl.
 
-Shapes: B responses, T tokens of the longest response. A response that could not be scored has NaN
-token rewards, never 0. A token without events has 0.0. A token whose events sum to 0 has -0.0, so
-that estimators can distinguish the two.
+Rows become questions, feedback becomes rewards, and rewards become advantages. Shapes: B responses,
+T tokens of the longest response. A response that could not be scored has NaN token rewards, never
+0. An event is a part of the reward at one place of the response. A token without events has the
+reward 0.0. A token whose events sum to 0 has −0.0, so that estimators can distinguish the two.
 """
 
 import json
@@ -24,9 +24,9 @@ from workbench.verdicts.llm_judge import llm_judge
 if TYPE_CHECKING:
     import torch
 
-PREFIX = "workbench_"  # of estimators' names and of a reward manager's extra info
-BY_TOKEN = ("process", "rtg", "whiten")  # estimators that use the place of a reward
-BY_EVENT = ("process", "rtg")  # estimators that use which tokens have events
+PREFIX = "workbench_"  # of the names of estimators and of the keys of `reward_info`
+BY_TOKEN = ("process", "rtg", "whiten")  # estimators that use the reward of each token
+BY_EVENT = ("process", "rtg")  # estimators that also use which tokens have events
 NAMES = tuple(name for name in ESTIMATORS if name != "gae")  # verl has a GAE for its critic
 SETTINGS = ("recipe", "judge", "settings")
 
@@ -71,8 +71,8 @@ def grader_of(kwargs: JsonMapping) -> Grader:
             * `settings`: a list of "method.field=value"; optional.
 
     Raises:
-        WorkbenchError: the method or judge is missing or does not exist, or the judge lacks a check
-            of the method.
+        WorkbenchError: the method or judge is missing or does not exist, or the judge cannot give a
+            verdict that the method needs.
     """
     if unknown := [name for name in kwargs if name not in SETTINGS]:
         raise WorkbenchError(
@@ -123,9 +123,9 @@ def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject
 
 
 def token_rewards(info: JsonMapping, count: int) -> list[float] | None:
-    """Return the rewards of a response's `count` tokens from the info of `reward_info`.
+    """Return the rewards of a response's `count` tokens, from the info that `reward_info` returned.
 
-    They are all NaN if the response was not scored. None if another reward manager made the info.
+    All are NaN if the response was not scored. None if another reward manager returned the info.
     """
     if f"{PREFIX}tokens" not in info:
         return None
@@ -141,13 +141,17 @@ def estimate(
     index: Sequence[Hashable],
     config: JsonMapping | None,
 ) -> "torch.Tensor":
-    """Return the advantages of verl's batch, (B, T), by one of the library's estimators.
+    """Return the advantages (B, T) of a verl batch by the estimator `name` of this library.
 
     A row with a NaN was not scored: it does not count in its group, and its advantages are 0. A row
     with an empty mask is verl's padding and is ignored.
 
     Args:
+        name: one of `NAMES`.
+        rewards_BT: token rewards.
+        mask_BT: 1 for the tokens of the response, 0 for padding.
         index: the group of each row.
+        config: verl's `algorithm` settings.
 
     Raises:
         TooManyFailures: more than `algorithm.max_failed` (0.2) of the responses were not scored.
@@ -175,7 +179,10 @@ def estimate(
 
 
 def _row(rewards_T: "torch.Tensor", mask_T: "torch.Tensor") -> Rewarded:
-    """Return the token rewards of a row, up to the last token of its mask."""
+    """Return the token rewards of a row, up to its last token with mask 1.
+
+    The rewards are None if the row was not scored or has no tokens.
+    """
     own = mask_T.nonzero()
     length = int(own[-1]) + 1 if len(own) else 0
     rewards_T = rewards_T[:length]

@@ -18,8 +18,10 @@ Clauses = list[tuple[bool, str]]  # (whether a phrase matches, text)
 
 
 def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
-    """Language -> its phrases: those that decline or, with `invalid`, those that call the question
-    invalid, which the files mark with "!".
+    """Return the phrases of each language.
+
+    The phrases decline to answer. With `invalid`, they call the question invalid; the data files
+    mark such phrases with "!".
     """
     return {
         language: tuple(
@@ -68,7 +70,7 @@ _NAMED = re.compile(  # a reason that names an answer: "since it is in Paris", "
 _TRY = re.compile(  # a name, or so few words that they may be one
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
-_EXCEPTED = re.compile(  # a guess dressed as a refusal: "I know nothing other than Paris"
+_EXCEPTED = re.compile(  # a guess in the form of a refusal: "I know nothing other than Paris"
     r"(?i)\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if"
     r" not|beyond)\b"
     r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])"
@@ -116,7 +118,10 @@ def _is_title(answer: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def commitment(answer: str) -> str:
-    """Remove the clauses of an answer that decline ("I am not sure, but …")."""
+    """Return an answer without the clauses that decline ("I am not sure, but …").
+
+    An answer without such clauses is unchanged. If all clauses decline, the result is "".
+    """
     clauses = list(_clauses(answer, _finder(False), reasons=True))
     committed = [clause for declined, clause in clauses if not declined]
     return ". ".join(committed) if len(committed) < len(clauses) else answer
@@ -130,12 +135,12 @@ def is_invalid(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
-    """The clauses of an answer, with True for those that call the question invalid."""
+    """Return (whether the clause calls the question invalid, clause) for each clause."""
     return tuple(_clauses(answer, _finder(True))) or ((False, canonical(answer)),)
 
 
 def _all_match(text: str, phrases: Find) -> bool:
-    """Whether every clause with content is one of the phrases."""
+    """Whether a text has clauses with content, and each is one of the phrases."""
     matched = False
     for matched, _ in _clauses(text, phrases):
         if not matched:
@@ -144,9 +149,10 @@ def _all_match(text: str, phrases: Find) -> bool:
 
 
 def _clauses(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[bool, str]]:
-    """Yield the clauses with content: (True, …) for one of the phrases, (False, …) for an answer.
+    """Yield (matched, clause) for each clause with content.
 
-    With `reasons`, also yield the clauses without an answer that may contain another guess.
+    `matched` is True for one of the phrases and False for an answer. With `reasons`, also yield
+    questions and reasons that may contain a guess, with False.
     """
     text, start, declined = canonical(text), 0, False
     for match in (*_BREAK.finditer(text), None):
@@ -167,7 +173,7 @@ def _clauses(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[
 
 
 def _classify(clause: str, phrases: Find) -> Clauses:
-    """Divide a clause into phrases (True) and answers (False); drop what is neither."""
+    """Return the phrases (True, …) and answers (False, …) in a clause, without all other words."""
     clause = _ADVERBS.sub(" ", clause if clause.isascii() else _CHINESE_ADVERBS.sub("", clause))
     clause = re.sub(r"\s+", " ", clause).strip(' ,"()<>*¿¡')
     lower, clauses, at = clause.lower(), Clauses(), 0
@@ -211,7 +217,7 @@ def without_courtesies(answer: str) -> str:
 
 @cache
 def _finder(invalid: bool) -> Find:
-    """Compile a matcher of the phrases in lower-case canonical text."""
+    """Return a function that matches the phrases at a position of lower-case canonical text."""
     languages = (INVALID if invalid else ABSTENTIONS).values()
     phrases = [phrase for phrases in languages for phrase in phrases]
     begins = [_compiled(phrase) for phrase in phrases if phrase[0] != "…"]
@@ -223,7 +229,7 @@ def _finder(invalid: bool) -> Find:
 
 
 def _compiled(phrase: str) -> str:
-    """The pattern of a phrase, with a pronoun that may follow its final "…"."""
+    """Return the regex of a phrase; after a final "…" it also matches "this", "the answer", …"""
     parts = [canonical(part).strip().lower() for part in phrase.split("…")]
     words = [_alternatives(part) for part in parts if part]
     # A Latin word ends at its last letter. Chinese has no such boundary, but 不确定性, 不懂事 and
@@ -234,6 +240,6 @@ def _compiled(phrase: str) -> str:
 
 
 def _alternatives(part: str) -> str:
-    """The pattern of "(a/b) c"."""
+    """Return the regex of a part of a phrase, in which "(a/b)" means "a" or "b"."""
     pattern = re.escape(part).replace(r"\(", "(?:").replace(r"\)", ")")
     return pattern.replace("/", "|") if "(" in part else pattern  # not "n/a"

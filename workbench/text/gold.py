@@ -11,7 +11,7 @@ from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
 Form = tuple[str, ...]  # the words of a gold answer
 SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `matching.probability`
 YES_NO = ("yes", "no")
-MENTION = "\0"  # marks a gold answer; removed from the answers themselves
+MENTION = "\0"  # first character of a token that replaces a gold form; removed from answers
 
 # Classes of words by name, and the class of each word (the first that lists it).
 WORDS = {
@@ -50,7 +50,7 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The gold answers to a question and the properties of the question; see `read_gold`."""
+    """The parsed gold answers to a question, and properties of the question (from `read_gold`)."""
 
     forms: tuple[Form, ...]
     others: tuple[Form, ...]  # derived forms, such as acronyms and plurals
@@ -161,7 +161,7 @@ def _other_forms(
 
 
 def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
-    """Return the end of a form that begins at `start`; 0 if no form begins there."""
+    """Return the end of the form if it begins at word `start` of the sentence, else 0."""
     i = start
     for word in form:
         while start < i < len(sentence) and sentence[i].text == ",":
@@ -184,7 +184,7 @@ def _same(form: str, word: str) -> bool:
 
 
 def equal(form: Form, words: Sequence[str]) -> bool:
-    """Whether `words` are a gold form, even if a name is written in two words."""
+    """Whether `words` equal a gold form; in a long word, spaces are ignored ("Di Caprio")."""
     joined = "".join(form)
     apart = len(joined) > 5 and joined.isalpha() and joined == "".join(words)  # "Di Caprio"
     return apart or (len(form) == len(words) and all(map(_same, form, words)))
@@ -201,7 +201,7 @@ def is_number(text: str) -> bool:
 
 
 def short(tokens: Sequence[Token]) -> list[str]:
-    """The words without a lead-in such as "The answer is" or "in the year"."""
+    """Return the words of an answer without a lead-in such as "The answer is" or "in the year"."""
     text = " ".join(words_of(tokens))
     rest = text[match.end() :] if (match := _LEAD_IN.match(text)) else text
     bound = rest[:1].isdigit() and text[: -len(rest)].endswith("by ")  # "1921 or before"
@@ -225,6 +225,6 @@ def is_letter(token: Token) -> bool:
 
 
 def infer_kind(answers: Sequence[str]) -> str:
-    """Return the kind of a question that names none: "yes_no" if its gold answers say so."""
+    """Return the kind of a question: "yes_no" if each gold answer is yes or no, else "single"."""
     yes_no = answers and all(answer.strip(" .!").lower() in YES_NO for answer in answers)
     return "yes_no" if yes_no else "single"

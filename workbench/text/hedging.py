@@ -32,7 +32,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」
 
 
 def hedge(sentence: str) -> str | None:
-    """The first hedge of a sentence, as written there; None if the sentence is not hedged."""
+    """Return the first hedge of a sentence, as written there; None if there is no hedge."""
     plain = re.sub("[‘’ʼ`´]", "'", sentence).strip()
     if plain.isupper():
         plain = plain.lower()

@@ -103,7 +103,7 @@ _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Whether a final answer is right: its `probability` is above `DOUBT`."""
+    """Whether a final answer is right: its `probability` is above the upper bound of `DOUBT`."""
     return probability(answer, gold, kind, question) > DOUBT[1]
 
 
@@ -117,7 +117,7 @@ def probability(
         kind: how the answer is compared with the gold answers:
 
             * any kind: an abstention is never right; "invalid question" is right only if it is the
-              gold answer.
+              gold answer or `kind` is "false_premise".
             * `single`, `numeric` and all other kinds: the answer equals a form after `normalise`
               and without a lead-in ("It is"), or its first sentence with a form states this form.
             * `yes_no`: the answer begins with yes or no, and does not contain both.
@@ -241,7 +241,10 @@ def _says(answer: str, wanted: frozenset[str], gold: Gold) -> bool:
 
 
 def _means_no(words: Sequence[str], known: frozenset[str]) -> bool:
-    """Whether a part of an answer denies the question: "he was not", or its denied words."""
+    """Whether a part of an answer denies the question.
+
+    Examples are "no", "he was not", "that is false" and the question's words with a negation.
+    """
     content = {*words} - GRAMMAR - WORDS["negation"]
     if content and content <= known and not WORDS["negation"].isdisjoint(words):
         return True
@@ -273,7 +276,7 @@ def _lists(answer: str, gold: Gold) -> bool:
 
 
 def _lists_only(sentence: Sentence) -> bool:
-    """Whether a sentence lists items, with other words only before the first and after the last.
+    """Whether a sentence is a list of gold answers, with no other word between them.
 
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """

@@ -23,13 +23,13 @@ _NAMESAKES = frozenset("adams bush bach strauss of the de da la du des der von v
 
 
 def lines(file: str) -> Iterator[str]:
-    """The lines of a data file of this package, without comments."""
+    """Return the lines of a data file of this package, without comments and empty lines."""
     text = (Path(__file__).parent / file).read_text(encoding="utf-8")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 
 def groups(file: str) -> dict[str, str]:
-    """The lines below each `[heading]` of a data file of this package, as one alternation."""
+    """Return, for each `[heading]` of a data file of this package, its lines joined by "|"."""
     alternations: dict[str, str] = {}
     for line in lines(file):
         if line.startswith("["):
@@ -42,7 +42,7 @@ def groups(file: str) -> dict[str, str]:
 
 @cache
 def _given_names() -> dict[str, set[str]]:
-    """For each given name, the names that it may be short for, including itself."""
+    """Return, for each given name, the set of names that it may be short for, with itself."""
     names: dict[str, set[str]] = defaultdict(set)
     for line in lines("nicknames.txt"):
         name, shorts = line.split(": ")
@@ -60,10 +60,10 @@ def agree(a: str, b: str) -> bool:
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """Return how many of `words` name the person of `form`; 0 if they name another person.
+    """Return the number of words at the start of `words` that name the person of `form`.
 
-    The surnames have to be equal and the given names have to agree. "John Stuart Lennon" may be
-    another person than "John Lennon".
+    The result is 0 if they do not surely name this person. The surnames have to be equal and the
+    given names have to agree. "John Stuart Lennon" may be another person than "John Lennon".
     """
     at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
     if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:
@@ -89,9 +89,9 @@ def _split_initials(names: Sequence[str]) -> list[str]:
 
 @cache
 def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
-    """The places in each region, all places, and a pattern of a place in a region.
+    """Return the places in each region, all places, and a regex of "PLACE in REGION".
 
-    Places are as `normalise` writes them.
+    Place names are normalised (`normalise`). The names of the regions, the keys, are not.
     """
     regions: dict[str, set[str]] = defaultdict(set)
     for line in lines("places.txt"):

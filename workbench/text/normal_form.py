@@ -1,4 +1,8 @@
-"""Normalise a text into canonical tokens, as SQuAD's exact match does, and for more forms."""
+"""Normalise a text to canonical tokens, so that different spellings of an answer become equal.
+
+SQuAD's exact match ignores case, punctuation and articles. The rules here also unify numbers, dates
+and contractions.
+"""
 
 import re
 import unicodedata
@@ -188,9 +192,9 @@ def _join_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def read_number(words: list[str]) -> tuple[Decimal, int]:
-    """Return the number at the start of `words`, and how many words it takes (0: no number).
+    """Return the number at the start of `words`, and how many words it has (0: no number).
 
-    Numbers are in words, or digits before a scale ("2.5 million").
+    Numbers are written in words, or digits before a scale ("2.5 million").
     """
     current, i = _small(words)
     if not i and words[0] in SCALES:
@@ -215,7 +219,7 @@ def read_number(words: list[str]) -> tuple[Decimal, int]:
 
 
 def _small(words: list[str]) -> tuple[Decimal, int]:
-    """Return the number word below 100 at the start of `words`, and how many words it takes."""
+    """Return the number below 100 at the start of `words`, and how many words it has (0 to 2)."""
     first, second = [*words, "", ""][:2]
     if first not in TENS:
         return Decimal(SMALL.get(first, 0)), int(first in SMALL)
@@ -224,5 +228,5 @@ def _small(words: list[str]) -> tuple[Decimal, int]:
 
 
 def words_of(tokens: Iterable[Token]) -> list[str]:
-    """The texts of the tokens that are not separators."""
+    """Return the texts of the tokens that are not separators."""
     return [token.text for token in tokens if token.text not in (",", ".", ":")]

@@ -53,10 +53,10 @@ class Outline:
 
 
 def read_outline(text: str) -> Outline | None:
-    """Parse "[Structure] … [Outline] … [Answer] …".
+    """Parse "[Structure] … [Outline] … [Answer] …"; return None if the text has another form.
 
-    None if one of the parts is missing or empty, or if the points are not numbered from 1 to n with
-    n ≤ 5, or one is empty. The tiny policy learns this format *(ours)*.
+    All three parts must have content. The points must be numbered from 1 to n with n ≤ 5, and no
+    point may be empty. The tiny policy learns this format *(ours)*.
     """
     if not outlined(text):
         return None
@@ -68,7 +68,7 @@ def read_outline(text: str) -> Outline | None:
 
 
 def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """The structure and the points, with their citations; None if a text is not `outlined`.
+    """Return the structure and the points with their citations; None if not `outlined`.
 
     If `read_outline` cannot parse the outline, its lines are the points.
     """
@@ -81,10 +81,10 @@ def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def written_outline(outline: Outline) -> str:
-    """Write an outline as text.
+    """Return an outline as text.
 
-    `read_outline` does not restore an outline if a part contains a marker, or if a point contains
-    the number of the next point; see `formed`.
+    `read_outline` cannot parse this text back if a part contains a marker, or if a point contains
+    the number of the next point. `formed` checks this.
     """
     points = "\n".join(
         f"{number}. {_written(point)}" for number, point in enumerate(outline.points, start=1)
@@ -97,12 +97,12 @@ def _written(point: Point) -> str:
 
 
 def formed(outline: Outline) -> bool:
-    """Whether `read_outline` restores an outline from its text."""
+    """Whether `read_outline` parses the text of an outline back to an equal outline."""
     return read_outline(written_outline(outline)) == outline
 
 
 def citations(text: str) -> list[int]:
-    """The passage numbers that a text cites, in order: "[2][3]", "[2, 3]" or "[2-4]".
+    """Return the passage numbers that a text cites, in order: "[2-4]" → [2, 3, 4].
 
     Every number alone in brackets is a citation, even "[2019]".
     """
@@ -115,7 +115,7 @@ def citations(text: str) -> list[int]:
 
 
 def uncited(text: str) -> str:
-    """Replace the citations with spaces; all other characters keep their positions."""
+    """Return a text with each citation replaced by spaces, so that positions do not change."""
     return _CITED.sub(lambda cited: " " * len(cited[0]), text)
 
 
@@ -125,9 +125,9 @@ def _range(first: str, last: str) -> Sequence[int]:
 
 
 def _points(outline: str) -> tuple[Point, ...]:
-    """The numbered points; () if the outline does not start with number 1.
+    """Return the numbered points; () if the outline does not start with number 1.
 
-    A number out of order ("born in 1923.") is text.
+    A number that is not the next one ("born in 1923.") is part of a point's text.
     """
     numbers: list[tuple[int, int]] = []  # the start and end of each number
     for number in _NUMBER.finditer(outline):

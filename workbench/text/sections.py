@@ -35,7 +35,10 @@ _MARKER = re.compile(
 
 @lru_cache(maxsize=1024)
 def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
-    """The non-empty sections of `text`: ordered, disjoint, without the markers between them."""
+    """Return the sections of `text` as (name, start, end), in order and disjoint.
+
+    Markers, plans and sections without content are left out.
+    """
     return tuple(
         part
         for piece in _pieces(text, prefill)[0]
@@ -46,7 +49,7 @@ def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
 
 
 def section_at(parts: Sequence[Section], position: int) -> str | None:
-    """Return the section at a character position; None in a tag, a marker or an outline's plan.
+    """Return the name of the section at a character position; None in a tag, a marker or a plan.
 
     Args:
         parts: the sections of the text, from `sections`.
@@ -56,7 +59,9 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """Return the sections that form the answer: "answer" if marked, else all but the thinking.
+    """Return the names of the sections that form the answer.
+
+    They are ("answer",) if the answer is marked, else ("answer", "body"): all but the thinking.
 
     The answer is marked by `[Answer]` or an answer tag after the last thinking *(ours)*, even if
     it is empty. A box does not mark it: the sentence around a box is part of the answer.
@@ -66,7 +71,7 @@ def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
 
 
 def answer_text(text: str, prefill: str = "") -> str:
-    """The text of the `answer_sections`, without thinking and plan."""
+    """Return the text of the answer (see `answer_sections`), without thinking and plan."""
     wanted = answer_sections(text, prefill)
     parts: Sequence[Section] = (
         _pieces(text, prefill)[0] if "body" in wanted else sections(text, prefill)
@@ -75,10 +80,10 @@ def answer_text(text: str, prefill: str = "") -> str:
 
 
 def in_answer(response: Response) -> Callable[[Claim], bool]:
-    """Return a predicate: whether a claim belongs to the response's answer.
+    """Return a function that says whether a claim belongs to the answer of `response`.
 
-    A claim without a place in the response belongs to the answer, so that it is judged, unless it
-    is marked as thinking *(ours)*.
+    A claim that was not located in the response belongs to the answer, so that it is judged, unless
+    its section is "think" *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -87,17 +92,17 @@ def in_answer(response: Response) -> Callable[[Claim], bool]:
 
 
 def thinking(text: str, prefill: str = "") -> str:
-    """The text of the think sections."""
+    """Return the text of the "think" sections."""
     return _joined(text, [part for part in sections(text, prefill) if part[0] == "think"])
 
 
 @lru_cache(maxsize=1024)
 def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str | None:
-    r"""The final answer of a response; None if it has none.
+    r"""Return the final answer of a response, or None.
 
-    That is the last balanced `\boxed{…}` after the thinking, else the last `<answer>…</answer>`
-    or `[Answer]`, else the text after `</think>`. There is none if the thinking is not closed, if
-    nothing follows it, or if `require_box` is set and there is no box.
+    It is the last balanced `\boxed{…}` after the thinking, else the last `<answer>…</answer>`
+    or `[Answer]`, else the text after `</think>`. The result is None if the thinking is not closed,
+    if nothing follows the thinking, or if `require_box` is set and there is no box.
     """
     pieces, state = _pieces(text, prefill)
     if state == "think":
@@ -157,7 +162,7 @@ def unfinished(text: str, prefill: str = "") -> bool:
 
 
 def opened(prompt: str) -> str:
-    r"""The end of a prompt from its open tag on, such as "<think>\n"; "" if no tag is open."""
+    r"""Return the end of a prompt from its unclosed tag on ("<think>\n"); "" if all are closed."""
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
         if not marker["close"] and state != "think":
@@ -167,7 +172,7 @@ def opened(prompt: str) -> str:
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:
-    r"""The start of every balanced `\boxed{…}`, and the start and end of its content.
+    r"""Return (start, start of the content, end of the content) of every balanced `\boxed{…}`.
 
     An escaped brace is a literal character.
     """
@@ -184,9 +189,9 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
 
 
 def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
-    """The pieces between the markers, with their states, and the state at the end.
+    """Return the pieces (state, start, end) between the markers, and the state at the end.
 
-    Plans and white space are included.
+    A state is "body", "think", "answer" or "plan". Empty pieces are included.
     """
     state, start = "body", 0
     for marker in _MARKER.finditer(prefill):
@@ -201,13 +206,13 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
 
 
 def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
-    """The pieces after the last piece of thinking."""
+    """Return the pieces after the last "think" piece."""
     states = [state for state, *_ in pieces]
     return pieces[len(states) - states[::-1].index("think") :] if "think" in states else pieces
 
 
 def _next_state(state: str, marker: re.Match[str]) -> str:
-    """The state after a marker: "body", "think", "answer" or "plan"."""
+    """Return the state after a marker: "body", "think", "answer" or "plan"."""
     if state == "think":  # only `</think>` ends the thinking
         return "body" if marker["close"] and marker["tag"].lower() == "think" else "think"
     if marker["part"]:

@@ -53,7 +53,7 @@ def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
     end. Runs in linear time.
 
     Args:
-        prefill: the open end of the prompt (see `sections`).
+        prefill: a tag such as "<think>" that the prompt leaves open (see `sections`).
     """
     lower_starts = re.findall(r"[^\W\d_]{3}[.!?] (?=[a-z])", text)
     other_starts = re.findall(r"[^\W\d_]{3}[.!?] (?=[^\Wa-z])", text)
@@ -68,7 +68,10 @@ def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
 
 
 def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield the paragraphs, list lines and code fences (True), without layout at their start."""
+    """Yield (start, end, whether it is a code fence) for each paragraph, list line and code fence.
+
+    Bullets and other layout at the start are left out.
+    """
     block: Span | None = None
     fence: tuple[str, int] | None = None  # the fence characters, and the start of their line
     for line in _LINE.finditer(text, start, end):

@@ -36,12 +36,12 @@ _AFTER = frozenset(
     " determiner colon near gold".split()
 )
 _RELATED = frozenset("noun name kin joiner near".split())  # before "of" and the gold answer
-# the thing before these is another one
+# "the mayor of Paris": the noun before one of these words is not the gold answer after it
 _APART = frozenset("of to for from about around with".split())
 _SEPARATORS = {",": "comma", ":": "colon"}
-_SKIPPED = {"filler", "determiner", "title"}  # they do not separate a word from its link
+_SKIPPED = {"filler", "determiner", "title"}  # classes that `Sentence._link` skips
 _LISTING = frozenset("start comma colon and or be pronoun hedge joiner gold".split())
-_CHANGES = re.compile(  # the statement about the gold answer (@) is no longer true, or never was
+_CHANGES = re.compile(  # the statement about the gold answer (@) is not true any more, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
     r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
     r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|can|could|will|would"
@@ -72,7 +72,10 @@ _CJK_LIST = re.compile(
 
 
 def states(tokens: Sequence[Token], gold: Gold) -> bool:
-    """Whether the first sentence that names a gold answer states it, and no other contradicts."""
+    """Whether the first sentence that names a gold answer states it.
+
+    False if an earlier sentence names another candidate, or a later sentence retracts the answer.
+    """
     sentences = [Sentence(part, gold) for part in split(tokens, ".")]
     at = next((i for i, sentence in enumerate(sentences) if sentence.places), None)
     if at is None or len(sentences[at].tokens) > MAX_WORDS:
@@ -87,10 +90,11 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
 
 
 class Sentence:
-    """A sentence whose gold answers are single tokens, with the class of each token.
+    """A sentence in which one token replaces each gold answer, with a class for each token.
 
-    A class is one of `grammar.txt`, or "gold", "question" (a word of it), "denied", "comma",
-    "colon", "title" (before a name), "number", "verb", "name", or "noun" (every other word).
+    A class is a name from `grammar.txt`, or "gold", "question" (a word of the question), "denied",
+    "filler", "comma", "colon", "title" (before a name), "number", "verb", "name", or "noun" (every
+    other word).
     """
 
     def __init__(self, tokens: Sequence[Token], gold: Gold) -> None:
@@ -136,7 +140,7 @@ class Sentence:
         return "name" if token.name else "noun"
 
     def has(self, classes: str, start: int = 0, end: int | None = None) -> bool:
-        """Whether one of some classes, separated by spaces, is among the tokens."""
+        """Whether a token has one of `classes`, which are separated by spaces."""
         return not {*classes.split()}.isdisjoint(self.classes[start:end])
 
     def is_phrase(self) -> bool:
@@ -145,10 +149,11 @@ class Sentence:
         return not stating and self.has("name noun number")
 
     def candidates(self, stating: "Sentence | None" = None) -> set[str]:
-        """The words that could be another answer.
+        """Return the words that could be another answer.
 
-        Nouns count only if the gold answer, or the sentence that states it, writes it without a
-        capital letter.
+        For a number, these are the other numbers. Otherwise, they are names. Nouns are candidates
+        too if a gold answer is written without a capital letter, or if the sentence has only
+        content words.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
@@ -189,9 +194,10 @@ class Sentence:
         return len({*verbs}) < len(verbs) and not breaks
 
     def _link(self, at: int) -> tuple[int, str]:
-        """The index and class of the word before word `at`, articles and the like skipped.
+        """Return the index and class of the word that connects word `at` to the sentence.
 
-        This word connects word `at` to the sentence. (-1, "start") if there is none.
+        It is the word before `at`, without fillers, determiners and titles. (-1, "start") if there
+        is no such word.
         """
         at -= 1
         while at >= 0 and self.classes[at] in _SKIPPED:
@@ -248,9 +254,9 @@ class Sentence:
         return after in _AFTER and not (other_kind or rome or beans)
 
     def _other_name(self, place: int) -> bool:
-        """Whether there is another candidate next to the gold answer at `place`.
+        """Whether another candidate competes with the gold answer at `place` in the sentence.
 
-        If the gold answer has no capital, every noun may be a candidate.
+        If the gold answer has no capital letter, nouns are candidates too.
         """
         fragment = self.has("comma") and not self.has("verb be auxiliary question")
         wanted = {"name", "noun", "kin"} if fragment or not self.tokens[place].name else {"name"}
@@ -284,10 +290,10 @@ class Sentence:
         return letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
 
     def _is_rival_before(self, i: int, place: int) -> bool:
-        """Whether the candidate at `i` competes with the gold answer behind it.
+        """Whether the candidate at `i` competes with the gold answer after it, at `place`.
 
-        It does not if it is the subject ("Ana Bo was born in Vetra") or belongs to another word
-        ("the capital of Karsia is Vetra").
+        It does not compete if it is the subject ("Ana Bo was born in Vetra") or belongs to another
+        word ("the capital of Karsia is Vetra").
         """
         mention = self.tokens[place]
         if "".join(one.text[0] for one in self.tokens[:place] if one.name).endswith(
@@ -325,7 +331,7 @@ class Sentence:
         return False
 
     def retracts(self, stating: "Sentence") -> bool:
-        """Whether the sentence, after `stating`, names another candidate instead or denies."""
+        """Whether this sentence, which follows `stating`, denies its answer or names another."""
         texts, gold = self.texts, self.gold
         if self.places:
             return not self.denied.isdisjoint(self.places) or "used to" in " ".join(texts)
@@ -359,7 +365,7 @@ class Sentence:
 
 
 def _denied(texts: Sequence[str], known: frozenset[str]) -> Iterator[int]:
-    """The indices of negated words: those after a negation, up to the end of its clause.
+    """Yield the indices of negated words: from a negation to the end of its clause.
 
     "Anything but Vetra" negates Vetra; "if not Vetra" and "not only Vetra" do not.
     """

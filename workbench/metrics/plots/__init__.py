@@ -40,6 +40,9 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
 def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot stacked shares of outcomes: one panel per tier, one bar per policy.
 
+    A tier says how often the training data states the facts or, for real facts, how large the
+    population is.
+
     Args:
         reports: evaluation reports by label of the policy.
         mode: "greedy" or "sampled".
@@ -99,9 +102,9 @@ def stack_outcomes(
 
 
 def learning_curves(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
-    """Plot the rates of sampled rollouts over training.
+    """Plot accuracy, abstention, hallucination and truthfulness of the rollouts over training.
 
-    `runs` maps a label to the rows of the run's metrics.jsonl.
+    `runs` maps the label of a run to the rows of its metrics.jsonl.
     """
     return over_steps(runs, {rate: rate for rate in RATES}, "Rollouts during training")
 
@@ -217,7 +220,10 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
 
 
 def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
-    """Plot accuracy against exposures; a point is (exposures, accuracy, number of questions)."""
+    """Plot accuracy against exposures: how often the training data states a fact.
+
+    A point is (exposures, accuracy, number of questions).
+    """
     from plotly.graph_objects import Figure, Scatter
 
     exposures, accuracies, counts = zip(*points, strict=True)

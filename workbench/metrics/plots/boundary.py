@@ -26,7 +26,7 @@ SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot shares of outcomes by the number of documents that state the fact, one panel per policy.
 
-    `results` maps a label to the result of a probe on the tiny bench.
+    `results` maps the label of a policy to the result of `workbench probe` on the tiny bench.
     """
     figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
@@ -67,7 +67,14 @@ def _by_samples(
     colours: Mapping[str, str],
     names: Mapping[str, str],
 ) -> "Figure":
-    """Plot shares against the number of samples; each table maps the number to the shares."""
+    """Plot shares against the number of samples, one panel per policy.
+
+    Args:
+        results: probe results by label of the policy; only the labels are used.
+        tables: for each policy, number of samples -> share name -> share.
+        colours: share name -> colour.
+        names: share name -> name in the legend, where the two differ.
+    """
     from plotly.graph_objects import Scatter
 
     figure = side_by_side([*results])
@@ -96,7 +103,10 @@ def _by_samples(
 
 
 def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot the share of wrong answers against coverage, most confident first, a line per policy."""
+    """Plot the share of wrong answers against coverage, one line per policy.
+
+    Coverage is the share of answers that are given if only the most confident answers are given.
+    """
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()

@@ -30,7 +30,13 @@ WHEN = ("before", "after")
 def figures(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> dict[str, Figure]:
-    """Return figures 4 to 9, by file name."""
+    """Return figures 4 to 9 by file name (without suffix).
+
+    Args:
+        before: rows of the policy before training.
+        after: rows of the policy after training.
+        names: labels of the two policies.
+    """
     plots = {
         "fig4_accuracy": accuracy_distribution,
         "fig5_accuracy_and_claims": accuracy_and_claims,
@@ -62,7 +68,10 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
 
 
 def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 5: densities of (accuracy, number of claims), in panels of one scale."""
+    """Plot RLFH's figure 5: the joint distribution of accuracy and number of claims.
+
+    Each set of rows has its own panel; all panels share one colour scale.
+    """
     from plotly.graph_objects import Histogram2d
 
     figure = side_by_side(names)
