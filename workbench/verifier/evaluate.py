@@ -18,11 +18,11 @@ CLAIM_LABELS = ("correct", "vague", "wrong")
 
 
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
-    """Measure accuracy by source and class, confusion, calibration, claim labels and speed.
+    """Measure a verifier on labelled pairs: accuracy, confusion, calibration, labels and speed.
 
-    Long evidence is read in windows, as in `Verifier.check`. Balanced accuracy is the mean recall
-    over the classes that occur. `support` measures the two-way task "supported or not" at
-    p(support) ≥ `settings.split`.
+    Accuracy is also reported by source, and recall and precision by class. Long evidence is read in
+    windows, as in `Verifier.check`. Balanced accuracy is the mean recall over the classes that
+    occur. "support" measures the two-way task "supported or not" at p(support) ≥ `settings.split`.
     """
     import numpy as np
     from sklearn.metrics import recall_score
