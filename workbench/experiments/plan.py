@@ -20,7 +20,7 @@ from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
 from workbench.util.config import get, parts, settings
 
 GIB, MOST, CPU = 2**30, 10**12, "cpu"
-RESERVE = 1.2  # a process on an H200 held 31.7 GiB, of which the items and libraries were 27
+RESERVE = 1.2  # on an H200, a process held 31.7 GiB, and the items and libraries were 27 GiB of it
 PER_RESPONSE = 24  # response tokens per claim
 # utilisation of a GPU's FLOP/s and bandwidth; minimum seconds per layer and token
 OF_FLOPS, OF_BANDWIDTH, LAYER_SECONDS = 0.3, 0.5, 2e-3
@@ -38,9 +38,10 @@ Items = dict[str, int]  # bytes by item
 class Training:
     """The trainer settings that the memory formulas use.
 
-    A backward pass has `micro` examples. An example has `sides` rows: 2 for DPO (chosen and
-    rejected), else 1. A row has `length` tokens, of which `scored` have logits. GRPO and PPO sample
-    `at_once` responses to `prompts` prompts at a time.
+    A step has `rows` examples, and a backward pass has `micro` of them. An example has `sides`
+    sequences: 2 for DPO (chosen and rejected), else 1. A sequence has `length` tokens, of which
+    `scored` have logits. GRPO and PPO sample `at_once` responses to `prompts` prompts at a time.
+    `part` is the full name of the config, and `rank` is the rank of the LoRA adapter.
     """
 
     part: str
@@ -61,7 +62,10 @@ class Training:
 
 
 def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
-    """Convert a trainer's config to a `Training`."""
+    """Convert the trainer config `part` to a `Training`, for prompts of `prompt` tokens.
+
+    `path` is the full name of the config, such as "truthrl.grpo".
+    """
     lora, kind = part.lora, type(part).__name__
     common = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
     if not isinstance(part, grpo_config.GRPO | ppo.PPO):
@@ -83,7 +87,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use throughout a training, by item.
+    """Return the bytes that are in use throughout a training, by item: weights, gradients, ….
 
     Args:
         models: number of reward models in memory.
@@ -120,7 +124,7 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
 def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
     """Return the bytes per token that a layer saves for the backward pass.
 
-    The inputs of LoRA are saved in float32.
+    `length` is in tokens, `size` the bytes of a weight. The inputs of LoRA are saved in float32.
     """
     config, mixed = shape.config, size != 4
     hidden, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
@@ -144,7 +148,7 @@ def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def total(items: Items) -> int:
-    """Sum the items, with 1 GiB for libraries and a fifth for the allocator's reserve."""
+    """Return the sum of the items, plus a fifth for the allocator and 1 GiB for libraries."""
     return GIB + int(RESERVE * sum(items.values()))
 
 
@@ -156,9 +160,9 @@ def forward_flops(shape: Shape, length: int) -> float:
 
 
 def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> float:
-    """Return the hours per step.
+    """Return the hours per training step on a GPU of `GPUS`.
 
-    The base model is frozen, so a backward pass costs as much as a forward pass.
+    The base model is frozen, so a backward pass is assumed to cost as much as a forward pass.
     """
     flops = OF_FLOPS * gpu["flops"]
     forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
@@ -184,7 +188,10 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 
 
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
-    """Return the checks of a rollout; a trained reward model replaces the judge's "fact" check."""
+    """Return the checks of a rollout that are applied in a training.
+
+    If the config rewards by a trained model, this model's check replaces the judge's "fact" check.
+    """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
     own = "truth" if hasattr(config, "truth_model") else "factuality"
@@ -192,7 +199,10 @@ def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
 
 
 def remedy(training: Training, sampled: bool) -> str:
-    """Name the settings that reduce the memory of a phase."""
+    """Return a sentence with the settings that reduce a phase's memory.
+
+    `sampled`: the phase samples responses, and has no backward pass.
+    """
     larger = "a smaller --policy, or a --gpu with more memory"
     if not training.part:  # the evaluation has no settings
         return larger
@@ -207,7 +217,7 @@ def remedy(training: Training, sampled: bool) -> str:
 def read_trainings(
     method: Method, config: MethodConfig, prompt: int, shape: Shape
 ) -> list[Training]:
-    """Check and convert the trainer configs: first all earlier stages, then the policy's stage.
+    """Check a method's trainer configs, and convert them to `Training`s; the last stage is last.
 
     Raises:
         WorkbenchError: a setting cannot work, or its memory cannot be planned.
@@ -266,7 +276,7 @@ def plan(
             choices = ", ".join(filter(None, known))
             raise WorkbenchError(f"no {kind} '{name}': choose one of {choices}")
     sizes = [GIB * card["memory"] for name, card in GPUS.items() if gpu in (None, name)]
-    room = max(sizes, default=memory_here())  # no GPU is named "cpu"
+    room = max(sizes, default=memory_here())  # `sizes` is empty for "cpu"
     config, scale = chosen.configure(bench, overrides), SCALES[bench]
     chosen.reward(config)  # raises for values that cannot work
     shape, prompt = shape_of(policy or scale.policy), prompt_tokens or scale.prompt

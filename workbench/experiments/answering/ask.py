@@ -71,7 +71,7 @@ def answer(
 def answer_from(
     sources: Sources, text: str, load: Callable[[], Policy], path: str, k: int | None = None
 ) -> Answer:
-    """Answer a question from passages that `sources` finds.
+    """Answer a question from the passages that `sources` finds, and judge every sentence.
 
     Args:
         load: returns the policy; called only if a passage is found.
