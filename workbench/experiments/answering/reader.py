@@ -23,7 +23,7 @@ class Reader:
 
     Attributes:
         most: maximum number of passages in a prompt.
-        room: maximum tokens of a prompt with several passages; the last ones are left out if needed.
+        room: maximum tokens of a prompt with several passages; the last ones are left out above it.
         limit: maximum tokens of any prompt.
         new_tokens: maximum tokens of an answer.
         small: whether the policy was trained on the closed world.
