@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     An error is printed as one line; with `--debug` its traceback is printed before that line.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # one line, instead of two with the path of a file
+    # print a warning as one line, without the path of the file that caused it
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
@@ -329,7 +329,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     def cell(text: str) -> Text:
         return Text(printable(text))  # Text: brackets in an answer are not markup
 
-    # names in a pipe stay whole: only a terminal has a width
+    # output to a pipe has a fixed width, so that its lines do not depend on the terminal
     console = Console(width=None if sys.stdout.isatty() else 200)
     if title:
         console.print(cell(title), soft_wrap=True)

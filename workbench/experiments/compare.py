@@ -36,7 +36,7 @@ class Evaluated:
     cost: Mapping[str, float]
     method: str | None = None
     seed: int = 0
-    settings: JsonObject = field(default_factory=dict)  # by full name
+    settings: JsonObject = field(default_factory=dict)  # full name of a setting -> value
 
     def rows(self, key: str) -> list[Row]:
         """Return the graded answers to the question set `key`; [] if they are not stored.
@@ -84,7 +84,7 @@ def compare(
         "differences": {
             key: {name: settings.get(key) for name, settings in trained.items()}
             for key in differing(list(trained.values()))
-            if all(key in settings for settings in trained.values())  # another method lacks it
+            if all(key in settings for settings in trained.values())  # else, a method lacks it
         },
     }
     if against is not None:
@@ -134,7 +134,7 @@ def _read(path: Path, options: Settings) -> Evaluated:
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
     config = read_json(path / "config.json") or {}
     settings = dict(flat({key: config[key] for key in config if key not in APART}))
-    kinds = settings.get("prompts.eval_kinds")  # other kinds are other questions
+    kinds = settings.get("prompts.eval_kinds")  # runs with other kinds have other questions
     split = summary["after"]["split"] + (f" ({kinds})" if kinds else "")
     sets = {split: (summary["after"]["greedy"], folder / AFTER)}
     if summary.get("before"):

@@ -13,7 +13,7 @@ from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, WorkbenchError
 
 TEMPLATE = Path(__file__).with_name("compare_page.html")
-# metrics that the page shows at first, if a row has them; recall and F1 have a number behind "@"
+# metrics that the page shows at first, if a row has them; it also shows recall@K and F1@K
 SHOWN = (
     *RATES,
     "factscore_on_subject",
@@ -175,7 +175,7 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
         for name, summary in summaries.items()
         if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
     }
-    figures = []  # of the first seed of each row
+    figures = []  # they show the first seed of each row
     if reports:
         kept = [one.get("before") for name, one in summaries.items() if escape(name) in reports]
         start = {"before training": kept[0]} if kept[0] else {}

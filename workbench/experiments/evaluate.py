@@ -72,7 +72,7 @@ def evaluate_policy(
         bench: the bench, or its name.
         samples: number k of sampled responses per question, besides the greedy response. The
             sampled rates are means over the k samples (Avg@k); KnowRL uses k = 5, temperature .6.
-        limit: number of questions, drawn with `seed` so that every tier is represented.
+        limit: number of questions, drawn at random with `seed`; None for all questions.
         kinds: question kinds, including kinds without gold answers, for which only claim metrics
             are reported; by default all kinds with gold answers.
         questions: data set or question file for a bench without questions of its own.
@@ -123,7 +123,7 @@ def evaluate_policy(
             inferred = self_consistency(sampled, grade)
         elif inference == "cove":
             inferred = grade(cove(partial(write, greedy=True), [one.response for one in greedy]))
-    # sample 0 of each question, as greedy answers are
+    # one answer per question, so it is numbered 0, as greedy answers are
     inferred = [replace(one, response=replace(one.response, sample=0)) for one in inferred]
     graded = (*greedy, *sampled, *inferred)
     errors = [

@@ -59,7 +59,7 @@ def train(
         overrides: settings "method.field=value".
         questions: data set or question file for a bench without questions of its own.
         policy: folder or hub name of the initial policy; by default the bench's.
-        judge: judge that replaces the bench's, except on the tiny bench, whose judge is exact.
+        judge: judge that replaces the bench's; the tiny bench, whose judge is exact, accepts none.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
@@ -281,7 +281,7 @@ class _Run:
         try:
             with use_threads(self.identity["threads"]):
                 if not any(stage.plain for stage in stages):
-                    # before TRL is imported, which Unsloth patches
+                    # Unsloth patches TRL, so it must be imported before TRL
                     import_unsloth_first()
                 if before is None:
                     before = self.evaluate(self.bench.policy, BEFORE)
@@ -316,7 +316,7 @@ class _Run:
             if not self._finished(earlier[:number], Job(start, folder, seed, folders)):
                 return False
             policy = folder / "policy"
-            if policy.is_dir():  # this stage has trained the next one's initial policy
+            if policy.is_dir():  # the stage has trained a policy: the next stage starts from it
                 start = str(policy)
                 write_json(self.out / START_FILE, {"start": f"stages/{name}/policy"})
         return last.run(Job(start, self.out, seed, folders)) == "done"
@@ -351,7 +351,7 @@ class _Run:
         `answers` is the name of the file for the graded greedy answers.
         """
         out = self.out / EVALUATION / answers
-        out.unlink(missing_ok=True)  # of an evaluation that was killed
+        out.unlink(missing_ok=True)  # the file of a killed evaluation
         return evaluate_policy(
             policy,
             self.prompts.eval_split,
@@ -384,7 +384,7 @@ def totals(files: Sequence[Path], method: str) -> JsonObject:
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):
-        rewards = row["rewards"]  # empty for samples whose form alone was checked
+        rewards = row["rewards"]  # empty for samples of which only the form was checked
         missing = bool(rewards) and rewards.get(method, {}).get("value") is None
         failed += row["error"] is not None or missing
         for name, value in row["cost"].items():

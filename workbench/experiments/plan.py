@@ -100,7 +100,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
     return {
         "weights": base,
         "reward_models": models * (whole + 4 * adapter),
-        "adapter": adapter * (4 if size == 4 else 6),  # autocast copies it
+        "adapter": adapter * (4 if size == 4 else 6),  # float32, and on a GPU autocast's copy
         "gradients": adapter * 4,
         "optimizer": adapter * 8,
     }
@@ -114,7 +114,8 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
     logits = sequences * training.scored * config.vocab_size * copies
     layer = tokens * saved_bytes(shape, training.rank, training.length, size)
     activations = layers * layer
-    if training.checkpointing:  # all layer inputs, and one recomputed layer after the logits
+    # kept: the inputs of all layers; recomputed: one layer, in the memory that the logits had
+    if training.checkpointing:
         recomputed = layer + tokens * config.intermediate_size * size
         inputs = layers * tokens * config.hidden_size * size
         activations = inputs + max(0, recomputed - logits)
@@ -137,7 +138,8 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
     """Return the bytes that are in use while `at_once` responses are sampled, by item."""
     config, prompt = shape.config, training.length - training.scored
-    token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
+    # keys and values of all layers; one layer more, because the cache is copied to grow
+    token = 2 * (config.num_hidden_layers + 1) * shape.keys * size
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt
     reading = training.prompts * prompt * size * widest
     return {

@@ -15,7 +15,8 @@ from workbench.util.hub import from_disk_or_hub
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-# GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
+# GPUS: name -> memory in GiB as drivers report it, FLOP/s in bf16, bandwidth in bytes/s
+# MODELS: public name -> config
 GPUS, MODELS = json.loads(Path(__file__).with_name("plan.json").read_text()).values()
 TYPES = ("llama", "qwen2", "qwen3")
 

@@ -59,7 +59,7 @@ def annotator(runs: Runs) -> ServerFunction:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """The first run with claims in the rows read so far, else the first run."""
+    """Return the first run that has claims in the rows read so far, else the first run."""
     for name in names:
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
             if runs.rows(name).table["claims"].any():

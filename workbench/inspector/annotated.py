@@ -140,7 +140,7 @@ def claims_of(row: Feedback) -> Claims:
 
 
 def _folder(runs: Runs, run: str | None) -> Path:
-    """The folder of a run's annotations; links are refused."""
+    """Return the folder of a run's annotations; raise a WorkbenchError for a link in its path."""
     if run is not None:
         runs.folder(run)  # raises for names that lead out of the runs folder
     # RUN.jsonl gets the folder RUN.rows, because a run in a folder RUN may exist, too

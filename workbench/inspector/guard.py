@@ -87,7 +87,7 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
 
 
 def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
-    """Whether a `Host` or an origin is one of the page's own."""
+    """Return whether a `Host` or an origin is one of the page's own; see `guard`."""
     match = _ADDRESS.fullmatch(address)
     if not match:
         return False

@@ -143,7 +143,7 @@ def open_example() -> Opened:
 def open_number(
     runs: Runs, name: str | None, number: float | None, method: str | None = None
 ) -> Opened:
-    """Open row `number` of a run, counted from 1."""
+    """Open row `number` (from 1) of the run `name`; `method`: the rewards to show first."""
     if not name:
         raise WorkbenchError(
             "the runs folder has no run yet: train one, or start the inspector with --run DIR"

@@ -46,7 +46,7 @@ EMPTY = as_json({})
 CACHED = 32  # questions whose answers can be opened
 
 _lock = Lock()  # one policy at a time: two would compete for cores and memory
-_answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
+_answers: dict[str, tuple[Feedback, ...]] = {}  # group id -> its sampled answers
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "tuple[Component, Component]":

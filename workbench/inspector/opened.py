@@ -61,7 +61,7 @@ INCOMPLETE = (
 NOTHING = as_json(None)  # the view's value when no response is open
 
 _opened: OrderedDict[str, Opened] = OrderedDict()
-_lock = Lock()  # of `_opened`: the page's functions run in threads
+_lock = Lock()  # protects `_opened`, because the page's functions run in threads
 
 
 def show(opened: Opened) -> str:
@@ -225,7 +225,7 @@ CHECKED = {
 
 def _was_checked(row: Feedback, check: str) -> bool:
     """Return whether a check was applied to the row: its results or its failure are stored."""
-    if check in ("fact", "single_pass"):  # these checks give every non-empty answer its sentences
+    if check in ("fact", "single_pass"):  # these checks store sentences of every non-empty answer
         return bool(row.sentences or row.claims or not row.response.text.strip())
     if check in ("claim_checklist", "checklist"):
         target = "item:" if check == "checklist" else "claim:"

@@ -15,7 +15,7 @@ from workbench.runs.rows import NO_STEP
 from workbench.types import JsonObject, Question
 from workbench.util.jsonl import encodable
 
-MAX_EFFORT = 10_000_000  # word comparisons per difference, which take a second or two
+MAX_EFFORT = 10_000_000  # maximum word comparisons for two texts; they take a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
 Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)

@@ -40,13 +40,13 @@ class Names:
     """The names of the evidence, and all its words."""
 
     words: set[str] = field(default_factory=set)
-    stems: set[str] = field(default_factory=set)  # of capitalised words
-    acronyms: set[str] = field(default_factory=set)  # of the first letters of names
+    stems: set[str] = field(default_factory=set)  # first `STEM` letters of capitalised words
+    acronyms: set[str] = field(default_factory=set)  # first letters of the words of names
     # word of a name -> words of its names up to three places before it, and directly after it
     before: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     after: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     has_country: bool = False  # the evidence names a country or a people
-    open_subject: bool = False  # a text begins with "It", "Released" or "The film"
+    open_subject: bool = False  # a text does not name its subject: "It", "Released", "The film"
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:

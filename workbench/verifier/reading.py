@@ -62,7 +62,7 @@ _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )
 _COPULA = re.compile(r" (?:is|are|was|were) ")
-_SEVERAL = re.compile(r"[a-z][.!?] ")  # sentences
+_SEVERAL = re.compile(r"[a-z][.!?] ")  # more than one sentence
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 

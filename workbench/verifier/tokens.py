@@ -32,7 +32,7 @@ ORDINALS = {word: value for value, word in enumerate(_ORDINALS, start=1)} | {
 DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items()}
 _SCALES = SCALES | {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
-MOST_PIECES = 12  # pieces per number: bounds the work
+MOST_PIECES = 12  # maximum pieces per number, so that the running time is linear
 ROMAN = {"I": 1, "V": 5, "X": 10}
 
 

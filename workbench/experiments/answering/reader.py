@@ -12,7 +12,7 @@ from workbench.world.schema import MARKERS, OUTLINE
 
 MOST = 5  # maximum number of passages
 NEW_TOKENS = 1024  # as in FoRAG's sampling
-CONTEXT = 4096  # of a policy without a stated context length
+CONTEXT = 4096  # tokens; for a policy without a stated context length
 # tiny policy: passages, prompt tokens and answer tokens (ours)
 SMALL_MOST, SMALL_ROOM, SMALL_NEW_TOKENS = 3, 176, 112
 

@@ -29,8 +29,8 @@ class Sentence:
     Attributes:
         passages: ids of the sources.
         label, p: label and probability of the sentence's worst claim.
-        cited: passage numbers in the sentence or in its point of the plan, including numbers of
-            passages that do not exist.
+        cited: numbers of the passages that the sentence cites or, without a citation, the plan's
+            points about its subjects. Passages with these numbers may not exist.
         found: ids of the passages in which the judge found the sentence's claims.
         error: why the sentence could not be judged.
     """

@@ -17,7 +17,7 @@ from workbench.verdicts.llm_judge import named_judge
 
 ROOT = Path("runs/queue")
 STAGES = "stages"  # folder of shared stages
-QUICK_STEPS = 2  # of `--quick`
+QUICK_STEPS = 2  # training steps of a run with `--quick`
 FAILED = "failed.json"  # in a run's folder: the error of its last process
 
 Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
