@@ -238,7 +238,7 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: JsonMapping) -> int:
-    """Return the exit code for a result, by the values of `status` and `failed` at any depth.
+    """Return the exit code for a result, by `status` and `failed` in it and its nested mappings.
 
     130: interrupted; 4: too many failures; 3: something failed; 0: nothing failed.
     """
@@ -254,7 +254,7 @@ def exit_code(result: JsonMapping) -> int:
 
 
 def _mappings(value: object) -> Iterator[JsonMapping]:
-    """Yield `value` and every mapping in it, if it is a mapping."""
+    """Yield `value`, if it is a mapping, and every mapping that is nested in it, not in lists."""
     if isinstance(value, Mapping):
         yield value
         for item in value.values():
@@ -329,7 +329,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     def cell(text: str) -> Text:
         return Text(printable(text))  # Text: brackets in an answer are not markup
 
-    # output to a pipe has a fixed width, so that its lines do not depend on the terminal
+    # only a terminal has a width; 200 columns in a pipe keep names on one line
     console = Console(width=None if sys.stdout.isatty() else 200)
     if title:
         console.print(cell(title), soft_wrap=True)

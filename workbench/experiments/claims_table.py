@@ -129,7 +129,7 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why a claim was not checked, or the objection of a rule; None for other verdicts."""
+    """Return why a claim was not checked, or a rule's objection to it; None without either."""
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():

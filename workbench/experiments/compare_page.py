@@ -69,7 +69,7 @@ def write_page(result: JsonMapping, out: Path) -> None:
 
 
 def _table(key: str, rows: Sequence[JsonMapping], result: JsonMapping) -> str:
-    """Return the table of a set of questions: a row for each policy, with its cost."""
+    """Return the HTML table of the question set `key`: a row for each policy, with its cost."""
     own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
     cells = {
         name: {**metrics, **({} if "before" in key else _cost(rows, name))}
@@ -127,7 +127,7 @@ def _cell(name: str, cell: JsonMapping | None, best: float | None, shown: bool) 
 
 
 def _paired(result: JsonMapping) -> str:
-    """Return the table of paired differences to the baseline; "" if there are no differences."""
+    """Return the HTML table of paired differences to the baseline; "" without differences."""
     pairs = {
         name: tests for name, tests in result.get("paired", {}).items() if "reason" not in tests
     }

@@ -104,7 +104,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
 
 
 def fixed_questions() -> list[Question]:
-    """Return a fixed sample of test questions from each tier, each about another person."""
+    """Return a fixed sample of test questions from each tier, each about a different person."""
     by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
     for question in bench("tiny").questions("test"):
         by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(

@@ -369,7 +369,8 @@ class _Run:
 def earlier_seconds(out: Path) -> float:
     """Return the seconds that the run in `out` has taken so far.
 
-    A killed run has no total, so the seconds of its steps and stages are added.
+    This is the total in its summary. If the run was killed after that, it is the sum over its steps
+    and stages.
     """
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]

@@ -34,7 +34,7 @@ REVISE = (
 
 
 def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
-    """Return the sample of each question with the highest score, the first of equal samples.
+    """Return the sample of each question with the highest score; of equal scores, the first.
 
     Args:
         samples: graded samples of all questions.

@@ -87,7 +87,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use throughout a training, by item: weights, gradients, ….
+    """Return the bytes that are in use throughout a training, by item, such as the weights.
 
     Args:
         models: number of reward models in memory.
@@ -181,7 +181,7 @@ def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> fl
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
-    """Return the number of judge requests for one response with `claims` claims."""
+    """Return the number of judge requests of these checks for a response with `claims` claims."""
     extraction = bool((OF_CLAIMS - {"factuality"}) & {*checks})
     facts = claims + 1 if "fact" in checks and claims else 0
     checklist = "claim_checklist" in checks and claims > 0
@@ -190,7 +190,7 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 
 
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
-    """Return the checks of a rollout that are applied in a training.
+    """Return the checks that grade a rollout in training.
 
     If the config rewards by a trained model, this model's check replaces the judge's "fact" check.
     """

@@ -123,7 +123,7 @@ def _place(place: Sequence[str | int]) -> Place:
 
 
 class Labelled(NamedTuple):
-    """A person's and the judge's labels of a row's claims."""
+    """A person's and the judge's labels of a row's claims, by claim id."""
 
     person: Mapping[int, str]
     judge: Mapping[int, str]

@@ -1,4 +1,4 @@
-"""Store a person's labels of claims, in a feedback store for each run below the runs folder.
+"""Store a person's labels of claims as feedback rows, in one folder per run.
 
 A stored row has only the person's verdicts, so `workbench agree annotations/RUN RUN` compares them
 with the judge's verdicts. Labelling an answer again replaces its row.

@@ -111,7 +111,7 @@ def _embedded(scope: Scope) -> bool:
 def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
     """Return status and message for a route or request that the page does not use, else None.
 
-    `same_origin`: whether the request has an origin, which was checked before.
+    `same_origin`: the request has an `Origin`, and `_refusal` has checked that it is the page's.
     """
     method, path = scope["method"], scope["path"]
     if method in ("GET", "HEAD"):

@@ -138,7 +138,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Listing:
-    """The numbers of the selected rows in order, and the disagreement by row where computed."""
+    """The numbers of the selected rows in order, and the disagreement about rows if computed."""
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
@@ -198,9 +198,9 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
 
 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
-    """Return the rows whose answer or question contains `text`, a casefolded text.
+    """Return the rows whose answer or question contains `text`, in any case; matches are cached.
 
-    Case is ignored, and matches are cached.
+    `text` must be casefolded.
     """
     memory = record.rows.memory.setdefault("text", {})
     matches: dict[int, bool] = memory.setdefault(text, {})

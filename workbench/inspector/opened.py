@@ -28,7 +28,7 @@ class Opened:
         group: the responses to the same prompt.
         name: the title on the page.
         configs: config of each method.
-        method: the method whose rewards are shown first; None: the first with a reward.
+        method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
         run: the response's run; None for an answer that is not stored.
         note: text shown above the response.
         labels: a person's labels by claim id.

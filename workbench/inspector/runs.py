@@ -1,8 +1,9 @@
 """Read stored runs below one folder, lazily.
 
 A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
-`workbench score --out answers.jsonl`. Runs may come from other people, so links are not followed.
-Linked files are ignored; a link in place of stored questions or passages is an error.
+`workbench score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards
+(`Feedback`). Runs may come from other people, so links are not followed: linked files are ignored,
+and a link in place of stored questions or passages is an error.
 """
 
 import contextlib
@@ -46,7 +47,7 @@ DAMAGE = (
 
 
 class QuestionInfo(NamedTuple):
-    """The columns of a question in the page's lists."""
+    """What the page's lists show of a question."""
 
     text: str
     kind: str
@@ -55,7 +56,7 @@ class QuestionInfo(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """Convert exceptions of the block into a WorkbenchError of one line: `what` is damaged."""
+    """In the block, convert errors from damaged files into a WorkbenchError: `what` is damaged."""
     try:
         yield
     except WorkbenchError:
@@ -161,7 +162,7 @@ class Runs:
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
-        """Return row `number`, counted from 0; `rows` are the run's rows if already read."""
+        """Return row `number` (from 0), with its question; `rows` are the run's rows if known."""
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
             line = line_at(self.file(name), columns["offset"])
@@ -209,7 +210,7 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def question_info(self, name: str) -> dict[str, QuestionInfo]:
-        """Return the columns of the run's questions by id; {} if they are not stored."""
+        """Return what lists show of the run's questions, by id; {} if they are not stored."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _question_info.read(path) if _is_own_file(path) else {}
@@ -322,7 +323,7 @@ def _is_rows(path: Path) -> bool:
 
 
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
-    """Add the byte offset of each id's row; lines without an id are skipped."""
+    """Add row id -> byte offset for `lines`, which begin at `offset`; skip lines without an id."""
     for line in lines:
         with contextlib.suppress(KeyError):
             offsets[str(parse_object(line)["id"])] = offset

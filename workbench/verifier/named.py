@@ -81,7 +81,7 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Origin and class names of a sequence classifier."""
+    """The origin and the class names of a sequence classifier."""
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order

@@ -99,7 +99,7 @@ def _begins_without_name(tokens: Sequence[Token]) -> bool:
 def missing_names(claim: Sequence[Token], evidence: Names) -> list[str]:
     """Return the names of `claim`, as written, that the evidence does not mention.
 
-    A claim that is mostly capitalised has no names.
+    Return [] for a claim whose words are mostly capitalised, because its names cannot be found.
     """
     words = [token for token in claim if token.kind == "word"]
     if 2 * sum(token.capital for token in words) > max(4, len(words)) + 2:

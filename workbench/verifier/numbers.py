@@ -1,7 +1,7 @@
 """Numbers, dates and years of a claim that its evidence does not mention *(ours)*.
 
-The entailment model rarely compares digits; this rule compares values. It accepts rounding, bounds
-and counts of listed things, and it accepts doubtful cases. It does not convert units.
+The entailment model rarely compares digits, so this rule compares values. It accepts rounding,
+bounds ("over 100"), counts of listed things, and doubtful cases. It does not convert units.
 """
 
 from bisect import bisect_left
@@ -107,7 +107,7 @@ def _has_decade(decade: int, evidence: Numbers) -> bool:
 
 
 def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
-    """Whether the evidence may imply the number without stating it."""
+    """Return whether the evidence may imply number `i` of the claim without stating it."""
     value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
     before = {other.word for other in tokens[max(0, i - (2 if is_year else 3)) : i]}
     if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):

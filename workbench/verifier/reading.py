@@ -2,8 +2,8 @@
 
 For a claim that cannot be read, the reason is returned.
 
-The model takes nearly every denial for a contradiction. For a simple denial ("X was not born in
-Y"), the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
+The model labels nearly every denial a contradiction. For a simple denial ("X was not born in Y"),
+the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
 statement's p(contradict). If only a part of a claim denies something, a contradiction does not
 count. Other denials, and languages other than English, are not read.
 """
@@ -67,7 +67,7 @@ _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):
-    """The text that the model compares with the evidence."""
+    """The text that the model compares with the evidence, and how the claim relates to it."""
 
     text: str
     denied: bool = False  # the claim says that `text` is false

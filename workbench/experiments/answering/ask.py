@@ -34,7 +34,7 @@ def answer(
     engine: Engine = "hf",
     root: Path | str = ROOT,
 ) -> Answer:
-    """Answer a question from passages, and judge every sentence of the answer by them.
+    """Answer a question from passages, and judge every sentence of the answer by these passages.
 
     Args:
         policy: a run's or a model's folder, a hub name, or "sft" / "base"; None for the tiny

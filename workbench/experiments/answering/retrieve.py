@@ -14,7 +14,7 @@ EVERY = 4  # batches between lines of progress
 
 
 def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
-    """Search `k` passages for each question, and write the questions to a JSONL file.
+    """Write questions to a JSONL file, each with up to `k` passages that `sources` finds for it.
 
     The file is written completely or not at all. A question that already has passages keeps them. A
     question without results is left out.

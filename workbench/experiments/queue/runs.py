@@ -81,7 +81,7 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
 
 
 def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
-    """Configure and check an entry, and compute its folder below `root`.
+    """Configure and check an entry, and return its run, whose folder is in `root`.
 
     Raises:
         WorkbenchError: the run cannot work.

@@ -68,7 +68,7 @@ def payload(
 
     Args:
         feedback: the response with its claims, verdicts and rewards.
-        method: the method whose rewards are shown first; None: the first with a reward.
+        method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
         group: the responses to the same prompt, including `feedback`, to compute advantages. An
             empty group gives no advantages.
         name: a label for the row's origin, such as the run.
