@@ -1,4 +1,4 @@
-"""`workbench answer`."""
+"""`workbench answer`: answer a question from passages, with sources."""
 
 from collections.abc import Mapping
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`workbench compare`."""
+"""`workbench compare`: print the evaluations of runs side by side."""
 
 from pathlib import Path
 from typing import Annotated
@@ -51,7 +51,8 @@ def compare_command(
     """Compare the evaluations of runs, their settings and their cost.
 
     Runs that differ only in their seed are one row, with intervals over questions and seeds.
-    For results files, accuracies that are lower than those of --against are reported.
+    For results files of lm-evaluation-harness, accuracies that are lower than those of --against
+    are reported.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

@@ -1,4 +1,4 @@
-"""`workbench data …`."""
+"""`workbench data …`: show data sets and files of questions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ def data_show(
 
 
 def _describe(questions: Sequence[Question], count: int) -> JsonObject:
-    """Counts of a data set, and its first `count` questions."""
+    """Return the counts of a data set, and its first `count` questions."""
     return {
         "schema": questions[0].meta["source"],
         "n": len(questions),

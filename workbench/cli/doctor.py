@@ -1,4 +1,4 @@
-"""`workbench doctor`."""
+"""`workbench doctor`: print whether this machine can run the workbench."""
 
 from workbench.cli.frame import Json, app, complain, print_table, show, stdout_kept_clean
 from workbench.experiments.doctor import examine

@@ -1,4 +1,4 @@
-"""`workbench export`."""
+"""`workbench export`: write a merged model, or a table of claims."""
 
 import shlex
 from pathlib import Path

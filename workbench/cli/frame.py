@@ -34,7 +34,7 @@ TASKS = {
 
 
 class Commands(TyperGroup):
-    """A group that lists its commands by task and shows a paragraph of a help text unwrapped."""
+    """A group of commands that lists them by task, and joins the lines of a help paragraph."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -60,9 +60,9 @@ app = Typer(
 def add_group(
     name: str, help: str, example: str, alone: Callable[..., None] | None = None
 ) -> Typer:
-    """Add a group of commands, such as `workbench index …`.
+    """Add a group of commands, such as `workbench index …`, and return it.
 
-    `alone` is called if the group's name is given without a command.
+    `alone` runs if the group's name is given without a command; None: the help is shown.
     """
     group = Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     An error is printed as one line; with `--debug` its traceback is printed before that line.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # one line, instead of two with the path of a file
+    # print a warning as one line, without the path of the file that caused it
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
@@ -198,14 +198,17 @@ def root(
 
 @contextlib.contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Redirect stdout to stderr: trainers log to stdout, where `--json` prints one object only."""
+    """Redirect stdout to stderr in the block.
+
+    Trainers log to stdout, which may contain only the object of `--json`.
+    """
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
 
 @contextlib.contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """Treat SIGTERM, which batch systems send, like Ctrl-C."""
+    """Treat SIGTERM, which batch systems send, like Ctrl-C: the block gets a KeyboardInterrupt."""
     # Python allows signal handlers in the main thread only
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -235,7 +238,10 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: JsonMapping) -> int:
-    """Return the exit code for a result, by the values of `status` and `failed` anywhere in it."""
+    """Return the exit code for a result, by `status` and `failed` in it and its nested mappings.
+
+    130: interrupted; 4: too many failures; 3: something failed; 0: nothing failed.
+    """
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
     # an interrupt comes first: the result is incomplete, whatever failed before
@@ -248,7 +254,7 @@ def exit_code(result: JsonMapping) -> int:
 
 
 def _mappings(value: object) -> Iterator[JsonMapping]:
-    """`value` and every mapping in it."""
+    """Yield `value`, if it is a mapping, and every mapping that is nested in it, not in lists."""
     if isinstance(value, Mapping):
         yield value
         for item in value.values():
@@ -323,7 +329,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     def cell(text: str) -> Text:
         return Text(printable(text))  # Text: brackets in an answer are not markup
 
-    # names in a pipe stay whole: only a terminal has a width
+    # only a terminal has a width; 200 columns in a pipe keep names on one line
     console = Console(width=None if sys.stdout.isatty() else 200)
     if title:
         console.print(cell(title), soft_wrap=True)
@@ -336,7 +342,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _value(cell: Cell) -> float | None:
-    """The value of a metric or a number."""
+    """Return the value of a metric, which can also be a plain number."""
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 

@@ -1,4 +1,4 @@
-"""`workbench index …`."""
+"""`workbench index …`: build and search indexes of passages."""
 
 import sys
 import time
@@ -64,7 +64,7 @@ def index_build(
 ) -> int:
     """Split pages into passages and index them.
 
-    After a kill the same command continues.
+    If the command was stopped, the same command continues the index.
     """
     with stdout_kept_clean():
         card = build_index(name, source, encoder, words, root, _progress())

@@ -1,4 +1,4 @@
-"""`workbench inspect`."""
+"""`workbench inspect`: serve the reward inspector."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +31,7 @@ def inspect(
 ) -> int:
     """Open the reward inspector in a browser.
 
-    It shows the rewards of every claim and token of a response.
+    The inspector shows the rewards of every claim and token of a response.
     """
     from importlib.util import find_spec
 

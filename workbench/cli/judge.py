@@ -1,4 +1,4 @@
-"""`workbench judge …`."""
+"""`workbench judge …`: serve a language model as a judge."""
 
 import shlex
 from typing import Annotated
@@ -48,7 +48,8 @@ def judge_serve(
 ) -> int:
     """Serve a judge until Ctrl-C: a GGUF file with llama.cpp, other models with vLLM.
 
-    That package must be installed. llama.cpp needs no GPU. The server listens on this machine only.
+    llama.cpp or vLLM must be installed. llama.cpp needs no GPU. The server listens on this machine
+    only.
     """
     server = None
     with ended_by_signal():

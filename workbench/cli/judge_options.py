@@ -93,7 +93,9 @@ OPTIONS: dict[str, Any] = {
 
 
 def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
-    """Replace a command's parameter `judge` by the options that name a judge.
+    """Return a decorator that replaces a command's parameter `judge` by command-line options.
+
+    The options name a judge. The command receives this judge as `judge`, or None.
 
     Args:
         store: add `--store`, for commands whose questions may have no passages.

@@ -1,4 +1,4 @@
-"""`workbench klcf …`."""
+"""`workbench klcf …`: prepare KLCF's training data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -57,7 +57,7 @@ def klcf_prepare(
 ) -> int:
     """Prepare checklists and labelled claims for KLCF.
 
-    The base model is sampled, and its claims are verified.
+    The command samples the base model and verifies the claims of its responses.
     """
     options = {
         "klcf.prepare.samples": samples,

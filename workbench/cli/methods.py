@@ -1,4 +1,4 @@
-"""`workbench methods`."""
+"""`workbench methods`: list the methods and their settings."""
 
 from typing import Annotated
 

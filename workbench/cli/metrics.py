@@ -1,4 +1,4 @@
-"""`workbench metrics`."""
+"""`workbench metrics`: print the factuality metrics of one or two feedback files."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def metrics(
 
 
 def _estimate(feedback: Path, other: Path | None) -> JsonObject:
-    """The calls and tokens of marking one file, or of comparing two."""
+    """Return the judge's calls and tokens for marking one file, or for comparing two."""
     if other is not None:
         return estimate_pairs(pair_files(feedback, other))
     prompts = [prompt for _, prompt in mark_prompts(feedback)]
@@ -145,7 +145,10 @@ def _estimate(feedback: Path, other: Path | None) -> JsonObject:
 
 
 def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge:
-    """The judge with a cache file. A judge without cached replies is called once, as a test."""
+    """Return the judge with a cache file, by default next to the feedback.
+
+    If this file does not exist yet, the judge is called once, as a test.
+    """
     calls, file = _estimate(feedback, other)["calls"], file_of(feedback)
     cache = judge.cache or file.with_name(f"{file.stem}.judge.sqlite")
     judge = replace(judge, cache=cache)
@@ -157,7 +160,7 @@ def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge
 def _figures(
     feedback: Path, other: Path | None, result: JsonMapping, sections: Sequence[str]
 ) -> dict[str, Figure]:
-    """Figures by file name: the comparison of two files, and the hacks by step if counted."""
+    """Return figures by file name: the comparison of two files, and the counted hacks by step."""
     figures: dict[str, Figure] = {}
     if other is not None:
         figures |= figures_of(read_rows(other, sections), read_rows(feedback, sections))
@@ -216,7 +219,7 @@ def _print(result: JsonMapping) -> None:
 
 
 def _names(result: JsonMapping) -> list[str]:
-    """The metrics with values; with outcomes, their rates come before the metrics of claims."""
+    """Return the metrics that have a value, rates of outcomes before metrics of claims."""
     names = [
         name
         for name, cell in result.items()
@@ -252,7 +255,7 @@ def _complain_of_rows(report: JsonMapping) -> None:
 
 
 def _print_preferences(result: JsonMapping, labels: Sequence[str]) -> None:
-    """Print the win rate with the lengths of the answers, which may explain it."""
+    """Print the win rate, and the mean lengths of the answers, which may explain the win rate."""
     pairs, mean = result["pairs"], result["words"]
     title = (
         f"preference for {labels[0]}, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']}"

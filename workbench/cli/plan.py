@@ -1,4 +1,4 @@
-"""`workbench plan`."""
+"""`workbench plan`: print the estimated memory and time of a training."""
 
 from typing import Annotated
 
@@ -40,7 +40,8 @@ def plan_command(
 ) -> int:
     """Estimate the memory, hours and judge requests of a training.
 
-    If it does not fit, the exit code is 2, and the settings to change are named.
+    If the training does not fit the memory, the exit code is 2, and the settings to change are
+    named.
     """
     with stdout_kept_clean():
         result = plan(

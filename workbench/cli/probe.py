@@ -1,4 +1,4 @@
-"""`workbench probe`."""
+"""`workbench probe`: print the boundary of a policy's knowledge."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -34,7 +34,7 @@ from workbench.types import JsonMapping, JsonObject
 from workbench.util.actors import actors_of
 from workbench.verdicts.llm_judge import NamedJudge
 
-OF_MAJORITY = RATES[: len(SHARES)]  # the rates that a majority of samples has
+OF_MAJORITY = RATES[: len(SHARES)]  # the rates of the samples' majority answers
 
 
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")

@@ -1,4 +1,4 @@
-"""`workbench queue`."""
+"""`workbench queue`: train the runs of a file, or show their status."""
 
 from pathlib import Path
 from typing import Annotated

@@ -181,7 +181,7 @@ def score(
     try:
         with ended_by_signal(), stdout_kept_clean(), progress_bar() as watch:
             summary = estimate_file(options) if dry_run else score_file(options, watch)
-    except KeyboardInterrupt:  # before the first row; later ones end with the status "interrupted"
+    except KeyboardInterrupt:  # before the first row; later, the summary's status is "interrupted"
         return 130
     _report(source, summary)
     _explain(summary, max_failed)
@@ -269,7 +269,7 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
 
 
 def _print_summary(summary: JsonMapping) -> None:
-    """Print all non-empty entries, the rewards by method and the first failed rows."""
+    """Print a summary's non-empty entries, its rewards by method, and the first failed rows."""
     left_out = ("problems", "reasons", "failed_rows")
     entries = {k: v for k, v in summary.items() if k not in left_out and v not in ({}, None)}
     if rewards := summary.get("rewards"):

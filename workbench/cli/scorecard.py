@@ -1,4 +1,4 @@
-"""`workbench scorecard`, from `benchmarks/scorecard.py` of a checkout."""
+"""`workbench scorecard`: run `benchmarks/scorecard.py`, which only a clone of the project has."""
 
 import runpy
 from pathlib import Path

@@ -44,7 +44,7 @@ def demo(
 ) -> int:
     """Train the tiny policy with TruthRL and show the difference.
 
-    It learns to answer questions that it can answer, and to abstain from others.
+    The policy learns to answer questions that it can answer, and to abstain from others.
     """
     return exit_code(run_demo(out, seed, threads))
 
@@ -187,7 +187,10 @@ def _print_summary(summary: JsonMapping) -> None:
 
 
 def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
-    """Return the metrics with values: outcome rates, or without gold answers shares of claims."""
+    """Return the names of the metrics that have a value in one of the tables.
+
+    These are outcome rates or, if there are no such rates, metrics of claims.
+    """
     present = {
         name
         for table in tables

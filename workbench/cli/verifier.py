@@ -1,4 +1,4 @@
-"""`workbench verifier …`."""
+"""`workbench verifier …`: calibrate and evaluate local verifiers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -55,7 +55,7 @@ def verifier_calibrate(
 ) -> None:
     """Fit a model's temperature and thresholds on labelled pairs.
 
-    Its weights do not change. The result is stored with a card.
+    The model's weights do not change. The values are stored in a card with their measured accuracy.
     """
     with stdout_kept_clean():
         loaded = load_named(name, tuple(filter(None, map(str.strip, classes.split(",")))))

@@ -1,4 +1,4 @@
-"""`workbench world …`."""
+"""`workbench world …`: show and export the closed world, and train the tiny policy."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -66,7 +66,7 @@ def world_build(
 ) -> None:
     """Train the tiny policy on the world's documents.
 
-    It is the initial policy of the tiny bench.
+    The tiny policy is the initial policy of the tiny bench.
     """
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)

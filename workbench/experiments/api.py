@@ -35,7 +35,7 @@ def train(
         seed: seed of sampling and of the order of questions.
         steps: number of training steps; None for the method's default on this bench.
         settings: "method.field=value", as `--set` on the command line.
-        live: train in a process of its own and return a view with curves for a notebook;
+        live: train in another process, and return a view with curves for a notebook at once;
             `view.wait()` returns the summary.
         options: any of these.
 

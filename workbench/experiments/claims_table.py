@@ -31,6 +31,8 @@ FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@＝＋－
 def export_claims(path: Path | str, out: Path) -> JsonObject:
     """Write the claims of a feedback file, or of a run's rollouts, as CSV or Parquet.
 
+    Return the path and the numbers of claims and responses.
+
     Raises:
         WorkbenchError: the file is not feedback, `out` exists, or it is neither .csv nor .parquet.
     """
@@ -108,7 +110,7 @@ def _claims(
 
 
 def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float]]:
-    """Yield the sum of a claim's events for each reward that was scored."""
+    """Yield (column, sum of the claim's events) for each method whose reward is not missing."""
     for method, reward in rewards.items():
         if reward["value"] is not None:
             own = [event["value"] for event in reward["events"] if event["claim"] == claim]
@@ -116,7 +118,7 @@ def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, flo
 
 
 def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
-    """Yield the texts of a verdict's evidence: the span of a passage, or a fact of the world."""
+    """Yield the texts of a verdict's evidence: spans of passages, or facts of the closed world."""
     for item in fact.get("evidence") or ():
         passage = passages.get(item.get("passage"))
         if passage is not None:
@@ -127,7 +129,7 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why a claim was not checked, or the objection of a rule; None for other verdicts."""
+    """Return why a claim was not checked, or a rule's objection to it; None without either."""
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():
@@ -146,7 +148,10 @@ def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
 
 
 def without_formula(value: object) -> object:
-    """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
+    """Return a value that a spreadsheet does not execute.
+
+    In a text, an apostrophe is put before every line or tab-separated part that begins a formula.
+    """
     if not isinstance(value, str):
         return value
     return FORMULA.sub(r"\1'", value.replace("\r\n", "\n").replace("\r", "\n"))

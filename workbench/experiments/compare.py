@@ -25,18 +25,24 @@ from workbench.util.jsonl import iter_rows
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished run, or a file of feedback or accuracies (without method, seed and settings)."""
+    """A finished run, a feedback file, or a file of accuracies.
+
+    Files have no method, no settings and the seed 0.
+    """
 
     path: Path
-    # name of a set of questions -> report, and file of the answers; the main set first
+    # name of a question set -> (report, file of the answers); the main set first
     sets: Mapping[str, tuple[JsonMapping, Path]]
     cost: Mapping[str, float]
     method: str | None = None
     seed: int = 0
-    settings: JsonObject = field(default_factory=dict)  # by full name
+    settings: JsonObject = field(default_factory=dict)  # full name of a setting -> value
 
     def rows(self, key: str) -> list[Row]:
-        """Return the graded answers to the set `key`; earlier versions did not store them."""
+        """Return the graded answers to the question set `key`; [] if they are not stored.
+
+        Earlier versions did not store them.
+        """
         file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
         return read_rows(file, sections) if file.is_file() else []
 
@@ -61,7 +67,8 @@ def compare(
 
         * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set:
           {metric: {value, low, high, n}}}`).
-        * `differences`: `{setting: {row: value}}` of settings that differ and all methods have.
+        * `differences`: `{setting: {row: value}}` of the settings that every method has, and that
+          differ between rows.
         * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`;
           for results files also `drop`.
 
@@ -77,7 +84,7 @@ def compare(
         "differences": {
             key: {name: settings.get(key) for name, settings in trained.items()}
             for key in differing(list(trained.values()))
-            if all(key in settings for settings in trained.values())  # another method lacks it
+            if all(key in settings for settings in trained.values())  # else, a method lacks it
         },
     }
     if against is not None:
@@ -95,7 +102,7 @@ def compare(
 
 
 def _finished(path: Path) -> list[Path]:
-    """Return a feedback file or a run, or the finished runs of a folder."""
+    """Return [path] for a feedback file or a run, else the finished runs in the folder `path`."""
     if path.is_file() or any((path / name).exists() for name in ("config.json", ROLLOUTS)):
         return [path]
     # a folder of runs may hold the folder of a queue; stages of a run lie deeper
@@ -107,7 +114,7 @@ def _finished(path: Path) -> list[Path]:
 
 
 def _summary(path: Path) -> JsonObject | None:
-    """Return the summary of a finished run; other folders have summaries without evaluations."""
+    """Return the summary of a finished run with an evaluation, else None."""
     summary = finished(path)
     return summary if summary and summary.get("after") else None
 
@@ -127,7 +134,7 @@ def _read(path: Path, options: Settings) -> Evaluated:
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
     config = read_json(path / "config.json") or {}
     settings = dict(flat({key: config[key] for key in config if key not in APART}))
-    kinds = settings.get("prompts.eval_kinds")  # other kinds are other questions
+    kinds = settings.get("prompts.eval_kinds")  # runs with other kinds have other questions
     split = summary["after"]["split"] + (f" ({kinds})" if kinds else "")
     sets = {split: (summary["after"]["greedy"], folder / AFTER)}
     if summary.get("before"):
@@ -136,8 +143,10 @@ def _read(path: Path, options: Settings) -> Evaluated:
 
 
 def _named(found: Group) -> dict[str, list[Evaluated]]:
-    """Group runs that differ only in their seed. A group's name is its method, with the settings
-    that other groups of the method have changed.
+    """Group runs that differ only in their seed; return name -> group.
+
+    A group's name is its method, with the settings that differ between groups of this method.
+    Without a method, it is the path.
     """
     groups: dict[str, list[Evaluated]] = {}
     for one in found:
@@ -148,7 +157,7 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     named = {}
     for group in groups.values():
         own = group[0]
-        # a method's own name distinguishes it from other methods, which have other settings
+        # a name needs only settings that differ within the method: other methods have other names
         alike = [other[0].settings for other in groups.values() if other[0].method == own.method]
         name = str(own.path)
         if own.method:
@@ -176,7 +185,7 @@ def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
-    """Return the metrics of a set of questions, over all seeds of a group.
+    """Return a group's metrics on the question set `key`, over all seeds.
 
     If the answers of a seed are not stored, the values are means over the seeds, without intervals.
     """
@@ -202,11 +211,11 @@ def _known(report: JsonMapping) -> JsonObject:
 
 
 def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
-    """Return the paired differences of two rows on their main sets, or the `reason` if there are
-    none.
+    """Return the paired differences between two groups on their main sets, by metric.
 
     Runs with the same seed are paired; if no seed is common, they are paired in order. Results
-    files have no answers to single questions, so only their totals are compared.
+    files have no answers to single questions, so only their totals are compared. Without a
+    difference, return {"reason": …}.
     """
     accuracies = [
         side[0].sets[CAPABILITY][0] for side in (group, base) if CAPABILITY in side[0].sets

@@ -13,7 +13,7 @@ from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, WorkbenchError
 
 TEMPLATE = Path(__file__).with_name("compare_page.html")
-# metrics that the page shows at first, if a row has them; recall and F1 have a number behind "@"
+# metrics that the page shows at first, if a row has them; it also shows recall@K and F1@K
 SHOWN = (
     *RATES,
     "factscore_on_subject",
@@ -26,7 +26,7 @@ SHOWN = (
     "run_seconds",
     "calls",
 )
-# Metrics over all questions, whose best value is shaded. A policy raises others by answering less.
+# Metrics whose best value is shaded. They count all questions; others can rise by answering less.
 HIGH_IS_BEST = ("accuracy", "truthfulness", "coherent", "citation_recall")
 LOW_IS_BEST = ("hallucination",)
 COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
@@ -69,7 +69,7 @@ def write_page(result: JsonMapping, out: Path) -> None:
 
 
 def _table(key: str, rows: Sequence[JsonMapping], result: JsonMapping) -> str:
-    """Return the table of a set of questions: a row for each policy, with its cost."""
+    """Return the HTML table of the question set `key`: a row for each policy, with its cost."""
     own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
     cells = {
         name: {**metrics, **({} if "before" in key else _cost(rows, name))}
@@ -93,7 +93,7 @@ def _table(key: str, rows: Sequence[JsonMapping], result: JsonMapping) -> str:
 
 
 def _columns(tables: Iterable[JsonMapping]) -> list[str]:
-    """Return the metrics of some rows, those of `SHOWN` first."""
+    """Return the names of the metrics of some rows, those in `SHOWN` first."""
     names = dict.fromkeys(name for metrics in tables for name in metrics)
     return sorted(names, key=lambda name: SHOWN.index(name) if name in SHOWN else len(SHOWN))
 
@@ -104,7 +104,7 @@ def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
-    """Return the best value of a metric; None if all are equal, or if no value is the best."""
+    """Return the best value of a metric, or None if all are equal or the metric is not shaded."""
     values = [metrics[name]["value"] for metrics in cells.values() if name in metrics]
     if len(set(values)) < 2 or not (name in (*HIGH_IS_BEST, *LOW_IS_BEST) or "@" in name):
         return None
@@ -127,7 +127,7 @@ def _cell(name: str, cell: JsonMapping | None, best: float | None, shown: bool) 
 
 
 def _paired(result: JsonMapping) -> str:
-    """Return the table of paired differences to the baseline, if there is one."""
+    """Return the HTML table of paired differences to the baseline; "" without differences."""
     pairs = {
         name: tests for name, tests in result.get("paired", {}).items() if "reason" not in tests
     }
@@ -175,7 +175,7 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
         for name, summary in summaries.items()
         if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
     }
-    figures = []  # of the first seed of each row
+    figures = []  # they show the first seed of each row
     if reports:
         kept = [one.get("before") for name, one in summaries.items() if escape(name) in reports]
         start = {"before training": kept[0]} if kept[0] else {}

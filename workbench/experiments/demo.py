@@ -24,8 +24,8 @@ SHOWN_PER_TIER = 2
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
     """Train two runs of about a minute each, and show tables, sample answers and two figures.
 
-    The runs are in `out/ternary` and `out/binary`. A killed demo is resumed. A finished demo is
-    only shown again, in seconds.
+    The runs are in `out/ternary` and `out/binary`. The same call resumes a killed demo. It shows a
+    finished demo again, without training.
 
     Returns:
         Reward -> summary of its run. After an interrupted run, the demo stops and shows nothing,
@@ -89,7 +89,7 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """Return a sentence that states `share_of_oracle` for each reward, for greedy answers."""
+    """Return a sentence that states `share_of_oracle` of the greedy answers for each reward."""
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
         for reward in REWARDS
@@ -104,7 +104,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
 
 
 def fixed_questions() -> list[Question]:
-    """Return a fixed sample of test questions from each tier, each about another person."""
+    """Return a fixed sample of test questions from each tier, each about a different person."""
     by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
     for question in bench("tiny").questions("test"):
         by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(
@@ -149,7 +149,7 @@ def answers_table(run: Path) -> Any:
 
 
 def write_figures(out: Path, reports: Mapping[str, JsonMapping]) -> list[Path]:
-    """Write the two figures of the demo as self-contained pages."""
+    """Write the two figures of the demo as self-contained HTML pages, and return their paths."""
     runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
     figures = {
         "outcomes.html": outcomes_by_tier(reports),

@@ -1,7 +1,7 @@
 """`workbench doctor`: check whether this machine can run the library, on its CPU and on a GPU.
 
-No check uses a network. A check is one line: the result, and a remedy if it failed. The checks of
-GPUs were tested on one H200, otherwise with simulated GPUs.
+No check uses a network. Each check returns one line of the report: a result, and a remedy if it
+failed. The checks of GPUs were tested on one H200, otherwise with simulated GPUs.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from workbench.util.failures import error_line
 
 Status = Literal["ok", "warning", "failed"]
 Route = Literal["cpu", "gpu"]
-ROUTES: dict[Route, str] = {"cpu": "", "gpu": "gpu"}  # with their extras
+ROUTES: dict[Route, str] = {"cpu": "", "gpu": "gpu"}  # path -> the package's extra that it needs
 NAME = "factuality-workbench"
 GROUPS = Path("/sys/fs/cgroup")  # limits of containers on Linux
 GB, GIB = 10**9, 2**30
@@ -165,12 +165,12 @@ def memory_here() -> int:
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # control groups, v2 and v1
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             found.append(int((GROUPS / name).read_text()))
-    # a value of 0 or below is no limit
+    # a value of 0 or below means that there is no limit
     return min(one for one in found if one > 0)
 
 
 def _room() -> list[Check]:
-    """Disk and memory for the tiny bench and for models of 7B parameters."""
+    """Check disk space and memory, for the tiny bench and for models of 7B parameters."""
     disk, memory = shutil.disk_usage(Path.cwd()).free, memory_here()
     return [
         _enough("disk here", disk, 0.2, 2, "cpu", "free disk space for runs/"),
@@ -189,7 +189,7 @@ def _enough(
 
 
 def _cache() -> Check:
-    """The hub's cache on disk, and the benches' models in it."""
+    """Check whether the hub's cache folder is writable, and which models of benches it has."""
     check = partial(Check, "models' cache", path="gpu")
     try:
         from huggingface_hub import constants, try_to_load_from_cache
@@ -211,7 +211,7 @@ def _cache() -> Check:
 
 
 def _answers() -> Check:
-    """Whether the shipped policy answers a question."""
+    """Check whether the shipped policy answers a question."""
     check = partial(Check, "the tiny policy")
     if not Path(SCALES["tiny"].policy).is_dir():
         return check("warning", "not part of an installed package", "use a clone of the repository")

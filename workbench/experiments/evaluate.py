@@ -72,7 +72,7 @@ def evaluate_policy(
         bench: the bench, or its name.
         samples: number k of sampled responses per question, besides the greedy response. The
             sampled rates are means over the k samples (Avg@k); KnowRL uses k = 5, temperature .6.
-        limit: number of questions, drawn with `seed` so that every tier is represented.
+        limit: number of questions, drawn at random with `seed`; None for all questions.
         kinds: question kinds, including kinds without gold answers, for which only claim metrics
             are reported; by default all kinds with gold answers.
         questions: data set or question file for a bench without questions of its own.
@@ -123,7 +123,7 @@ def evaluate_policy(
             inferred = self_consistency(sampled, grade)
         elif inference == "cove":
             inferred = grade(cove(partial(write, greedy=True), [one.response for one in greedy]))
-    # sample 0 of each question, as greedy answers are
+    # one answer per question, so it is numbered 0, as greedy answers are
     inferred = [replace(one, response=replace(one.response, sample=0)) for one in inferred]
     graded = (*greedy, *sampled, *inferred)
     errors = [
@@ -142,18 +142,18 @@ def evaluate_policy(
 
 
 def training_prompt(policy: str) -> str | None:
-    """Return the system prompt of the training of a run's policy.
+    """Return the system prompt with which a run's policy was trained.
 
-    None if it was the bench's own prompt, or if the policy does not belong to a run.
+    Return None if this was the bench's own prompt, or if the policy does not belong to a run.
     """
     prompts = (training_config(policy) or {}).get("prompts")
     return prompts.get("system") if isinstance(prompts, Mapping) else None
 
 
 def training_config(policy: str) -> JsonMapping | None:
-    """Return the stored config of a policy's run; `policy` is the run's folder or a policy in it.
+    """Return the stored config of the run that trained a policy.
 
-    None if the policy does not belong to a run.
+    `policy` is the run's folder, or a policy's folder in it. Return None if it is not in a run.
     """
     folder = Path(policy)
     places = (folder, *list(folder.parents)[:3])  # run/, run/policy, run/stages/NAME/policy
@@ -162,9 +162,9 @@ def training_config(policy: str) -> JsonMapping | None:
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """Return a grader for facts, and for the outcomes of questions with gold answers.
+    """Return a grader of claims, and of outcomes for questions with gold answers.
 
-    Checks that `checks` lacks are left out.
+    If `checks` lacks one of the two checks, it is left out.
     """
     return assemble(
         checks,
@@ -192,14 +192,15 @@ def report(
     resamples: int = 2000,
     inferred: Sequence[Feedback] = (),
 ) -> JsonObject:
-    """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`, and `inferred` if
-    there are such responses.
+    """Return a report of graded responses: `{policy, split, n, seeds, greedy, sampled}`.
+
+    `n` is the number of questions. `inferred` is added if there are such responses.
 
     `greedy`, `sampled` and `inferred` have the outcome rates of `metrics.table`. If claims were
     extracted, they also have the metrics of `metrics.claim_table`, and for questions of two facets
     the metrics of `metrics.facet_table`. `by_tier` and `by_kind` have the same metrics for each
-    tier (how often the training documents state a fact) and kind of question. `n` counts questions;
-    intervals are 95 % bootstraps over questions. A metric without responses is null, never NaN.
+    tier (how often the training documents state a fact) and each kind of question. Intervals are
+    95 % bootstraps over questions. A metric without responses is null, never NaN.
     """
     options: JsonObject = {"seed": seeds[0], "resamples": resamples}
 
@@ -257,7 +258,11 @@ def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
-    """Return all questions in order, or `limit` of them drawn with `seed`."""
+    """Return all questions in order, or `limit` questions that are drawn with `seed`.
+
+    Raises:
+        WorkbenchError: `limit` is below 1.
+    """
     if limit is None or limit >= len(questions):
         return list(questions)
     if limit < 1:

@@ -31,7 +31,7 @@ from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verdicts.llm_judge import LocalJudge, NamedJudge
 from workbench.verdicts.local import warn_of_training
 
-MAX_FAILED = 0.2  # share of ungraded answers that stops an evaluation, unless a trainer sets one
+MAX_FAILED = 0.2  # a larger share of ungraded answers stops an evaluation; a trainer can set it
 # keys of config.json that summary.json repeats
 SUMMARY = (
     *("method", "config", "seed", "threads", "questions_hash", "judge", "bench", "policy"),
@@ -59,7 +59,7 @@ def train(
         overrides: settings "method.field=value".
         questions: data set or question file for a bench without questions of its own.
         policy: folder or hub name of the initial policy; by default the bench's.
-        judge: judge that replaces the bench's, except on the tiny bench, whose judge is exact.
+        judge: judge that replaces the bench's; the tiny bench, whose judge is exact, accepts none.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
@@ -100,8 +100,8 @@ def run_experiment(
     Args:
         threads: number of CPU threads; None for 2, or for the number of the unfinished run. A run
             cannot be resumed with another number, which would change the rounding.
-        shared: folder of finished stages that several runs use. The judge's cost of a shared stage
-            counts in every run that uses it, its seconds only in the run that trained it.
+        shared: folder of finished stages that several runs use. Every run that uses a shared stage
+            counts the stage's judge cost. Only the run that trained it counts its seconds.
 
     Raises:
         WorkbenchError: an argument or the folder cannot work. It is raised before any work.
@@ -141,7 +141,7 @@ def run_experiment(
 
 
 def check_one_process() -> None:
-    """Raise a WorkbenchError in one of several processes, which would all write the run."""
+    """Raise a WorkbenchError if a launcher started several processes: all would write the run."""
     if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
         raise WorkbenchError(
             f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: start it"
@@ -151,7 +151,10 @@ def check_one_process() -> None:
 
 
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
-    """Return the bench with the checkpoint that the method starts from, or with a named policy."""
+    """Return the bench with the policy that the training starts from.
+
+    This is the method's initial checkpoint, unless the user named another policy.
+    """
     return (
         bench.with_policy(method.training(config).start)
         if bench.policy == DEFAULT_POLICY
@@ -162,8 +165,8 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 def max_failed(method: Method, config: MethodConfig) -> float:
     """Return the share of ungraded answers above which an evaluation of the run fails.
 
-    This is the trainer's `max_failed`. If the trainer has none, it is the largest `max_failed` in
-    the config.
+    This is the trainer's `max_failed`. If the trainer has no such setting, it is the largest
+    `max_failed` that the config uses, or else `MAX_FAILED`.
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -218,7 +221,10 @@ def identity_of(
 
 
 def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
-    """A stored identity with its config in the current form; missing fields get their defaults."""
+    """Return a stored identity with its config in the current form.
+
+    Fields that an earlier version did not store get their defaults.
+    """
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
         raise WorkbenchError(
@@ -266,13 +272,16 @@ class _Run:
     shared: Shared | None = None
 
     def run(self, stages: Sequence[Stage], start: str) -> JsonObject:
-        """Evaluate, train the stages, evaluate; write the summary also after a stop."""
+        """Evaluate, train the stages, evaluate again; write and return the summary.
+
+        The summary is also written if the run is interrupted or stopped by failures.
+        """
         started, earlier = time.perf_counter(), earlier_seconds(self.out)
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
         try:
             with use_threads(self.identity["threads"]):
                 if not any(stage.plain for stage in stages):
-                    # before TRL is imported, which Unsloth patches
+                    # Unsloth patches TRL, so it must be imported before TRL
                     import_unsloth_first()
                 if before is None:
                     before = self.evaluate(self.bench.policy, BEFORE)
@@ -299,7 +308,7 @@ class _Run:
         return summary
 
     def train(self, stages: Sequence[Stage], start: str) -> bool:
-        """Run the unfinished stages; return False if one was interrupted."""
+        """Run the unfinished stages; return whether all are done."""
         *earlier, last = stages
         folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
         seed = self.identity["seed"]
@@ -307,13 +316,16 @@ class _Run:
             if not self._finished(earlier[:number], Job(start, folder, seed, folders)):
                 return False
             policy = folder / "policy"
-            if policy.is_dir():  # this stage has trained the next one's initial policy
+            if policy.is_dir():  # the stage has trained a policy: the next stage starts from it
                 start = str(policy)
                 write_json(self.out / START_FILE, {"start": f"stages/{name}/policy"})
         return last.run(Job(start, self.out, seed, folders)) == "done"
 
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
-        """Run the last of these stages, unless it is done or copied from another run."""
+        """Run the last of `stages`, unless it is done; return whether it is done now.
+
+        If another run stored an equal stage in the shared folder, its result is copied instead.
+        """
         stage, place = stages[-1], None
         if finished(job.out):
             return True
@@ -334,12 +346,12 @@ class _Run:
         return status == "done"
 
     def evaluate(self, policy: str, answers: str) -> JsonObject:
-        """Evaluate a policy on the run's questions with the run's system prompt.
+        """Evaluate a policy on the run's questions, with the run's system prompt.
 
-        `answers` is the file of its greedy answers.
+        `answers` is the name of the file for the graded greedy answers.
         """
         out = self.out / EVALUATION / answers
-        out.unlink(missing_ok=True)  # of an evaluation that was killed
+        out.unlink(missing_ok=True)  # the file of a killed evaluation
         return evaluate_policy(
             policy,
             self.prompts.eval_split,
@@ -355,7 +367,11 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """Return the seconds that the run in `out` has taken; after a kill, those of its steps."""
+    """Return the seconds that the run in `out` has taken so far.
+
+    This is the total in its summary. If the run was killed after that, it is the sum over its steps
+    and stages.
+    """
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
@@ -365,11 +381,11 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> JsonObject:
-    """Sum up stored responses: `failed` counts those without a reward, `cost` is the total cost."""
+    """Return the number of stored responses without a reward (`failed`), and the total `cost`."""
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):
-        rewards = row["rewards"]  # empty for samples whose form alone was checked
+        rewards = row["rewards"]  # empty for samples of which only the form was checked
         missing = bool(rewards) and rewards.get(method, {}).get("value") is None
         failed += row["error"] is not None or missing
         for name, value in row["cost"].items():

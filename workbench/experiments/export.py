@@ -1,5 +1,7 @@
-"""Merge a trained adapter into its base: one checkpoint for transformers and vLLM, optionally
-pushed to the Hugging Face hub. llama.cpp's `convert_hf_to_gguf.py` reads the same folder."""
+"""Merge a trained adapter into its base model, and optionally upload it to the Hugging Face hub.
+
+The result is a checkpoint for transformers and vLLM. llama.cpp's `convert_hf_to_gguf.py` reads it.
+"""
 
 import os
 import shlex
@@ -134,7 +136,9 @@ def card(adapter: Path, base: str, dtype: str) -> str:
 
 
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
-    """Check that a repository of the hub is absent, or empty, writable and private as wanted.
+    """Check that a hub repository does not exist yet, or can take the export.
+
+    An existing repository must be empty, writable, and private or public as `private` says.
 
     Args:
         create: create a repository that is absent.
@@ -169,7 +173,11 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
 
 
 def publish(repository: str, private: bool, out: Path) -> JsonObject:
-    """Upload a finished export in one commit."""
+    """Upload a finished export in one commit, and return the repository's name and URL.
+
+    Raises:
+        NotPushed: the hub refuses the upload.
+    """
     from huggingface_hub import HfApi
 
     hub, message = HfApi(token=True), "Add a trained policy"

@@ -1,5 +1,7 @@
-"""Baselines at inference time, which change no weights: best of n by a verifier, abstention by
-self-consistency, and chain of verification (CoVe, arXiv 2309.11495).
+"""Baselines at inference time, which do not change the policy's weights.
+
+They are best of n by a verifier, abstention by self-consistency, and chain of verification (CoVe,
+arXiv 2309.11495).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +21,7 @@ from workbench.verdicts.llm_judge import LocalJudge
 Inference = Literal["best_of_n", "self_consistency", "cove"]
 Write = Callable[[Sequence[Question]], Sequence[Response]]
 
-AGREED = 0.5  # share of samples below which self-consistency abstains (ours)
+AGREED = 0.5  # self-consistency abstains if the majority's share of the samples is smaller (ours)
 MOST_CHECKS = 5  # verification questions of a draft (ours)
 PLAN = (
     "Question: {question}\nDraft answer: {draft}\n\nWrite questions that check the facts of the"
@@ -32,12 +34,12 @@ REVISE = (
 
 
 def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
-    """Return the sample of each question with the highest score, the first of equal samples.
+    """Return the sample of each question with the highest score; of equal scores, the first.
 
     Args:
-        samples: graded samples.
-        verify: gives the reward "score" to the same responses. A sample without a score counts as
-            the worst.
+        samples: graded samples of all questions.
+        verify: grades the same responses again, with the reward "score". A sample without a score
+            counts as the worst.
 
     Raises:
         WorkbenchError: no sample has a score.
@@ -52,12 +54,12 @@ def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
         id(one): -1.0 if value is None else value
         for one, value in zip(samples, scores, strict=True)
     }
-    # of equal ones, max returns the first
+    # max returns the first of equal samples
     return [max(group, key=lambda one: score[id(one)]) for group in _groups(samples)]
 
 
 def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
-    """Return the samples of each question."""
+    """Group the samples by question."""
     return group_by(samples, lambda one: one.response.question.id).values()
 
 
@@ -75,9 +77,10 @@ def verifier_grade(bench: Bench) -> Grade:
 def self_consistency(
     samples: Sequence[Feedback], grade: Grade, least: float = AGREED
 ) -> list[Feedback]:
-    """Return for each question the first sample with the majority answer.
+    """Return for each question the first sample with the majority answer, or an abstention.
 
-    If less than the share `least` of the graded samples gives that answer, return an abstention.
+    An abstention is returned, graded by `grade`, if the majority answer's share of the graded
+    samples is below `least`. If no sample of a question is graded, its first sample is returned.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):
@@ -99,8 +102,8 @@ def self_consistency(
 def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
     """Return the drafts, revised by chain of verification in its factored form.
 
-    The policy writes questions that check the draft, answers each one without the draft, and
-    writes the final answer from draft and checks. The prompts are ours.
+    The policy (`write`) writes questions that check the draft, answers each one without the draft,
+    and writes the final answer from draft and checks. The prompts are ours.
     """
     texts = [_answer(draft) for draft in drafts]
     asked = [draft.question for draft in drafts]

@@ -43,10 +43,10 @@ LOG = "log.txt"
 
 
 def start_live(entry: Entry, out: Path) -> "Live":
-    """Start a training in a process of its own, which ends with this kernel, and view it.
+    """Start a training in its own process, and return a live view of it.
 
-    If `out` has an unfinished run, the same call continues it; a finished run is only shown. The
-    training's output goes to `out/log.txt`.
+    The process ends with this kernel. If `out` has an unfinished run, the same call continues it; a
+    finished run is only shown. The training's output goes to `out/log.txt`.
 
     Raises:
         WorkbenchError: the run cannot work; nothing is started.
@@ -68,8 +68,9 @@ def _train(entry: JsonObject, out: str) -> None:
 class Live:
     """The curves of a run's metrics.jsonl and its status, updated as the file grows.
 
-    A thread updates the view until the run is over. Until then a notebook shows `chart`, a widget,
-    because JupyterLab draws a figure only once; the saved output contains the last figure.
+    A thread updates the view until the run is over. Until then, a notebook shows the widget
+    `chart`, because JupyterLab draws a figure only once. The saved notebook contains the last
+    figure.
 
     Attributes:
         training: the training's process; None if another program trains the run.
@@ -112,7 +113,10 @@ class Live:
     def stop(self) -> None:
         """Let the training finish its step, save and stop, as Ctrl-C does.
 
-        A second call stops it at once.
+        A second call stops the training at once.
+
+        Raises:
+            WorkbenchError: another program trains the run.
         """
         if self.training is None:
             raise WorkbenchError(
@@ -123,10 +127,10 @@ class Live:
         self.button.description = "Stop at once"
 
     def wait(self) -> JsonObject | None:
-        """Wait for the end of the run, and return its summary; None without a summary.
+        """Wait for the end of the run, and return its summary, or None if it has no summary.
 
-        A kernel interrupt stops a training of this kernel. The button cannot: a waiting kernel
-        receives no clicks.
+        A kernel interrupt stops a training that this kernel started. The Stop button does not work
+        meanwhile, because a waiting kernel receives no clicks.
 
         Raises:
             WorkbenchError: the training failed.
@@ -176,9 +180,10 @@ class Live:
         self.button.disabled = True
 
     def _over(self) -> bool:
-        """Whether the training has ended, or the process that used the folder has released it.
+        """Return whether the training has ended.
 
-        Only the thread that updates the view may call this: it compares with its previous call.
+        For a run of another process: whether no process uses the folder, and one did at the
+        previous call or the run is finished. Only the thread that updates the view may call this.
         """
         if self.training:
             return not self.training.running
@@ -195,7 +200,7 @@ class Live:
         return f"{step}, {status_in(self.folder) or 'not running'}"
 
     def _bundle(self) -> JsonObject:
-        """The figure, and the widget if the run was unfinished when it was displayed."""
+        """Return the output to display: the figure, and the widget if the run was unfinished."""
         widget = self.chart._repr_mimebundle_() if self._grew else {}
         return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
 
@@ -215,7 +220,7 @@ class Live:
 
 
 def redraw(chart: "FigureWidget", figure: "Figure") -> None:
-    """Show a figure in a widget; update only the data if the number of curves is the same."""
+    """Show `figure` in the widget `chart`; for the same number of curves, update only the data."""
     if len(chart.data) != len(figure.data):
         chart.data = ()
         chart.add_traces(figure.data)
@@ -228,6 +233,6 @@ def redraw(chart: "FigureWidget", figure: "Figure") -> None:
 
 
 def curves(rows: Sequence[JsonMapping], label: str) -> "Figure":
-    """Return a figure of a run's metrics rows, with at most `POINTS` steps including the last."""
+    """Return a figure of the columns `COLUMNS` of a run's metrics, with at most `POINTS` steps."""
     every = -(-len(rows) // POINTS) or 1
     return over_steps({label: rows[::-1][::every][::-1]}, COLUMNS, "Training dynamics")

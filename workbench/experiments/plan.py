@@ -20,7 +20,7 @@ from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
 from workbench.util.config import get, parts, settings
 
 GIB, MOST, CPU = 2**30, 10**12, "cpu"
-RESERVE = 1.2  # a process on an H200 held 31.7 GiB, of which the items and libraries were 27
+RESERVE = 1.2  # on an H200, a process held 31.7 GiB, and the items and libraries were 27 GiB of it
 PER_RESPONSE = 24  # response tokens per claim
 # utilisation of a GPU's FLOP/s and bandwidth; minimum seconds per layer and token
 OF_FLOPS, OF_BANDWIDTH, LAYER_SECONDS = 0.3, 0.5, 2e-3
@@ -38,9 +38,10 @@ Items = dict[str, int]  # bytes by item
 class Training:
     """The trainer settings that the memory formulas use.
 
-    A backward pass has `micro` examples. An example has `sides` rows: 2 for DPO (chosen and
-    rejected), else 1. A row has `length` tokens, of which `scored` have logits. GRPO and PPO sample
-    `at_once` responses to `prompts` prompts at a time.
+    A step has `rows` examples, and a backward pass has `micro` of them. An example has `sides`
+    sequences: 2 for DPO (chosen and rejected), else 1. A sequence has `length` tokens, of which
+    `scored` have logits. GRPO and PPO sample `at_once` responses to `prompts` prompts at a time.
+    `part` is the full name of the config, and `rank` is the rank of the LoRA adapter.
     """
 
     part: str
@@ -61,7 +62,10 @@ class Training:
 
 
 def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
-    """Convert a trainer's config to a `Training`."""
+    """Convert the trainer config `part` to a `Training`, for prompts of `prompt` tokens.
+
+    `path` is the full name of the config, such as "truthrl.grpo".
+    """
     lora, kind = part.lora, type(part).__name__
     common = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
     if not isinstance(part, grpo_config.GRPO | ppo.PPO):
@@ -83,7 +87,7 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use throughout a training, by item.
+    """Return the bytes that are in use throughout a training, by item, such as the weights.
 
     Args:
         models: number of reward models in memory.
@@ -96,7 +100,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
     return {
         "weights": base,
         "reward_models": models * (whole + 4 * adapter),
-        "adapter": adapter * (4 if size == 4 else 6),  # autocast copies it
+        "adapter": adapter * (4 if size == 4 else 6),  # float32, and on a GPU autocast's copy
         "gradients": adapter * 4,
         "optimizer": adapter * 8,
     }
@@ -110,7 +114,8 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
     logits = sequences * training.scored * config.vocab_size * copies
     layer = tokens * saved_bytes(shape, training.rank, training.length, size)
     activations = layers * layer
-    if training.checkpointing:  # all layer inputs, and one recomputed layer after the logits
+    # kept: the inputs of all layers; recomputed: one layer, in the memory that the logits had
+    if training.checkpointing:
         recomputed = layer + tokens * config.intermediate_size * size
         inputs = layers * tokens * config.hidden_size * size
         activations = inputs + max(0, recomputed - logits)
@@ -120,7 +125,7 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
 def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
     """Return the bytes per token that a layer saves for the backward pass.
 
-    The inputs of LoRA are saved in float32.
+    `length` is in tokens, `size` the bytes of a weight. The inputs of LoRA are saved in float32.
     """
     config, mixed = shape.config, size != 4
     hidden, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
@@ -133,7 +138,8 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
     """Return the bytes that are in use while `at_once` responses are sampled, by item."""
     config, prompt = shape.config, training.length - training.scored
-    token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
+    # keys and values of all layers; one layer more, because the cache is copied to grow
+    token = 2 * (config.num_hidden_layers + 1) * shape.keys * size
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt
     reading = training.prompts * prompt * size * widest
     return {
@@ -144,7 +150,7 @@ def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def total(items: Items) -> int:
-    """Sum the items, with 1 GiB for libraries and a fifth for the allocator's reserve."""
+    """Return the sum of the items, plus a fifth for the allocator and 1 GiB for libraries."""
     return GIB + int(RESERVE * sum(items.values()))
 
 
@@ -156,9 +162,9 @@ def forward_flops(shape: Shape, length: int) -> float:
 
 
 def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> float:
-    """Return the hours per step.
+    """Return the hours per training step on a GPU of `GPUS`.
 
-    The base model is frozen, so a backward pass costs as much as a forward pass.
+    The base model is frozen, so a backward pass is assumed to cost as much as a forward pass.
     """
     flops = OF_FLOPS * gpu["flops"]
     forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
@@ -175,7 +181,7 @@ def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> fl
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
-    """Return the number of judge requests for one response with `claims` claims."""
+    """Return the number of judge requests of these checks for a response with `claims` claims."""
     extraction = bool((OF_CLAIMS - {"factuality"}) & {*checks})
     facts = claims + 1 if "fact" in checks and claims else 0
     checklist = "claim_checklist" in checks and claims > 0
@@ -184,7 +190,10 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 
 
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
-    """Return the checks of a rollout; a trained reward model replaces the judge's "fact" check."""
+    """Return the checks that grade a rollout in training.
+
+    If the config rewards by a trained model, this model's check replaces the judge's "fact" check.
+    """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
     own = "truth" if hasattr(config, "truth_model") else "factuality"
@@ -192,7 +201,10 @@ def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
 
 
 def remedy(training: Training, sampled: bool) -> str:
-    """Name the settings that reduce the memory of a phase."""
+    """Return a sentence with the settings that reduce a phase's memory.
+
+    `sampled`: the phase samples responses, and has no backward pass.
+    """
     larger = "a smaller --policy, or a --gpu with more memory"
     if not training.part:  # the evaluation has no settings
         return larger
@@ -207,7 +219,7 @@ def remedy(training: Training, sampled: bool) -> str:
 def read_trainings(
     method: Method, config: MethodConfig, prompt: int, shape: Shape
 ) -> list[Training]:
-    """Check and convert the trainer configs: first all earlier stages, then the policy's stage.
+    """Check a method's trainer configs, and convert them to `Training`s; the last stage is last.
 
     Raises:
         WorkbenchError: a setting cannot work, or its memory cannot be planned.
@@ -266,7 +278,7 @@ def plan(
             choices = ", ".join(filter(None, known))
             raise WorkbenchError(f"no {kind} '{name}': choose one of {choices}")
     sizes = [GIB * card["memory"] for name, card in GPUS.items() if gpu in (None, name)]
-    room = max(sizes, default=memory_here())  # no GPU is named "cpu"
+    room = max(sizes, default=memory_here())  # `sizes` is empty for "cpu"
     config, scale = chosen.configure(bench, overrides), SCALES[bench]
     chosen.reward(config)  # raises for values that cannot work
     shape, prompt = shape_of(policy or scale.policy), prompt_tokens or scale.prompt

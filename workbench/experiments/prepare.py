@@ -94,7 +94,10 @@ def _restored(stored: JsonObject) -> JsonObject:
 
 
 def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:
-    """Raise a WorkbenchError for a changed setting that no preparation uses."""
+    """Raise a WorkbenchError if a setting was changed that a preparation does not use.
+
+    Also raise if both `policy` and the setting `klcf.base` name the base model.
+    """
     kinds = replace(default.prompts, kinds=config.prompts.kinds)
     prepare = replace(config.prepare, folder=default.prepare.folder)
     used = replace(default, base=config.base, prompts=kinds, prepare=prepare)

@@ -163,7 +163,7 @@ def probe_policy(
 
 
 def _in_actors(actors: Actors, path: str, base: str | None, grade: Grade, how: Sampling) -> Sampler:
-    """Answer questions in Ray actors and grade them in this process."""
+    """Return a sampler that answers questions in Ray actors, and grades them in this process."""
     policy, base = _place(path), base and _place(base)
     folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
     # only actors on other machines can have other files under the same path
@@ -178,14 +178,17 @@ def _in_actors(actors: Actors, path: str, base: str | None, grade: Grade, how: S
 
 
 def _place(name: str) -> str:
-    """A folder's absolute path, which other machines can open, too; a hub name unchanged."""
+    """Return a folder's absolute path, for actors on other machines, or a hub name unchanged."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _answering(
     policy: str, base: str | None, hashes: Mapping[str, str | None], how: Sampling
 ) -> Callable[[list[Question]], list[list[Response] | Failure]]:
-    """In an actor: load the policy and return the function that answers a chunk."""
+    """Load the policy in an actor, and return the function that answers a chunk of questions.
+
+    `hashes` maps folders to the digests that they must have.
+    """
     use_threads(ACTOR_THREADS).__enter__()  # for the lifetime of the actor
     for folder, expected in hashes.items():
         if policy_hash(folder) != expected:
@@ -203,7 +206,7 @@ def _undecided(question: Question, failure: Failure) -> Failure:
 
 
 def _name(identity: JsonMapping) -> str:
-    """A probe's folder name: its policy and split, and a digest of its identity."""
+    """Return a probe's folder name: policy, split, k, and a digest of the identity."""
     policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
     return (
         f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{json_digest(identity, 10)}"

@@ -15,7 +15,8 @@ from workbench.util.hub import from_disk_or_hub
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-# GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
+# GPUS: name -> memory in GiB as drivers report it, FLOP/s in bf16, bandwidth in bytes/s
+# MODELS: public name -> config
 GPUS, MODELS = json.loads(Path(__file__).with_name("plan.json").read_text()).values()
 TYPES = ("llama", "qwen2", "qwen3")
 
@@ -27,10 +28,10 @@ class Shape:
     Attributes:
         parameters: number of all weights.
         matrices: number of weights in the linear layers.
-        sides: sum of the input and output widths of the linear layers; times the rank, this is the
-            number of weights of a LoRA adapter.
-        queries: width of a layer's queries, all heads together.
-        keys: width of a layer's keys, all heads together.
+        sides: sum of the input and output widths of all linear layers. A LoRA adapter has `sides`
+            × rank weights.
+        queries: width of a layer's queries, over all heads.
+        keys: width of a layer's keys, over all heads.
     """
 
     config: "PretrainedConfig"
@@ -42,9 +43,7 @@ class Shape:
 
 
 def shape_of(policy: str) -> Shape:
-    """Read a model's config by public name, folder or hub name, and count its parameters.
-
-    No weight is loaded.
+    """Return the shape of a model, by its folder or public name, without loading its weights.
 
     Raises:
         WorkbenchError: there is no such model, or it is not a dense decoder of a known type.

@@ -29,7 +29,7 @@ from workbench.types import CLAIM_LABELS, Feedback, JsonMapping, JsonObject, Wor
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# "random" depends on the ids alone, so that several people label the same random sample first
+# "random" sorts by a hash of the row ids, so that all annotators label the same rows first
 ORDERS = ("random", "recorded")
 SKIPPED = 2000  # maximum number of skipped claims in a request
 Place = tuple[str, int]  # ids of a row and a claim
@@ -59,7 +59,7 @@ def annotator(runs: Runs) -> ServerFunction:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """The first run with claims in the rows read so far, else the first run."""
+    """Return the first run that has claims in the rows read so far, else the first run."""
     for name in names:
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
             if runs.rows(name).table["claims"].any():
@@ -70,8 +70,9 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
 def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     """Return the claim to label, the progress and the agreement with the judge.
 
-    `request["at"]` selects the claim; by default it is the next unlabelled claim that is not in
-    `request["passed"]`, the skipped claims.
+    `request["at"]`, as [row id, claim id], selects the claim. Without it, the next claim that is
+    not labelled and not in `request["passed"]` (skipped claims) is returned. The order of rows is
+    `request["order"]`. "claim" is None if no claim is left.
     """
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
@@ -99,7 +100,10 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
 
 
 def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
-    """Store a label, or remove it (None), and return it with the judge's label."""
+    """Store a person's label of a claim, and return it with the judge's label.
+
+    The label None removes the stored label.
+    """
     row, claim = _place(annotation["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")
     annotate(runs, run, feedback, {str(claim): {} if label is None else {"label": label}})
@@ -119,15 +123,18 @@ def _place(place: Sequence[str | int]) -> Place:
 
 
 class Labelled(NamedTuple):
-    """A person's and the judge's labels of a row's claims."""
+    """A person's and the judge's labels of a row's claims, by claim id."""
 
     person: Mapping[int, str]
     judge: Mapping[int, str]
 
 
 def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
-    """The labelled rows by id, each read once; rows that the run no longer has are skipped."""
-    # parsed rows stay in memory with the run: the page asks again after every label
+    """Return the labels of the labelled rows, by row id.
+
+    Rows that were removed or damaged, or whose claims changed, are left out.
+    """
+    # claims and labels stay in memory with the run: the page calls this after every label
     memory, done = rows.memory.setdefault("judged", {}), {}
     for name, stored in labelled_rows(runs, run).items():
         if name not in rows.numbers:
@@ -144,7 +151,7 @@ def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
 
 
 def _ordered(rows: Rows, order: str) -> "DataFrame":
-    """The rows with claims, as recorded or in a pseudo-random order of their ids."""
+    """Return the rows with claims, as recorded or sorted by a hash of their ids."""
     table = rows.table[rows.table["claims"] > 0]
     if order == ORDERS[1]:
         return table
@@ -158,7 +165,10 @@ def _ordered(rows: Rows, order: str) -> "DataFrame":
 def _unlabelled(
     runs: Runs, run: str, table: "DataFrame", done: Mapping[str, Labelled], skipped: set[Place]
 ) -> Iterator[tuple[Feedback, int]]:
-    """The claims that are neither labelled nor skipped, of all readable rows."""
+    """Yield (row, claim id) for each claim that is neither labelled nor skipped.
+
+    Damaged rows are left out.
+    """
     skips = Counter(
         row for row, claim in skipped if row not in done or claim not in done[row].person
     )
@@ -185,7 +195,7 @@ def _claim(runs: Runs, run: str, row: str, claim: int) -> JsonObject:
 
 
 def _card(runs: Runs, run: str, row: Feedback, claim: int) -> JsonObject:
-    """A claim with its answer and evidence, without the judge's verdict."""
+    """Return what the tab shows of a claim: its answer and evidence, not the judge's verdict."""
     data = payload(row, name=run, lookup=stored_evidence(runs, run))
     columns = next(item for item in data["claims"] if item["id"] == claim)
     return {name: columns[name] for name in ("id", "text", "section", "span", "evidence")} | {

@@ -1,7 +1,7 @@
-"""Store a person's labels of claims, in a feedback store for each run below the runs folder.
+"""Store a person's labels of claims as feedback rows, in one folder per run.
 
-A row has only the person's verdicts, so `workbench agree annotations/RUN RUN` compares them with
-the judge's. Labelling an answer again replaces its row.
+A stored row has only the person's verdicts, so `workbench agree annotations/RUN RUN` compares them
+with the judge's verdicts. Labelling an answer again replaces its row.
 """
 
 import re
@@ -18,9 +18,10 @@ from workbench.world.oracle import P_TRUE
 
 ANNOTATIONS = "annotations"  # the folder, below the runs folder
 PERSON = "annotation"  # `by` of a person's verdict
-# by claim: "label" and "informativeness", both optional; {} removes the label
+# claim id -> {"label", "informativeness"}, both optional; `annotate` removes the verdict for {}
 Edits = Mapping[str, JsonMapping]
 
+# an answer, and the id and text of each of its claims
 Claims = tuple[str, tuple[tuple[int, str], ...]]
 
 _writing = Lock()
@@ -29,10 +30,10 @@ _cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """Return the row with a person's verdicts on claims.
+    """Return the row with a person's verdicts in place of the judge's, for the claims in `edits`.
 
     Raises:
-        WorkbenchError: an unknown label or rating.
+        WorkbenchError: a label or rating is unknown.
     """
     for claim, edit in edits.items():
         target = f"claim:{int(claim)}"
@@ -54,7 +55,9 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Add a person's verdicts on a row to those stored before, and return the file's path.
+    """Store a person's verdicts on a row, and return the file's path below the runs folder.
+
+    Verdicts that were stored before on other claims of the same answer are kept.
 
     Raises:
         WorkbenchError: there is no such claim, label or rating; or the store of annotations is a
@@ -74,7 +77,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
         verdicts: dict[str, Verdict] = {}
-        # labels of an earlier answer or extraction with the same id must not pass to these claims
+        # labels are not kept if the row's answer or claims changed since: they may be about others
         if stored and labels_in(stored, claims_of(feedback)):
             verdicts = {v.target: v for v in stored.verdicts}
         for claim, edit in edits.items():
@@ -109,21 +112,24 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
 
 
 def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
-    """Return a person's labels of a row's claims, by claim id."""
+    """Return the stored labels of a person for a row's claims, by claim id."""
     return labels_in(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
-    """Return claim id -> the person's label, from a stored row.
+    """Return the person's labels in a stored row, by claim id.
 
-    {} if there is no row, or if its answer or its claims are not `claims`, for example after the
+    Return {} without a row, or if its answer and claims differ from `claims`, for example after the
     policy was trained again.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 
 
 def fact_labels(row: Feedback) -> dict[int, str]:
-    """Return the labels of a row's claims by the verdicts on their truth, by claim id."""
+    """Return the labels in a row's verdicts on the truth of claims, by claim id.
+
+    Claims without a verdict, or with a failed one, are left out.
+    """
     verdicts = (v for v in row.verdicts if v.aspect == "fact" and v.target.startswith("claim:"))
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
@@ -134,10 +140,10 @@ def claims_of(row: Feedback) -> Claims:
 
 
 def _folder(runs: Runs, run: str | None) -> Path:
-    """The folder of a run's annotations; links are refused."""
+    """Return the folder of a run's annotations; raise a WorkbenchError for a link in its path."""
     if run is not None:
-        runs.folder(run)  # refuses names that lead elsewhere
-    # not the name of a folder next to the file
+        runs.folder(run)  # raises for names that lead out of the runs folder
+    # RUN.jsonl gets the folder RUN.rows, because a run in a folder RUN may exist, too
     folder = runs.root / ANNOTATIONS / re.sub(r"\.jsonl$", ".rows", run or "")
     paths = (folder / ROLLOUTS, folder, *folder.parents)
     if any(path.is_symlink() for path in paths if runs.root in path.parents):

@@ -19,7 +19,8 @@ HEADS = {
 def controls(config: Any) -> list[JsonObject]:
     """Return the description of a control for each setting of the reward in `config`.
 
-    `mode`, which selects how claims are extracted, does not change a stored row and is left out.
+    The setting `mode` is left out: it selects how claims are extracted, which a stored row cannot
+    change.
     """
     kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
     values.pop("mode", None)
@@ -28,7 +29,10 @@ def controls(config: Any) -> list[JsonObject]:
 
 
 def control(name: str, kind: object, value: object, config: Any) -> JsonObject | None:
-    """Return the data to draw a setting as a choice, a flag or a number; None for other types."""
+    """Return the data to draw a setting as a choice, a flag or a number.
+
+    `kind` is the setting's type. Return None for types that have no control.
+    """
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
     label = name.replace("_", " ")

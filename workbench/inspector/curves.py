@@ -32,7 +32,7 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """Return a digest that changes if a run, its files or status, or the selection changes."""
+    """Return a digest that changes with the runs, their files, their status, and `names`."""
     stamps: list[object] = [list(names)]
     for name in runs.names():
         try:
@@ -43,7 +43,10 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
 
 
 def run_list(runs: Runs) -> list[JsonObject]:
-    """Return a summary of every run, the last written first; for a damaged run its error."""
+    """Return a summary of every run, the last written first.
+
+    The summary of a damaged run has only its name, label and error.
+    """
     summaries = []
     for name in runs.names():
         try:
@@ -83,13 +86,17 @@ def _status(runs: Runs, name: str, config: JsonMapping) -> str:
 
 
 def _family(config: JsonMapping, name: str) -> str:
-    """A key shared by runs that differ only in their seed."""
+    """Return a key that is equal for runs whose configs differ only in the seed."""
     rest = {k: v for k, v in config.items() if k not in ("seed", "versions", "threads")}
     return json_digest(rest if config else name)
 
 
 def _steps(runs: Runs, name: str) -> list[JsonMapping]:
-    """The steps with a reward, for the list: from the run's metrics, else from rows in memory."""
+    """Return the steps that have a reward, for the list of runs.
+
+    They are read from the run's metrics. Without metrics, they are computed from its rows, if these
+    can be read without delay.
+    """
     rows = runs.metrics(name)
     if not rows and runs.at_hand(name):
         rows = by_step([], runs.rows(name), own_method(runs, name))
@@ -102,7 +109,7 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the curves of some runs as JSON text, with the errors of damaged runs."""
+    """Return the curves of the first `MAX_RUNS` runs as JSON text, with errors of damaged runs."""
     if not names:
         return {"note": NO_RUN}
     curves, errors = [], []
@@ -134,7 +141,7 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
 def _series(curves: Sequence[JsonMapping]) -> list[tuple[str, str, bool]]:
     """Return (column, title, whether it is a share) of each curve: `SERIES` and the reward's parts.
 
-    Columns that a run lacks are added to it, filled with None.
+    This function also changes `curves`: it adds missing part columns to a run, filled with None.
     """
     columns = dict.fromkeys(column for run in curves for column in run["series"])
     parts = []

@@ -1,4 +1,4 @@
-"""Compare the evaluations of runs before and after training, and the settings that differ."""
+"""Build the tables of the Runs tab that compare runs: their evaluations and their settings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,15 +9,16 @@ from workbench.metrics.claims import COUNTS
 from workbench.runs.naming import differing, flat
 from workbench.types import JsonMapping, JsonObject
 
-# rates of answers with a gold answer; without these, metrics of claims, some of them counts
+# metrics to show: rates of answers that have a gold answer; without such rates, metrics of claims
 SHOWN = ((*RATES,), ("factscore", "responded", "correct", "incorrect"))
 WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 
 def headline(summary: JsonMapping) -> JsonObject | None:
-    """Return the main metric of the greedy answers before and after training, or None.
+    """Return the main metric of the greedy answers as {"metric", "before", "after"}.
 
-    This is truthfulness or, for questions without gold answers, FactScore.
+    The metric is truthfulness or, for questions without gold answers, FactScore. Return None if
+    the run has neither after training.
     """
     reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
     for metric in ("truthfulness", "factscore"):
@@ -29,7 +30,7 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the evaluations of some runs, and the settings that differ, as JSON text."""
+    """Return two tables as JSON text: the evaluations of the runs, and the settings that differ."""
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()
     with damage(f"run '{', '.join(names)}': summary.json"):
@@ -47,7 +48,10 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
 
 
 def _reports(summaries: Mapping[str, JsonMapping]) -> dict[str, JsonMapping]:
-    """The reports by column. Equal reports before training, as of one policy, are one column."""
+    """Return the evaluation reports by column title.
+
+    Runs with the same report before training share one column for it.
+    """
     columns: dict[str, JsonMapping] = {}
     for name, summary in summaries.items():
         # an unfinished run has null instead of an evaluation

@@ -8,9 +8,10 @@ from workbench.types import Feedback
 
 
 def words(text: str) -> tuple[tuple[int, int], ...]:
-    """Split a text, for which no tokens were sampled, into words, punctuation and tags.
+    """Return the spans of the words, punctuation marks and tags of a text.
 
-    Each span includes the white space before its word.
+    They serve as token offsets of a text that no policy sampled. Each span includes the white space
+    before its word.
     """
     spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
     if spans:
@@ -21,10 +22,11 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 def worked_example() -> Feedback:
     """Return an answer with three claims: correct and crucial, wrong and minor, and hedged.
 
-    The thinking has one correct claim. The row has no rewards: `rescore` it. RLFH by hand with the
-    paper's constants: the truth of the answer's claims gives 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25; the
-    information of its two sentences gives ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051; together
-    1.6551.
+    The thinking has one correct claim. The row has no rewards; `pipeline.rescore` computes them.
+
+    RLFH's reward with the paper's constants, by hand: the truth of the answer's claims gives
+    1·1.2 − 2·1.0 + 0.5·1.1 = −0.25. The information of its two sentences gives
+    ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051. The reward is 1.6551.
     """
     [feedback] = iter_feedback(Path(__file__).with_name("example"))
     return feedback

@@ -36,7 +36,7 @@ _ADDRESS = re.compile(
 
 
 def allowed(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of `--allow-host`, under which the page may be opened besides loopback.
+    """Check the host names of `--allow-host`, and return them in lower case.
 
     Raises:
         WorkbenchError: a value is an address or a pattern instead of a name.
@@ -53,9 +53,9 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
 def guard(app: App, names: Sequence[str] = ()) -> App:
     """Wrap `app` to refuse requests whose `Host` or `Origin` is not the page's own.
 
-    Its own hosts are 127.0.0.1, localhost and [::1] with the served port, and `names`; a name
-    without a port allows any port. A POST must have the page's own origin, one of its routes, a
-    JSON body, and at most `LARGEST` bytes.
+    The page's hosts are 127.0.0.1, localhost and [::1] with the served port, and `names`. A name
+    without a port allows any port. A POST must have the page's origin, one of its routes, a JSON
+    body, and at most `LARGEST` bytes.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +70,7 @@ def guard(app: App, names: Sequence[str] = ()) -> App:
 
 
 def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
-    """The status and message for a refused request; None if it is allowed."""
+    """Return the HTTP status and message for a request to refuse, or None if it is allowed."""
     port = (scope.get("server") or ("", None))[1]
     hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
     # two Host headers could be read differently by a proxy and by this server
@@ -87,7 +87,7 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
 
 
 def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
-    """Whether a `Host` or an origin is one of the page's own."""
+    """Return whether a `Host` or an origin is one of the page's own; see `guard`."""
     match = _ADDRESS.fullmatch(address)
     if not match:
         return False
@@ -98,9 +98,10 @@ def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
 
 
 def _embedded(scope: Scope) -> bool:
-    """Whether another page embeds this request (an image, a script, a frame).
+    """Return whether another page embeds the response (as an image, a script or a frame).
 
-    Browsers may send no origin for these. Following a link from another page is allowed.
+    Browsers may send such requests without an origin, so the `Sec-Fetch` headers are read.
+    Following a link from another page is allowed.
     """
     site, destination = _header(scope, b"sec-fetch-site"), _header(scope, b"sec-fetch-dest")
     followed = scope.get("method") == "GET" and destination == ["document"]
@@ -108,7 +109,10 @@ def _embedded(scope: Scope) -> bool:
 
 
 def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
-    """The refusal of a route or a request that the page does not use; None if it is allowed."""
+    """Return status and message for a route or request that the page does not use, else None.
+
+    `same_origin`: the request has an `Origin`, and `_refusal` has checked that it is the page's.
+    """
     method, path = scope["method"], scope["path"]
     if method in ("GET", "HEAD"):
         return None if _READ.fullmatch(path) else (404, "the inspector has no such page")
@@ -118,7 +122,7 @@ def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
     if not same_origin or [kind.partition(";")[0] for kind in kinds] != ["application/json"]:
         return 403, "only the inspector's own page may send this"
     size = sizes[0] if len(sizes) == 1 else ""
-    # of a chunked body, the size is not known before it is read
+    # the size of a chunked body is unknown before it is read
     chunked = _header(scope, b"transfer-encoding")
     if chunked or not re.fullmatch("[0-9]{1,9}", size) or int(size) > LARGEST:
         return 413, f"a request has at most {LARGEST:,} bytes"

@@ -124,9 +124,9 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
 
 def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> tuple[str, str]:
-    """Open a response; return the values of the view and of the note.
+    """Call `open_response`, and return the values of the view and of the note.
 
-    After an error nothing is open, and the note shows the error.
+    After a WorkbenchError the view is empty, and the note shows the error.
     """
     try:
         opened = open_response(*arguments)
@@ -143,7 +143,7 @@ def open_example() -> Opened:
 def open_number(
     runs: Runs, name: str | None, number: float | None, method: str | None = None
 ) -> Opened:
-    """Open row `number` of a run, counted from 1."""
+    """Open row `number` (from 1) of the run `name`; `method`: the rewards to show first."""
     if not name:
         raise WorkbenchError(
             "the runs folder has no run yet: train one, or start the inspector with --run DIR"
@@ -154,10 +154,10 @@ def open_number(
 def step_row(
     runs: Runs, step: int, name: str | None, number: float | None, origin: JsonMapping | None = None
 ) -> tuple[Any, ...]:
-    """Return the number, the view and the note of the row that is `step` rows after row `number`.
+    """Open the row that is `step` rows after row `number`; return its number, view and note.
 
-    If the row was opened from a list, the rows are in the order of that list, else in the order of
-    the file.
+    `origin` is the list that row `number` was opened from; the next row is then the next one in
+    that list. Without a list, it is the next one in the file. At either end nothing is opened.
     """
     import gradio as gr
 
@@ -193,7 +193,7 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 
 
 def most_claims(rows: Rows) -> int:
-    """Return the number, from 1, of the last row with the most claims, which is opened first."""
+    """Return the number, from 1, of the row to open first: the last row with the most claims."""
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 

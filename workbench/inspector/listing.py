@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 PAGE = 60  # rollouts per page of the list
 SCORED = 1024  # maximum number of rollouts that are scored in order to sort them
 CACHED_ROWS = 4096  # scored rows per run
-CACHED_TEXTS = 4  # searched texts with their matches
+CACHED_TEXTS = 4  # search texts per run whose matches are cached
 ORDERS = ("lowest", "highest", "disagreement")
 NO_OUTCOME = "none"  # selects rows without an outcome
 
 
 @dataclass(frozen=True)
 class Query:
-    """Which rollouts are selected, their order, and the position of the first listed rollout."""
+    """A selection of rollouts, their order, and the position of the first one to list (`start`).
+
+    Empty texts and None select all rollouts.
+    """
 
     step: int | None = None  # None: all steps
     order: str = ORDERS[0]
@@ -51,7 +54,7 @@ class Query:
 
 
 def query_of(request: JsonMapping) -> Query:
-    """Read a query from the page; values of a wrong type count as missing."""
+    """Convert a request from the page to a query; values of a wrong type count as missing."""
     step, start, order = (request.get(name) for name in ("step", "start", "order"))
     texts = {name: request.get(name) for name in ("text", "outcome", "tier", "kind", "of")}
     return Query(
@@ -65,10 +68,11 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """Return the method that a run was trained with, or the first that it was scored with.
+    """Return the name of the method that a run was trained with.
 
-    A run without rewards has the first of `METHODS`. A run that has only numbers logged by a
-    trainer has "".
+    For a run that was only scored, it is the first method with stored rewards, in the order of
+    `METHODS`. For a run without rewards, it is the first of `METHODS`. It is "" for a run without
+    rows, and for a run whose only rewards are numbers that a trainer logged.
 
     Raises:
         WorkbenchError: there is no such run.
@@ -103,12 +107,15 @@ class Record:
 
     @staticmethod
     def of(runs: Runs, name: str) -> Record:
-        """Return the run with the rows read so far."""
+        """Return the record of the run `name`, with the rows read so far."""
         configs = configs_of(runs, name)
         return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
 
     def columns(self, number: int) -> JsonObject:
-        """Return a row's columns with rewards by every method, or {"broken": reason}; cached."""
+        """Return what the list shows of a row, with the rewards of every method; cached.
+
+        Return {"broken": reason} for a damaged row.
+        """
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
             try:
@@ -131,7 +138,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Listing:
-    """The numbers of the selected rows in order, and the methods' disagreement by row if known."""
+    """The numbers of the selected rows in order, and the disagreement about rows if computed."""
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
@@ -141,8 +148,8 @@ class Listing:
 def listing(record: Record, query: Query) -> Listing:
     """Select and sort the rows of a query.
 
-    The run's own reward is stored, so all rows can be sorted by it. Sorting by other values, such
-    as the methods' disagreement, covers the first `SCORED` rows.
+    All rows can be sorted by a stored reward. The methods' disagreement, and a reward that is not
+    stored, must be computed first. This is done for the first `SCORED` rows only.
     """
     from pandas import Series
 
@@ -191,7 +198,10 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
 
 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
-    """The rows whose answer or question contains a casefolded text; matches are cached."""
+    """Return the rows whose answer or question contains `text`, in any case; matches are cached.
+
+    `text` must be casefolded.
+    """
     memory = record.rows.memory.setdefault("text", {})
     matches: dict[int, bool] = memory.setdefault(text, {})
     while len(memory) > CACHED_TEXTS:
@@ -208,8 +218,10 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
 def neighbour(
     runs: Runs, name: str, query: Query, number: int, step: int
 ) -> tuple[int, int, int] | None:
-    """Return the row that is `step` places further in a list: its number, its place, and the list's
-    length.
+    """Return the row that is `step` places after row `number` in the list of a query.
+
+    The result is (row number from 0, place in the list from 1, length of the list). Return None if
+    there is no such place, or row `number` is not in the list.
     """
     numbers = listing(Record.of(runs, name), query).numbers
     place = numbers.index(number) + step if number in numbers else -1
@@ -220,9 +232,9 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
     """Return the methods' disagreement about each row: the spread of its ranks *(ours)*.
 
     Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), with equal
-    ranks for equal rewards. The disagreement is the highest rank minus the lowest. It is None if
-    fewer than two methods rank the row. A method that gives all rows the same reward ranks no
-    row, and a trainer's logged numbers do not count.
+    ranks for equal rewards. The disagreement about a row is its highest rank minus its lowest. It
+    is None if fewer than two methods rank the row. A method that gives all rows the same reward is
+    left out, and so are numbers that a trainer logged.
 
     Args:
         values: rewards by method, for each row.
@@ -240,7 +252,7 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> JsonObject:
-    """Return the columns that a list shows of a response."""
+    """Return what a list shows of a response. The disagreement is None: it needs all rows."""
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
     return {
@@ -258,7 +270,7 @@ def listed_row(row: Feedback) -> JsonObject:
 
 
 def rewards_of(row: Feedback) -> dict[str, JsonObject]:
-    """Return a row's rewards by method, and the reasons for missing values."""
+    """Return a row's rewards by method ("values"), and the messages of failed ones ("reasons")."""
     errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
     return {
         "values": {name: reward.value for name, reward in row.rewards.items()},
@@ -282,7 +294,7 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     if not name:
         return {}
     record = Record.of(runs, name)
-    if not len(record.rows):  # the curves show this as a note
+    if not len(record.rows):  # `curve_data` returns a note for a run without rows
         return {}
     selected = listing(record, query)
     page = [record.columns(number) for number in selected.numbers[query.start :][:PAGE]]
@@ -304,7 +316,7 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
 
 
 def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
-    """The columns of the list: the methods, and why the columns of other methods are missing."""
+    """Return which methods are columns of the list, and why other methods are not ("unscored")."""
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
     scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}
@@ -321,7 +333,7 @@ def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
 
 
 def choices_of(record: Record) -> JsonObject:
-    """Return the values by which a run's rollouts can be selected: outcomes, tiers, kinds, …"""
+    """Return the choices of the list's menus: the run's outcomes, tiers, kinds, orders, …"""
     rows, info = record.rows, record.runs.question_info(record.name)
     questions = [info[key] for key in rows.table["question"].unique() if key in info]
     parts = parts_of(rows, record.own).items()
@@ -337,7 +349,7 @@ def choices_of(record: Record) -> JsonObject:
 
 
 def _note(selected: Listing, query: Query, rows: Rows, broken: Sequence[str]) -> str:
-    """The number of selected rollouts, and which of them are listed."""
+    """Return the sentences above the list: how many rollouts match, and which are listed."""
     count = len(selected.numbers)
     note = f"{count:,} {'rollout' if count == 1 else 'rollouts'}"
     note += f" of step {query.step}" if query.step in rows.steps else ""

@@ -46,11 +46,11 @@ EMPTY = as_json({})
 CACHED = 32  # questions whose answers can be opened
 
 _lock = Lock()  # one policy at a time: two would compete for cores and memory
-_answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
+_answers: dict[str, tuple[Feedback, ...]] = {}  # group id -> its sampled answers
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "tuple[Component, Component]":
-    """Build the tab and connect its events; returns the menus of policies and of sources."""
+    """Build the tab and connect its events; return the menus of policies and of passages."""
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source"):
@@ -128,7 +128,10 @@ def indexes(runs: Runs) -> list[str]:
 
 
 def _cards(runs: Runs) -> dict[str, JsonMapping]:
-    """The cards of finished indexes in the runs folder, by name; links are ignored."""
+    """Return the cards of the finished indexes in the runs folder, by name.
+
+    An index with a link out of the folder is left out.
+    """
     root = runs.root / ROOT.name
     cards: dict[str, JsonMapping] = {}
     for card in list_indexes(root):
@@ -141,9 +144,9 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """Return the passage search with this name in the menu.
+    """Return the passages named `store` in the menu, ready to be searched.
 
-    Vectors are searched only with the packaged encoder; no other encoder is loaded.
+    An index with vectors of another encoder than the packaged ones is searched by words only.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.
@@ -156,9 +159,9 @@ def sources_of(runs: Runs, store: str) -> Sources:
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
-@page_json(Exception)  # loading a policy of any origin raises many kinds
+@page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample answers, and return them with their rewards by every method as JSON text."""
+    """Sample answers, and return them with the rewards of every method as JSON text."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."
@@ -184,7 +187,7 @@ def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject
 
 
 def _policy_path(runs: Runs, policy: str) -> str:
-    """The name or folder of a policy of the menu."""
+    """Return the name or folder of a policy in the menu."""
     if not (name := SHIPPED.get(policy) or runs.policy(policy)):
         raise WorkbenchError(f"run '{policy}' has no policy of its own: choose one in the list")
     return str(name)
@@ -193,7 +196,10 @@ def _policy_path(runs: Runs, policy: str) -> str:
 def answers_of(
     runs: Runs, policy: str, text: str, count: int, temperature: float
 ) -> tuple[Feedback, ...]:
-    """Sample answers, check them with the closed world, and compute all rewards by default configs.
+    """Sample `count` answers, check them with the closed world, and compute all rewards.
+
+    The rewards have the default configs. Temperature 0 means greedy decoding. `open_answer` finds
+    the answers in a cache.
 
     Raises:
         WorkbenchError: there is no question or no such policy.
@@ -222,7 +228,11 @@ def answers_of(
 
 
 def open_answer(group: str, row: str) -> Opened:
-    """Open a sampled answer of a cached group."""
+    """Open the answer with the id `row` in a cached group of sampled answers.
+
+    Raises:
+        WorkbenchError: the group is no longer cached.
+    """
     rows = _answers.get(group, ())
     answer = next((feedback for feedback in rows if feedback.response.id == row), None)
     if answer is None:

@@ -28,7 +28,7 @@ class Opened:
         group: the responses to the same prompt.
         name: the title on the page.
         configs: config of each method.
-        method: the method whose rewards are shown first; None for the first.
+        method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
         run: the response's run; None for an answer that is not stored.
         note: text shown above the response.
         labels: a person's labels by claim id.
@@ -46,7 +46,7 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return what the page draws, as JSON: tokens, claims and rewards, with labels and link."""
+        """Return the data that the page draws: `payload` with a person's labels and a permalink."""
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         for claim in view["claims"]:
             claim["person"] = self.labels.get(claim["id"])
@@ -61,11 +61,11 @@ INCOMPLETE = (
 NOTHING = as_json(None)  # the view's value when no response is open
 
 _opened: OrderedDict[str, Opened] = OrderedDict()
-_lock = Lock()  # of `_opened`: the page's functions run in threads
+_lock = Lock()  # protects `_opened`, because the page's functions run in threads
 
 
 def show(opened: Opened) -> str:
-    """Cache an open response and return its JSON text for the page.
+    """Cache an open response, so that `recall` finds it, and return its JSON text for the page.
 
     Raises:
         WorkbenchError: the row has values that cannot be shown.
@@ -95,7 +95,7 @@ def recall(key: str) -> Opened:
 
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> Opened:
-    """Open a response without a run, rewarded by every method with its default config."""
+    """Open a response that is in no run, with the rewards of every method's default config."""
     configs = method_configs()
     rows = with_all_rewards([feedback, *group], configs)
     return Opened(rows[0], tuple(rows[1:]), name, configs)
@@ -155,7 +155,7 @@ def configs_of(runs: Runs, name: str) -> JsonObject:
 
 
 def _restored(config: Config, stored: JsonMapping) -> Config:
-    """The config with its stored values; fields of other versions are ignored.
+    """Return the config with the stored values; unknown fields (of other versions) are ignored.
 
     Raises:
         ValueError: a stored value has another type than the default.
@@ -168,7 +168,10 @@ def _restored(config: Config, stored: JsonMapping) -> Config:
 
 
 def _same_kind(value: object, default: object) -> bool:
-    """Whether a stored value is a number, a flag or a text as the default is."""
+    """Return whether a stored value has the default's type: both are numbers, flags or texts.
+
+    None, and a default that is a tuple, are not checked.
+    """
     if value is None or default is None or isinstance(default, tuple):
         return True
     if isinstance(default, bool) or not isinstance(default, int | float):
@@ -179,7 +182,8 @@ def _same_kind(value: object, default: object) -> bool:
 def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Feedback]:
     """Return the rows with the reward of every method.
 
-    Stored rewards are kept, and so are the numbers that a trainer logged, after the methods.
+    Stored rewards are kept; only missing ones are computed. Other stored rewards, such as numbers
+    that a trainer logged, come after those of the methods.
     """
     rewarded = []
     for row in rows:
@@ -190,10 +194,11 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 
 
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
-    """Return the row with the rewards of these methods, computed again.
+    """Return the row with the rewards of these methods, computed again from its verdicts.
 
-    A method may return a value although one of its verdicts is missing, for example if the format
-    is broken. If the row was never checked for this verdict, the reward becomes a failure.
+    If the row was never checked for something that a method needs, the method's value is replaced
+    by a failure. A method can return a value without this check, for example if the format is
+    broken.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():
@@ -219,8 +224,8 @@ CHECKED = {
 
 
 def _was_checked(row: Feedback, check: str) -> bool:
-    """Whether the row has the results of a check, or its failure."""
-    if check in ("fact", "single_pass"):  # these checks give every non-empty answer its sentences
+    """Return whether a check was applied to the row: its results or its failure are stored."""
+    if check in ("fact", "single_pass"):  # these checks store sentences of every non-empty answer
         return bool(row.sentences or row.claims or not row.response.text.strip())
     if check in ("claim_checklist", "checklist"):
         target = "item:" if check == "checklist" else "claim:"

@@ -43,7 +43,7 @@ class Settings:
         runs: folder of all runs.
         run: name of the run to open first.
         port: port on this machine; 0 for any free one.
-        hosts: names besides loopback under which the page may be opened.
+        hosts: host names under which the page may be opened, in addition to loopback.
     """
 
     runs: Path = Path("runs")
@@ -200,7 +200,7 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
 
 
 def _guarded(names: Sequence[str]) -> "Callable[[App], AbstractAsyncContextManager[None]]":
-    """Return a lifespan that wraps the app and gradio's middleware in `guard` before it listens."""
+    """Return a lifespan that wraps the whole app in `guard` before the server listens."""
 
     @asynccontextmanager
     async def lifespan(app: "App") -> AsyncIterator[None]:

@@ -34,9 +34,9 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 
 @cache
 def head() -> str:
-    """Return the style and script of the page's head, which all components use.
+    """Return the HTML of the page's head: the style and the script that all components use.
 
-    Only the mounting functions are global, as `window.workbench`.
+    The script has one global, `window.workbench`: the functions in `MOUNTS`, which draw components.
     """
     own = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     mounts = ", ".join(f"{name}: mount{name}" for name in MOUNTS)
@@ -51,9 +51,13 @@ def head() -> str:
 def component(
     mount: str, value: object = None, functions: tuple[ServerFunction, ...] = (), **options: object
 ) -> "HTML":
-    """Return a component that the script's function `mount<Name>` draws.
+    """Return a gradio component that the page's script draws.
 
-    Its value is JSON text and never becomes markup. `functions` can be called by the script.
+    Args:
+        mount: a name in `MOUNTS`; the script's function `mount<NAME>` draws the component.
+        value: data to draw. It is sent as JSON text and never becomes markup.
+        functions: Python functions that the script can call.
+        options: further arguments of `gr.HTML`.
     """
     import gradio as gr
 
@@ -75,7 +79,10 @@ def component(
 
 
 def _in_thread(function: ServerFunction) -> Callable[[object], Awaitable[JsonObject]]:
-    """Run the function in a thread of its own; gradio would block its event loop."""
+    """Return a coroutine function that runs `function` in a thread.
+
+    Without a thread, the function would block gradio's event loop.
+    """
 
     @wraps(function)
     async def call(request: object) -> JsonObject:
@@ -98,10 +105,9 @@ def one_line(error: Exception) -> str:
 def page_json(
     error_type: type[Exception] = WorkbenchError,
 ) -> Callable[[Callable[..., JsonMapping]], Callable[..., str]]:
-    """Return a decorator for functions of the page.
+    """Return a decorator that makes a function return JSON text.
 
-    The decorated function returns its result as JSON text, or `{"error": …}` for an exception of
-    `error_type`.
+    The text is the function's result. For an exception of `error_type` it is `{"error": …}`.
     """
 
     def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
@@ -118,7 +124,10 @@ def page_json(
 
 
 def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunction:
-    """Wrap a function that the page calls: return its errors as {"error": …}."""
+    """Wrap a function that the page calls: expected errors are returned as {"error": …}.
+
+    These are WorkbenchErrors, errors of files, and errors of malformed requests.
+    """
 
     @wraps(function)
     def call(request: object) -> JsonObject:
@@ -139,10 +148,11 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
 
 
 def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a decorator that annotates arguments which gradio fills, as in `event="EventData"`.
+    """Return a decorator that annotates the arguments that gradio fills in.
 
-    Gradio finds them by their annotations, but cannot resolve the text annotations of these
-    modules, which import gradio late.
+    `kinds` maps arguments to names of gradio classes, as in `event="EventData"`. Gradio finds such
+    arguments by their annotations. It cannot resolve an annotation that is a string, because these
+    modules import gradio inside functions.
     """
     import gradio as gr
 
@@ -154,7 +164,10 @@ def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[...,
 
 
 def theme() -> "Base":
-    """Gradio's base theme with system fonts, so that no font is loaded; `app.css` sets colours."""
+    """Return gradio's base theme with system fonts, so that no font is downloaded.
+
+    `app.css` sets the colours.
+    """
     import gradio as gr
 
     return gr.themes.Base(

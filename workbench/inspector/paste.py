@@ -10,8 +10,8 @@ from workbench.verdicts import outcome
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
 
-# question, answer, sources and gold answers of the form; the sources contradict one claim and
-# leave another open
+# question, answer, sources and gold answers of the form; the sources contradict one claim, and do
+# not mention another
 EXAMPLE = (
     "What is the Eiffel Tower known for?",
     (
@@ -28,7 +28,7 @@ EXAMPLE = (
 
 
 def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Feedback:
-    """Extract the claims of a pasted answer, and verify them by a judge.
+    """Return a pasted answer with its claims and a judge's verdicts, without rewards.
 
     Args:
         sources: passages, separated by empty lines.
@@ -59,7 +59,7 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
     if checks.recognise:
         full = checks.recognise(full)
     response = Response("pasted/0", full, answer, "pasted", offsets=words(answer), source="words")
-    # a pasted answer has no checklist, so the closed world's checks of it would be empty
+    # a pasted answer has no checklist, so the closed world's checklist checks are left out
     needs = ("fact", "outcome", "reasoning") if judge == "world" else checks.verify
     verify = [check for need, check in checks.verify.items() if need in needs]
     return grade(verify, {}, checks.extract)([response])[0]

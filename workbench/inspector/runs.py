@@ -1,8 +1,9 @@
 """Read stored runs below one folder, lazily.
 
 A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
-`workbench score --out answers.jsonl`. Runs may come from other people, so links are not followed:
-linked files are ignored, and a linked record is an error.
+`workbench score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards
+(`Feedback`). Runs may come from other people, so links are not followed: linked files are ignored,
+and a link in place of stored questions or passages is an error.
 """
 
 import contextlib
@@ -38,7 +39,7 @@ LONGEST, SHORT = 1000, 80
 METRICS = "metrics.jsonl"
 INSIDE = {"checkpoints", "policy"}  # folders of a run, which contain no runs
 
-# what reading a damaged file may raise
+# exceptions that reading a damaged file may raise
 DAMAGE = (
     *(OSError, ArithmeticError, AssertionError, AttributeError),
     *(LookupError, RecursionError, TypeError, ValueError),
@@ -46,7 +47,7 @@ DAMAGE = (
 
 
 class QuestionInfo(NamedTuple):
-    """The columns of a question in the page's lists."""
+    """What the page's lists show of a question."""
 
     text: str
     kind: str
@@ -55,7 +56,7 @@ class QuestionInfo(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """Convert errors from damaged files into a one-line WorkbenchError."""
+    """In the block, convert errors from damaged files into a WorkbenchError: `what` is damaged."""
     try:
         yield
     except WorkbenchError:
@@ -80,7 +81,7 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return a label for each run: its name or, if that is a digest, its settings."""
+        """Return a label for each run: its name, or its settings if the name is a digest."""
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -89,11 +90,11 @@ class Runs:
         return labels(configs)
 
     def folder(self, name: str) -> Path:
-        """The folder of a run; see `file`."""
+        """Return the folder of a run; raise for the same names as `file`."""
         return self.file(name).parent
 
     def file(self, name: str) -> Path:
-        """The file of a run's rows.
+        """Return the file of a run's rows.
 
         Raises:
             WorkbenchError: no run has this name, or the name leads out of the runs folder or
@@ -118,9 +119,9 @@ class Runs:
         return file
 
     def rows(self, name: str) -> Rows:
-        """Return the rows of a run; of a large run that is still being read, only the last rows.
+        """Return the rows of a run that are read so far.
 
-        `Rows.missing` counts the rows that are not read yet.
+        While a large run is being read, these are its last rows. `Rows.missing` counts the others.
         """
         return self._read(name, opened_rows)
 
@@ -129,7 +130,7 @@ class Runs:
         return self._read(name, read_rows)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether a run's rows can be read at once; if not, begin to load its index."""
+        """Return whether a run's rows can be read without delay; if not, begin to load an index."""
         return self._read(name, at_hand)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
@@ -137,7 +138,11 @@ class Runs:
             return read(self.file(name))
 
     def number(self, name: str, row: str) -> int:
-        """Return the number of the row with this id, from 0."""
+        """Return the number, from 0, of the row with the id `row`.
+
+        Raises:
+            WorkbenchError: there is no such row.
+        """
         for rows in (self.rows, self.all_rows):  # reading all rows of a large run takes long
             if (number := rows(name).numbers.get(row)) is not None:
                 return number
@@ -157,7 +162,7 @@ class Runs:
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
-        """Return the feedback of row `number`; `rows` are the run's rows if already known."""
+        """Return row `number` (from 0), with its question; `rows` are the run's rows if known."""
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
             line = line_at(self.file(name), columns["offset"])
@@ -168,10 +173,10 @@ class Runs:
             return Feedback.from_row(row, question)
 
     def group(self, name: str, number: int) -> list[Feedback]:
-        """Return the responses in the group of row `number`, including this one.
+        """Return the rows in the group of row `number`, including this row.
 
-        Empty if a response is damaged or not all rows are read yet, because advantages over the
-        rest of the group would be wrong.
+        Return [] if a row is damaged or not all rows of the run are read yet: advantages within an
+        incomplete group would be wrong.
         """
         rows = self.rows(name)
         if rows.missing:
@@ -185,7 +190,10 @@ class Runs:
             return []
 
     def policy(self, name: str) -> Path | None:
-        """The run's folder if it has a trained policy without links out of the runs folder."""
+        """Return the run's folder if it has a trained policy, else None.
+
+        A policy with links out of the runs folder does not count.
+        """
         folder = self.folder(name)
         policy = folder / "policy"
         present = policy.is_dir() and not any(
@@ -202,13 +210,13 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def question_info(self, name: str) -> dict[str, QuestionInfo]:
-        """The run's questions by id, as shown in lists; {} if they are not stored."""
+        """Return what lists show of the run's questions, by id; {} if they are not stored."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _question_info.read(path) if _is_own_file(path) else {}
 
     def lines(self, name: str, offsets: Iterable[int]) -> Iterator[bytes]:
-        """The stored lines that begin at these byte offsets."""
+        """Yield the lines of the run's file of rows that begin at these byte offsets."""
         with damage(f"run '{name}'"), self.file(name).open("rb") as file:
             for offset in offsets:
                 file.seek(offset)
@@ -224,17 +232,23 @@ class Runs:
             return [*numbers, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
-        """Whether a process is training the run. A killed process releases the lock."""
+        """Return whether a process is training the run, that is, holds the lock of its folder.
+
+        A killed process releases the lock.
+        """
         folder = self.folder(name)
         return _is_own_file(folder / ".lock") and in_use(folder)
 
     def passage(self, name: str, passage_id: str) -> Passage | None:
-        """A passage of the run's questions or one retrieved for a claim; None if not stored."""
+        """Return a stored passage of the run, of a question or retrieved for a claim, or None."""
         row = self._stored(self.folder(name) / PASSAGES, passage_id)
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
     def metrics(self, name: str) -> Sequence[JsonMapping]:
-        """The rows of metrics.jsonl, cached until the file changes; () for an untrained run."""
+        """Return the rows of metrics.jsonl, cached until the file changes.
+
+        Return () for a run that was not trained.
+        """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
             return _metrics.read(path) if _is_own_file(path) else ()
@@ -249,7 +263,7 @@ class Runs:
             return content
 
     def settings(self, name: str) -> dict[str, JsonObject]:
-        """The stored settings that the run was trained or scored with, by method."""
+        """Return the stored settings that the run was trained or scored with, by method."""
         trained = self.described(name, "config.json")
         scored = self.described(name, settings_path(self.file(name)).name)
         by_method = dict(scored.get("config", {}))
@@ -264,7 +278,7 @@ class Runs:
         return by_method
 
     def _stored(self, path: Path, row_id: str) -> JsonObject | None:
-        """The row with this id in a file of questions or passages; None if there is none.
+        """Return the row with this id in a file of questions or passages, or None.
 
         Raises:
             WorkbenchError: the file is a link out of the folder.
@@ -309,7 +323,7 @@ def _is_rows(path: Path) -> bool:
 
 
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
-    """Add the byte offset of each id's row; lines without an id are skipped."""
+    """Add row id -> byte offset for `lines`, which begin at `offset`; skip lines without an id."""
     for line in lines:
         with contextlib.suppress(KeyError):
             offsets[str(parse_object(line)["id"])] = offset

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
-    """Build the tab and connect its events; returns the view, whose value selects a run."""
+    """Build the tab and connect its events; return the view, whose value selects a run."""
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")
@@ -47,7 +47,7 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
 
 
 def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
-    """The functions of the Runs tab that the page calls.
+    """Return the functions that the page's script calls for the Runs tab.
 
     Rows are returned as JSON text, because gradio's own encoding fails for some texts.
     """

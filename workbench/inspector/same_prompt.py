@@ -15,17 +15,17 @@ from workbench.runs.rows import NO_STEP
 from workbench.types import JsonObject, Question
 from workbench.util.jsonl import encodable
 
-MAX_EFFORT = 10_000_000  # word comparisons per difference, which take a second or two
+MAX_EFFORT = 10_000_000  # maximum word comparisons for two texts; they take a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
 Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)
 
 
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
-    """Split two texts into equal and different pieces.
+    """Compare two texts word by word, and return (unit, equal and different pieces).
 
-    The unit is "words", or whole "texts" if comparing words would take too long. White space
-    between words is ignored. The pieces of each side join to its text.
+    The unit is "words", or "texts" if comparing words would take too long; the texts are then one
+    piece. White space between words is ignored. The pieces of each side join to its text.
     """
     words, other_words = _WORD.findall(first), _WORD.findall(second)
     keys, others = [word.strip() for word in words], [word.strip() for word in other_words]
@@ -55,11 +55,11 @@ def same_prompt(runs: Runs) -> ServerFunction:
 
 
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
-    """Return a row and another answer to its prompt, with their difference.
+    """Return the row `row` and a second answer to its prompt, with their difference.
 
-    `other` ("run", "step", "id") selects the second answer. By default it is the first answer in
-    the last other step of the same run, or in the same step of another run. If there is no other
-    answer, "second" is None.
+    `other` ("run", "step", "id", all optional) selects the second answer. By default it is the
+    first answer in the last other step of the same run, or in the same step of another run. If
+    there is no such answer, "second" is None.
 
     Raises:
         WorkbenchError: there is no such run or row.
@@ -89,8 +89,10 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
 def _step(
     steps: Sequence[int | None], own: int | None, *, same: bool, wanted: int | None
 ) -> int | None:
-    """The step of the second answer: `wanted` if it exists. Otherwise, in another run it is the
-    first answer's step `own`, and else the last other step.
+    """Return the step of the second answer: `wanted`, if it is one of `steps`.
+
+    Otherwise, in another run (not `same`), it is the first answer's step `own` if possible. In all
+    other cases it is the last step other than `own`.
     """
     if wanted in steps:
         return wanted
@@ -101,9 +103,10 @@ def _step(
 
 
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[int | None, str]]:
-    """Return (step, id) of a run's answers to a question, which is recognised by its text.
+    """Return (step, row id) of the answers of run `name` to a question, sorted by step.
 
-    In the run of the first answer, `own`, the question's id identifies it, too.
+    Questions of different runs are the same if their texts are equal. In run `own`, from which
+    `question` comes, an equal id suffices.
     """
     with damage(f"run '{name}'"):
         table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
@@ -116,7 +119,7 @@ def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[
 
 
 def _side(opened: Opened, name: str) -> JsonObject:
-    """One answer with its rewards and its group."""
+    """Return one answer's data: its place in run `name`, outcome, rewards and group."""
     row = opened.feedback
     outcome = row.verdict("outcome")
     return {

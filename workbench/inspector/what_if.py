@@ -18,7 +18,11 @@ from workbench.util.jsonl import encodable
 
 
 def changed(configs: JsonMapping, settings: Mapping[str, JsonMapping]) -> JsonObject:
-    """Return the configs with the settings applied.
+    """Return the configs with changed settings.
+
+    Args:
+        configs: method -> config.
+        settings: method -> {field: new value}.
 
     Raises:
         WorkbenchError: there is no such method or field, or a value has the wrong type.
@@ -35,7 +39,7 @@ def changed(configs: JsonMapping, settings: Mapping[str, JsonMapping]) -> JsonOb
 
 
 def differences(method: str, config: Any) -> list[str]:
-    """The `--set` arguments that turn the method's default config into `config`."""
+    """Return the `--set` arguments that turn the method's default config into `config`."""
     default = method_configs((method,))[method]
     return [
         f"{method}.{item['name']}={_spelled(value)}"
@@ -52,10 +56,10 @@ def _spelled(value: object) -> str:
 
 @server_function
 def what_if(request: JsonObject) -> JsonObject:
-    """Return the open response with rewards by the settings and labels that the page sends.
+    """Return the open response with rewards computed again, by the request's settings and labels.
 
-    The result also has the response's group, the controls, and the settings as `--set` options and
-    as JSON.
+    The result also has the rewards of the group, the controls, and the settings as `--set` options
+    and as JSON. The request has "key", "settings" and "edits", the changed labels.
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}

@@ -86,10 +86,11 @@ def what_if(
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
 ) -> "VBox":
-    """Return the token view with controls for the settings of `method`, or for those in `fields`.
+    """Return a box with the token view, and with controls for the settings of `method`.
 
-    A change recomputes the rewards from the stored verdicts, without a judge. The children of the
-    returned box are the reward as text, the controls and the view.
+    `fields` limits the controls to these settings. A change recomputes the rewards from the stored
+    verdicts, without a judge. The children of the box are the reward as text, the controls and the
+    view.
     """
     from ipywidgets import HTML, VBox
 
@@ -130,7 +131,7 @@ def what_if(
 
 
 def _box(control: JsonMapping) -> "Widget":
-    """An ipywidgets control with its initial value as `start`."""
+    """Return an ipywidgets control for a setting; its attribute `start` is its initial value."""
     from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
 
     shared = {
@@ -156,5 +157,5 @@ def _box(control: JsonMapping) -> "Widget":
 
 
 def _value(box: "Widget") -> object:
-    """The value of a control; a number is rounded, because sliders add rounding errors."""
+    """Return the value of a control; a float is rounded, because sliders add rounding errors."""
     return round(box.value, 6) if isinstance(box.value, float) else box.value

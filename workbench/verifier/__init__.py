@@ -1,7 +1,7 @@
 """The local verifier: a small cross-encoder that decides whether passages support a claim, offline.
 
     verifier = load_verifier()
-    # [(support, contradict, neutral)]
+    # [(p(support), p(contradict), p(neutral))]
     verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])
     verifier.check("The bridge opened in 1931.", passages)  # reads long evidence in windows
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-BINS = 10  # of the expected calibration error, of equal width
+BINS = 10  # bins of equal width in the expected calibration error
 # Candidate thresholds of a label: at least .5, so that no label is less likely than not.
 BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]
 SPLIT = [round(0.20 + 0.05 * step, 2) for step in range(7)]
@@ -53,9 +53,9 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
     """Return `settings` with fitted thresholds.
 
-    `support` and `contradict` have the lowest mean `COST`; of equally good values, the highest are
-    taken. Classes have equal weight, however many rows they have. `split` is the threshold ≤ .5
-    that best separates supported claims from all others, by balanced accuracy.
+    `support` and `contradict` minimise the `COST`, in which each class has equal weight. Of equally
+    good values, the highest are taken. `split` is the threshold from .2 to .5 that best separates
+    supported claims from all others, by balanced accuracy.
 
     Args:
         p_NK: probabilities of the three classes, in the order of `LABELS`, for each of N rows.
@@ -85,9 +85,13 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
 def reliability(
     confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray
 ) -> JsonObject:
-    """Return the expected calibration error over equal-width bins, and the bins that have values.
+    """Return the expected calibration error over equal-width bins ("ece"), and the non-empty bins.
 
     ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2).
+
+    Args:
+        confidence: the probability of each of n predictions.
+        right: whether each prediction is right.
     """
     import numpy as np
 

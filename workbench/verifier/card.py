@@ -19,9 +19,9 @@ SPEED_ROWS = 512
 
 
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
-    """Fit the temperature and the thresholds of a classifier on `data` and measure it there.
+    """Fit a classifier's temperature and thresholds on `data`, and measure it on the same rows.
 
-    Writes `card.json` into the folder `out`, which `--verifier` accepts. Returns the card.
+    Write `card.json` into the folder `out`, which `--verifier` accepts, and return the card.
     """
     rows = with_known_labels(read_rows(data), verifier)
     with use_threads(threads):

@@ -18,11 +18,11 @@ CLAIM_LABELS = ("correct", "vague", "wrong")
 
 
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
-    """Measure accuracy by source and class, confusion, calibration, claim labels and speed.
+    """Measure a verifier on labelled pairs: accuracy, confusion, calibration, labels and speed.
 
-    Long evidence is read in windows, as in `Verifier.check`. Balanced accuracy is the mean recall
-    over the classes that occur. `support` measures the two-way task "supported or not" at
-    p(support) ≥ `settings.split`.
+    Accuracy is also reported by source, and recall and precision by class. Long evidence is read in
+    windows, as in `Verifier.check`. Balanced accuracy is the mean recall over the classes that
+    occur. "support" measures the two-way task "supported or not" at p(support) ≥ `settings.split`.
     """
     import numpy as np
     from sklearn.metrics import recall_score
@@ -59,7 +59,7 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
 
 
 def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[str, float | None]:
-    """Balanced accuracy and AUROC of p(support); None if only one of the two classes occurs."""
+    """Return balanced accuracy and AUROC of p(support); None if only one class occurs."""
     from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
     supported_N = gold_N == LABELS.index("support")
@@ -72,7 +72,10 @@ def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[st
 
 
 def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObject]:
-    """Recall and precision per class; None if the class never occurs or is never predicted."""
+    """Return recall and precision by class.
+
+    Recall is None for a class without rows, precision for a class that is never predicted.
+    """
     import numpy as np
     from sklearn.metrics import precision_recall_fscore_support
 

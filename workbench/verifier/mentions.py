@@ -4,7 +4,7 @@
     objections("The bridge opened in 1932.", evidence)   # [("number", "1932")]
 
 The rules *(ours)* read English only. They do not object in doubtful cases, but still object to some
-claims that people label as supported. Their work is linear in the lengths of the texts.
+claims that people label as supported. Their running time is linear in the length of the texts.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from workbench.verifier.reading import is_english
 from workbench.verifier.tokens import tokenize
 
 MOST_SHOWN = 3  # objections per kind
-Objection = tuple[str, str]  # "number" or "name", and the words of the claim that it is about
+Objection = tuple[str, str]  # "number" or "name", and the number or name as the claim writes it
 
 
 class Mentions:

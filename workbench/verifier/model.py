@@ -27,7 +27,7 @@ Pair = tuple[list[int], list[int]]  # token ids and token types of an encoded pa
 def base_folder() -> Path:
     """Return the folder of the packaged weights after checking their digests.
 
-    An adapter is useless on other weights or another vocabulary.
+    An adapter works only on the weights and the vocabulary that it was trained on.
 
     Raises:
         WorkbenchError: the package is not installed or its files were changed.
@@ -68,8 +68,9 @@ def new_model() -> torch.nn.ModuleDict:
 def logits(model: torch.nn.ModuleDict, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Return the raw scores (B, 3) of a batch of B pairs from `collate`.
 
-    The head reads the [CLS] state, the mean of each side (u, v), |u − v| and u · v. The packaged
-    weights were trained on such means (Reimers & Gurevych, arXiv 1908.10084).
+    The head reads the [CLS] state, the mean states u of the premise and v of the claim, |u − v|,
+    and the elementwise product u · v. The packaged weights were trained on such means (Reimers &
+    Gurevych, arXiv 1908.10084).
     """
     import torch
 
@@ -87,7 +88,7 @@ def logits(model: torch.nn.ModuleDict, batch: Mapping[str, torch.Tensor]) -> tor
 
 
 class Encoder:
-    """Encode pairs as `[CLS] premise [SEP] claim [SEP]`; the end of a long premise is cut."""
+    """Encode pairs as `[CLS] premise [SEP] claim [SEP]`, cut to `max_length` word pieces."""
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         from tokenizers import Tokenizer
@@ -106,15 +107,15 @@ class Encoder:
         return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
 
     def pairs(self, pairs: Pairs) -> list[Pair]:
-        """Return token ids and token types of each (premise, claim).
-
-        A claim is cut to half of the pair's length.
-        """
+        """Return token ids and token types of each (premise, claim); see `join`."""
         pieces = self.texts([text for pair in pairs for text in pair])
         return [self.join(pieces[i].ids, pieces[i + 1].ids) for i in range(0, len(pieces), 2)]
 
     def join(self, premise: list[int], claim: list[int]) -> Pair:
-        """Join the token ids of a premise and a claim, cut to the maximum length."""
+        """Join the token ids of a premise and a claim; return token ids and token types.
+
+        A claim is cut to about half of `max_length`, and a premise to the remaining length.
+        """
         claim = claim[: self.max_length // 2 - 2]
         premise = premise[: self.max_length - 3 - len(claim)]
         ids = [self.cls, *premise, self.sep, *claim, self.sep]
@@ -122,7 +123,10 @@ class Encoder:
 
 
 def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
-    """Pad B encoded pairs: `input_ids`, `token_type_ids` and `attention_mask`, each (B, T)."""
+    """Pad B encoded pairs to the longest; return the inputs of the encoder, each (B, T).
+
+    These are `input_ids`, `token_type_ids` and `attention_mask`.
+    """
     import torch
 
     width = max(len(ids) for ids, _ in encoded)
@@ -138,10 +142,10 @@ def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
 
 
 def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
-    """Return the model of an adapter, ready for inference.
+    """Return the cross-encoder with an adapter added to the packaged weights, for inference.
 
-    A changed linear layer NAME is stored as `NAME.down` (rank, in) and `NAME.up` (out, rank), other
-    changed tensors as their difference, and the head as it is.
+    In the adapter `small`, the change of a linear layer NAME is `NAME.up` (out, rank) @ `NAME.down`
+    (rank, in). The change of any other tensor is stored whole, and so are the head's weights.
 
     Raises:
         WorkbenchError: the tensors do not fit this version of the model.

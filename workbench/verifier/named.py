@@ -51,9 +51,10 @@ UNSUPPORTED = re.compile(
 
 
 def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
-    """Return the columns of support, contradiction (None for two-way models) and the rest.
+    """Return the columns of the classes support, contradict and neutral in a model's output.
 
-    `names` are the model's class names in column order; common spellings are recognised.
+    For a two-way model, contradict is None, and neutral is the class that is not support. `names`
+    are the model's class names in column order; common spellings are recognised.
 
     Raises:
         WorkbenchError: the names do not identify the classes, such as "LABEL_0".
@@ -80,7 +81,7 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Origin and class names of a sequence classifier."""
+    """The origin and the class names of a sequence classifier."""
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order
@@ -88,7 +89,7 @@ class Classifier:
 
 
 class _WordPieces(Encoder):
-    """An encoder with the tokenizer of another model; only `texts` is used, by `windows`."""
+    """An encoder with the tokenizer of another model. Only `texts` works, which `windows` calls."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.pretrained = tokenizer
@@ -102,9 +103,9 @@ class _WordPieces(Encoder):
 class NamedVerifier(Verifier):
     """A transformers classifier as a verifier.
 
-    A two-way model never contradicts: its p(contradict) is 0, so only a claim with an objection (a
-    number or name that the evidence lacks) is labelled wrong. Unlike the shipped model, a named
-    model reads denials itself.
+    A two-way model has p(contradict) = 0. Such a model labels a claim wrong only for an objection
+    (a number or name that the evidence lacks). Unlike the shipped model, a named model reads
+    denials without conversion.
     """
 
     def __init__(
@@ -121,7 +122,10 @@ class NamedVerifier(Verifier):
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
     def scores(self, pairs: Pairs) -> torch.Tensor:
-        """Return raw scores (pairs, 3) in the order of `LABELS`; long premises are truncated."""
+        """Return raw scores (pairs, 3), in the order of `LABELS`; long premises are truncated.
+
+        The score of a class that the model lacks is `NEVER`.
+        """
         import torch
 
         inputs = [(premise, self.preprocess(claim)) for premise, claim in pairs]
@@ -155,7 +159,7 @@ class NamedVerifier(Verifier):
         return logits_NC
 
     def _cut(self, claim: str, longest: int) -> str:
-        """Cut a claim to half of the pair's length."""
+        """Cut a claim to fewer than `longest` word pieces."""
         (pieces,) = self.encoder.texts([claim[: 20 * longest]])
         return claim if len(pieces.ids) < longest - 2 else claim[: pieces.offsets[longest - 3][1]]
 
@@ -195,7 +199,12 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
 def load_named(
     model: str, classes: Sequence[str] = (), settings: Settings | None = None
 ) -> NamedVerifier:
-    """Load a sequence classifier as a verifier; `classes` overrides its own class names.
+    """Load a sequence classifier as a verifier.
+
+    Args:
+        model: a folder, or a name on the hub.
+        classes: class names in column order; empty for the names in the model's config.
+        settings: temperature and thresholds; None for a model that was not calibrated.
 
     Raises:
         WorkbenchError: there is no such model, its classes are not recognised, or its weights are
@@ -242,7 +251,10 @@ def load_named(
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """Replace labels that the verifier lacks with neutral: a two-way model lacks "contradict"."""
+    """Return the rows with "neutral" in place of labels that the verifier lacks.
+
+    A two-way model lacks "contradict".
+    """
     neutral = LABELS.index("neutral")
     known = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in known else replace(row, label=neutral) for row in rows]

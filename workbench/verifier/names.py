@@ -1,8 +1,8 @@
 """Names of a claim that its evidence does not mention *(ours)*.
 
-A name is missing if no word of it occurs in the evidence in any form. Acronyms count as forms
-of a name, and the name of a people as a form of its country. The surname of a person is enough,
-unless the evidence names only other people with that surname.
+A name is missing if the evidence has no word of it in any form. Acronyms count as forms of a name,
+and the name of a people as a form of its country. A person's surname in the evidence is enough,
+unless the evidence has it only with other given names.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ ALIKE = {
     for group in " ".join(_ALIKE.split()).split("|")
     for word in group.split()
 }
-MOST_BEARERS = 20  # people with the same surname, from which on it may mean any of them
+MOST_BEARERS = 20  # with this many people of one surname in the evidence, it may mean any of them
 STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 
@@ -40,12 +40,13 @@ class Names:
     """The names of the evidence, and all its words."""
 
     words: set[str] = field(default_factory=set)
-    stems: set[str] = field(default_factory=set)  # of capitalised words
-    acronyms: set[str] = field(default_factory=set)  # of the first letters of names
+    stems: set[str] = field(default_factory=set)  # first `STEM` letters of capitalised words
+    acronyms: set[str] = field(default_factory=set)  # first letters of the words of names
+    # word of a name -> words of its names up to three places before it, and directly after it
     before: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     after: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    has_country: bool = False  # it names a country or its people
-    open_subject: bool = False  # a text begins with "It", "Released" or "The film"
+    has_country: bool = False  # the evidence names a country or a people
+    open_subject: bool = False  # a text does not name its subject: "It", "Released", "The film"
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:
@@ -98,7 +99,7 @@ def _begins_without_name(tokens: Sequence[Token]) -> bool:
 def missing_names(claim: Sequence[Token], evidence: Names) -> list[str]:
     """Return the names of `claim`, as written, that the evidence does not mention.
 
-    A claim that is mostly capitalised has no names.
+    Return [] for a claim whose words are mostly capitalised, because its names cannot be found.
     """
     words = [token for token in claim if token.kind == "word"]
     if 2 * sum(token.capital for token in words) > max(4, len(words)) + 2:
@@ -138,7 +139,10 @@ def _is_known(word: str, evidence: Names) -> bool:
 
 
 def _is_other_person(given: str, surname: str, known: Sequence[bool], evidence: Names) -> bool:
-    """Whether the evidence only has other people with the surname, or with the given name."""
+    """Return whether the evidence names only other people with this surname or this given name.
+
+    `known`: whether the evidence has the given name, and the surname.
+    """
     if known[1] and not known[0]:
         bearers = evidence.before.get(surname, set()) - IGNORED
         return 0 < len(bearers) < MOST_BEARERS and all(given[0] != other[0] for other in bearers)

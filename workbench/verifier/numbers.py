@@ -1,7 +1,7 @@
 """Numbers, dates and years of a claim that its evidence does not mention *(ours)*.
 
-The entailment model rarely compares digits; this rule compares values. It accepts rounding, bounds
-and counts of listed things, and it accepts doubtful cases. It does not convert units.
+The entailment model rarely compares digits, so this rule compares values. It accepts rounding,
+bounds ("over 100"), counts of listed things, and doubtful cases. It does not convert units.
 """
 
 from bisect import bisect_left
@@ -23,9 +23,10 @@ class Numbers:
     """All numbers and dates of the evidence."""
 
     values: set[float] = field(default_factory=set)
-    ordered: list[float] = field(default_factory=list)
+    ordered: list[float] = field(default_factory=list)  # `values`, sorted
     years: set[float] = field(default_factory=set)  # < 2200, with the first years of decades
     days: set[tuple[int, float]] = field(default_factory=set)  # (month, day)
+    # noun -> the numbers that precede it
     counts: defaultdict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
 
 
@@ -61,7 +62,7 @@ def _full_year(tokens: Sequence[Token], i: int) -> float:
 
 
 def _nouns(tokens: Sequence[Token], i: int) -> list[str]:
-    """Return up to four words after a number, among which is the noun that it counts."""
+    """Return up to four words after a number; one of them may be the noun that it counts."""
     words = takewhile(lambda token: token.kind == "word", tokens[i + 1 : i + 5])
     return [_singular(token.word) for token in words]
 
@@ -98,7 +99,7 @@ def _is_missing(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
 
 
 def _has_decade(decade: int, evidence: Numbers) -> bool:
-    """Whether the evidence has a year of a decade; "the 1800s" may be a century."""
+    """Return whether the evidence has a year of a decade; "the 1800s" can also be a century."""
     century = decade > 99 and decade % 100 == 0
     years = evidence.years if decade > 99 else {year % 100 for year in evidence.years}
     within = any(decade <= year < decade + (100 if century else 10) for year in years)
@@ -106,7 +107,7 @@ def _has_decade(decade: int, evidence: Numbers) -> bool:
 
 
 def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
-    """Whether the evidence may imply the number without stating it."""
+    """Return whether the evidence may imply number `i` of the claim without stating it."""
     value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
     before = {other.word for other in tokens[max(0, i - (2 if is_year else 3)) : i]}
     if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):

@@ -1,10 +1,10 @@
-"""How the verifier reads a claim *(ours)*: which text the model compares with the evidence.
+"""Convert a claim to the text that the verifier's model compares with the evidence *(ours)*.
 
-A claim that cannot be read gets the reason instead.
+For a claim that cannot be read, the reason is returned.
 
-The model takes nearly every denial for a contradiction. For a simple denial ("X was not born in
-Y"), the denied statement ("X was born in Y") is checked instead: the claim is supported as far as
-this statement is contradicted. If only a part of a claim denies something, a contradiction does not
+The model labels nearly every denial a contradiction. For a simple denial ("X was not born in Y"),
+the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
+statement's p(contradict). If only a part of a claim denies something, a contradiction does not
 count. Other denials, and languages other than English, are not read.
 """
 
@@ -41,7 +41,7 @@ _SIMPLE = re.compile(
     r"|never\b) ?"
 )
 _CONTRACTED = {"ca": "can", "wo": "will"}  # "can't", "won't"
-# Not "not only", "no doubt" or "No. 5"; names such as "Dr. No" are left out by `_denials`.
+# Does not match "not only", "no doubt" or "No. 5". `_denials` also leaves out names ("Dr. No").
 _DENIAL = re.compile(
     r"(?i)\b(?:not|no(?:body|thing|where|ne)?|never|neither|nor|without|cannot)\b"
     r"(?! (?:only|just|merely|later|earlier|doubt|secret|disputed|denied|less|fewer)\b|\.? ?\d)"
@@ -52,7 +52,7 @@ _CALLED_FALSE = re.compile(
     r"|.*, (?:which|but (?:it|this|that)))\b.*"
     r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$"
 )
-# Words with which a denial may concern a part of the claim instead of the whole.
+# With these words, a denial may concern only a part of the claim.
 _PARTIAL = re.compile(
     r"(?i),(?! [A-Z\d])|[;:]|\b(?:and|but|because|since|until|till|unless|except|than|although"
     r"|though|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b"
@@ -62,12 +62,12 @@ _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )
 _COPULA = re.compile(r" (?:is|are|was|were) ")
-_SEVERAL = re.compile(r"[a-z][.!?] ")  # sentences
+_SEVERAL = re.compile(r"[a-z][.!?] ")  # more than one sentence
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):
-    """The text that the model compares with the evidence."""
+    """The text that the model compares with the evidence, and how the claim relates to it."""
 
     text: str
     denied: bool = False  # the claim says that `text` is false
@@ -76,7 +76,10 @@ class Reading(NamedTuple):
 
 
 def read_plain(claim: str) -> Reading:
-    """Read a claim without its markup, for a model of any language."""
+    """Return the reading of a claim for a model of any language: its text without markup.
+
+    Claims that are only instructions to the judge, and circular claims, are not read.
+    """
     text = plain(encodable(claim))
     unread = "instruction" if is_instruction(text) else "circular" if is_circular(text) else ""
     return Reading(text, unread=unread)
@@ -85,9 +88,9 @@ def read_plain(claim: str) -> Reading:
 def is_circular(text: str) -> bool:
     """Return whether a claim gives its subject as its own value: "Benin's capital is Benin".
 
-    All its words are in the evidence, so the model supports it, and a policy that was trained
-    against the verifier came to write many of them. A few such claims are true ("Singapore's
-    capital is Singapore"), and are not read either.
+    The model supports such claims, because all their words are in the evidence. A policy that was
+    trained against the verifier learned to write many of them. A few circular claims are true
+    ("Singapore's capital is Singapore"); they are not read either.
     """
     text = text.casefold().replace("\u2019", "'").strip(" .!")
     subject, verb, value = _COPULA.sub(" is ", text).rpartition(" is ")
@@ -96,7 +99,7 @@ def is_circular(text: str) -> bool:
 
 
 def read_claim(claim: str) -> Reading:
-    """Read a claim for a model that reads only English, and no denials."""
+    """Return the reading of a claim for a model that reads only English, and no denials."""
     reading = read_plain(claim)
     if not reading.unread and not is_english(tokenize(reading.text)):
         return reading._replace(unread="language")
@@ -104,17 +107,17 @@ def read_claim(claim: str) -> Reading:
 
 
 def read_denial(claim: str) -> Reading:
-    """Return what a claim denies, or the claim itself if it denies nothing.
+    """Return the reading of an English claim: the statement that it denies, or the claim itself.
 
-    A frame ("It is not true that …") and one negated verb or noun can be read, in a claim of one
-    clause about one thing.
+    A denial can be read if the claim is one clause about one thing. Its form is a frame ("It is not
+    true that …"), one negated verb or noun, or both.
     """
     if _CALLED_FALSE.match(claim):
         return Reading(claim, unread="denial")
     frame = _FRAME.match(claim)
     text = claim[frame.end() :] if frame else claim
     text = text[:1].upper() + text[1:] if frame else text
-    # same length: the words of a quoted title deny nothing
+    # a quoted title denies nothing; its replacement has the same length, which keeps the offsets
     words = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
     denials = _denials(words)
     if not denials:
@@ -134,7 +137,7 @@ def read_denial(claim: str) -> Reading:
 
 
 def _denials(text: str) -> list[re.Match[str]]:
-    """Return the denying words of a text, without those of names ("Dr. No", "Never Let Me Go")."""
+    """Return the denying words of a text, except in names ("Dr. No", "Never Let Me Go")."""
     return [
         match
         for match in _DENIAL.finditer(text)
@@ -151,7 +154,7 @@ def joined_values(claim: str) -> list[str]:
 
 
 def is_english(tokens: Sequence[Token]) -> bool:
-    """Whether a claim has at least as many English as foreign function words."""
+    """Return whether a claim has at least as many English as foreign function words."""
     english = sum(token.word in ENGLISH or token.word.endswith("ed") for token in tokens)
     foreign, in_name = 0, False
     for token, after in pairwise([*tokens, Token("", "", "mark")]):

@@ -12,7 +12,7 @@ FIELDS = ("premise", "claim", "label", "source")
 
 @dataclass(frozen=True)
 class Row:
-    """One labelled pair: does `premise` support or contradict `claim`, or neither (neutral)?"""
+    """One labelled pair: `label` says if `premise` supports `claim`, contradicts it, or neither."""
 
     premise: str
     claim: str
@@ -21,10 +21,11 @@ class Row:
 
 
 def read_rows(path: Path | str) -> list[Row]:
-    """Read all rows of a file (see `workbench.data.files`).
+    """Read all labelled pairs of a file; `workbench.data.files` lists the formats.
 
     Raises:
-        WorkbenchError: there is no such file, it has no rows, or a row is bad (its line is named).
+        WorkbenchError: there is no such file, it has no rows, or a row is invalid. The message
+            names the line.
     """
     rows = [_row(record, where) for where, record in read_records(Path(path))]
     if not rows:

@@ -32,7 +32,7 @@ ORDINALS = {word: value for value, word in enumerate(_ORDINALS, start=1)} | {
 DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items()}
 _SCALES = SCALES | {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
-MOST_PIECES = 12  # pieces per number: bounds the work
+MOST_PIECES = 12  # maximum pieces per number, so that the running time is linear
 ROMAN = {"I": 1, "V": 5, "X": 10}
 
 
@@ -42,7 +42,7 @@ class Token(NamedTuple):
     word: str  # lower case, without diacritics
     text: str  # as written
     kind: str = "word"  # or "mark", "number", "ordinal", "decade"
-    value: float = 0.0  # of a number, an ordinal or a decade
+    value: float = 0.0  # the value of a number, an ordinal or a decade
 
     @property
     def capital(self) -> bool:
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
     @property
     def month(self) -> int:
-        """1 to 12 for a month's name or abbreviation ("Sept"), else 0."""
+        """The number of a month, 1 to 12, for its name or abbreviation ("Sept"), else 0."""
         if len(self.word) < 3 or (self.word in ("mar", "march", "may") and not self.capital):
             return 0
         return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(self.word)), 0)
@@ -112,7 +112,10 @@ def _roman(text: str) -> float:
 
 
 def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
-    """Return the number that the first pieces form, or the first piece; and how many it uses."""
+    """Return the first token of `pieces`, and how many pieces it consists of.
+
+    The token is a number if the first pieces form one, else the first piece.
+    """
     first, second = pieces[0], pieces[1].word if len(pieces) > 1 else ""
     if first.word in DECADES:
         return first._replace(kind="decade", value=DECADES[first.word]), 1
@@ -134,7 +137,10 @@ def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
 
 
 def _value(pieces: Sequence[Token]) -> tuple[float, int]:
-    """Return the value of a number in digits and words, and how many pieces it uses."""
+    """Return the value of the number at the start of `pieces`, and how many pieces it consists of.
+
+    The number can be in digits, words or both.
+    """
     total, current, last = 0.0, 0.0, ""  # `last`: kind of the previous piece
     used = 0
     for position, piece in enumerate(pieces):

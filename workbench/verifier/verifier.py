@@ -38,7 +38,8 @@ Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
 OBJECTION_CAP = 0.7
 NEAR = 0.1  # within this distance of the threshold, about half of the `correct` labels are right
-# How the probabilities of several windows become one p(support) and p(contradict).
+# How the probabilities of several windows are combined to one p(support) and p(contradict):
+# "decisive" takes both from the window with the highest of them, "max" takes each maximum.
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
     "decisive": lambda triples: max(triples, key=lambda triple: max(triple[:2]))[:2],
     "max": lambda triples: (max(t[0] for t in triples), max(t[1] for t in triples)),
@@ -50,9 +51,10 @@ class Settings:
     """Temperature and thresholds fitted on dev rows, and the windows for long evidence.
 
     `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` if
-    p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`. `split`
-    is the p(support) threshold of the two-way decision "supported or not". `window` is in word
-    pieces; consecutive windows overlap by half.
+    p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`. The
+    probability must also be the higher one of the two. `split` is the threshold of p(support) for
+    the two-way decision "supported or not". `window` is the size of a window in word pieces;
+    consecutive windows overlap by half. `max_length` is the limit of a pair in word pieces.
     """
 
     temperature: float = 1.0
@@ -66,10 +68,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Entailment:
-    """Result for one claim: pooled probabilities, the deciding window and the objections.
+    """The result for one claim: its probabilities, the deciding window and the objections.
 
-    `passage` is the position of the deciding passage, `span` the characters of the window in it.
-    `unread` says why a claim was not compared (a key of `REASONS`).
+    `passage` is the position of the deciding passage in the list of passages, and `span` are the
+    characters of the deciding window in it. Both are None if no window was read. `windows` is the
+    number of windows. `unread` is the reason why a claim was not compared, a key of `REASONS`.
     """
 
     support: float
@@ -84,7 +87,10 @@ class Entailment:
 
 @dataclass(frozen=True)
 class Window:
-    """Part of a passage: characters `start` to `end` of its text, and the premise made of it."""
+    """A part of a passage: characters `start` to `end` of its text.
+
+    `passage` is the passage's position. `premise` is the part with the passage's title.
+    """
 
     passage: int
     start: int
@@ -95,8 +101,8 @@ class Window:
 class Verifier:
     """A cross-encoder with its settings, as `load_verifier` returns it.
 
-    The model reads the text of `read(claim)` after `preprocess`; `object_to` returns the objections
-    to that text.
+    `read` converts a claim to the text that is checked, and `preprocess` removes instructions from
+    it. The model then compares the text with the evidence, and `object_to` returns the objections.
     """
 
     def __init__(
@@ -143,17 +149,18 @@ class Verifier:
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Passages) -> Entailment:
-        """Check one claim against its passages; see `check_all`."""
+        """Check one claim against its passages, as `check_all` does."""
         return self.check_all([(claim, passages)])[0]
 
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
-        """Check each claim against its own passages, in shared batches.
+        """Check each (claim, its passages), in shared batches; return the results in order.
 
-        A passage is read in windows of whole sentences. The window with the highest p(support) or
-        p(contradict) decides, so unrelated windows have no effect (with the default pool).
-        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. The
-        p(support) of a denial is the p(contradict) of the denied statement. Claims without passages
-        and claims that cannot be read (`workbench.verifier.reading`) are neutral.
+        * A passage is read in windows of whole sentences. With the default pool, the window with
+          the highest p(support) or p(contradict) decides; other windows have no effect.
+        * Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`.
+        * The p(support) of a denial is the p(contradict) of the denied statement.
+        * Claims without passages, and claims that cannot be read (`workbench.verifier.reading`),
+          are neutral.
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
@@ -194,8 +201,8 @@ class Verifier:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
         A claim with an objection is labelled `wrong`. On the pairs used to choose the rules, 1 in 8
-        such claims is true. The share is larger among the claims that the model alone labels
-        `wrong`.
+        claims with an objection is true. Of the claims that the model alone labels `wrong`, a
+        larger share is true.
         """
         support, contradict, bounds = check.support, check.contradict, self.settings
         if check.objections or (contradict >= bounds.contradict and contradict > support):
@@ -237,7 +244,7 @@ class Verifier:
 
 
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
-    """Convert the check of a reading's text to the check of the claim, which may deny that text."""
+    """Convert the result for a reading's text to the result for the claim, which may deny it."""
     if reading.denied:  # an objection to the denied statement supports the denial
         support, contradict = check.contradict, check.support
         return replace(check, support=support, contradict=contradict, objections=())
@@ -248,9 +255,9 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[Span]:
-    """Return windows: overlapping spans of whole sentences with at most `size` word pieces each.
+    """Return the windows of a text: spans of whole sentences with at most `size` word pieces each.
 
-    Two successive windows overlap by about half. A sentence longer than a window is cut. The spans
+    Consecutive windows overlap by about half. A sentence longer than a window is cut. The windows
     cover every word of the text.
     """
     pieces = encoder.texts([text])[0].offsets
@@ -275,8 +282,9 @@ def windows(text: str, encoder: Encoder, size: int) -> list[Span]:
 
 
 def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int, int]]:
-    """Return the sentences as (start, end, number of word pieces); a sentence of more than `size`
-    word pieces is cut into parts.
+    """Return the sentences of a text as (start, end, number of word pieces).
+
+    A sentence of more than `size` word pieces is cut into parts.
     """
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []
@@ -292,7 +300,7 @@ def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int,
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """Load the verifier of a folder with `card.json` and an adapter, or the shipped one.
+    """Load a verifier from a folder with `card.json` and an adapter; None: the shipped verifier.
 
     Raises:
         WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
@@ -352,7 +360,7 @@ def read_tensors(file: Path) -> "dict[str, torch.Tensor]":
 
 
 def read_settings(stored: JsonMapping) -> Settings:
-    """Make `Settings` from their stored form; raise KeyError if a name is missing or unknown."""
+    """Convert stored settings to `Settings`; raise KeyError if a name is missing or unknown."""
     names = {setting.name for setting in fields(Settings)}
     if set(stored) != names:
         raise KeyError(f"settings {sorted(set(stored) ^ names)}")

@@ -34,7 +34,7 @@ def answer(
     engine: Engine = "hf",
     root: Path | str = ROOT,
 ) -> Answer:
-    """Answer a question from passages, and judge every sentence of the answer by them.
+    """Answer a question from passages, and judge every sentence of the answer by these passages.
 
     Args:
         policy: a run's or a model's folder, a hub name, or "sft" / "base"; None for the tiny
@@ -71,7 +71,7 @@ def answer(
 def answer_from(
     sources: Sources, text: str, load: Callable[[], Policy], path: str, k: int | None = None
 ) -> Answer:
-    """Answer a question from passages that `sources` finds.
+    """Answer a question from the passages that `sources` finds, and judge every sentence.
 
     Args:
         load: returns the policy; called only if a passage is found.

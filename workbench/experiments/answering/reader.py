@@ -12,7 +12,7 @@ from workbench.world.schema import MARKERS, OUTLINE
 
 MOST = 5  # maximum number of passages
 NEW_TOKENS = 1024  # as in FoRAG's sampling
-CONTEXT = 4096  # of a policy without a stated context length
+CONTEXT = 4096  # tokens; for a policy without a stated context length
 # tiny policy: passages, prompt tokens and answer tokens (ours)
 SMALL_MOST, SMALL_ROOM, SMALL_NEW_TOKENS = 3, 176, 112
 
@@ -23,8 +23,9 @@ class Reader:
 
     Attributes:
         most: maximum number of passages in a prompt.
-        room: tokens that a prompt may have before its last passages are left out.
-        limit: largest number of tokens of a prompt that the policy can read.
+        room: maximum tokens of a prompt with several passages; the last ones are left out above it.
+        limit: maximum tokens of any prompt.
+        new_tokens: maximum tokens of an answer.
         small: whether the policy was trained on the closed world.
     """
 
@@ -38,6 +39,9 @@ class Reader:
 
     def prompt(self, question: Question, passages: Sequence[Passage], k: int | None) -> Question:
         """Return the question with as many of the best passages as fit, at least one.
+
+        `passages` are sorted, the best first; at most `k` are used (None: `most`). A single passage
+        that is too long is shortened.
 
         Raises:
             WorkbenchError: the question alone is too long.
@@ -66,10 +70,12 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    A policy whose vocabulary has the markers of a plan, such as "[Outline]", was trained on the
-    closed world and gets the prompts of that training. Other policies get the prompts of FoRAG's
-    cold start. A policy that was trained to plan without an instruction gets the system prompt of
-    its own training.
+    The policy determines the system prompt:
+
+    * a policy that was trained to plan without an instruction: the prompt of its own training;
+    * a policy whose vocabulary has the markers of a plan, such as "[Outline]": the prompt of its
+      training on the closed world;
+    * other policies: the prompt of FoRAG's cold start.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT

@@ -1,4 +1,4 @@
-"""Add passages from an index to questions without any, such as ELI5's, for FoRAG's training."""
+"""Add passages from an index to questions without passages, such as ELI5's, to train FoRAG."""
 
 import sys
 from collections import Counter
@@ -14,12 +14,14 @@ EVERY = 4  # batches between lines of progress
 
 
 def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
-    """Write the questions with up to `k` passages each to a JSONL file, completely or not at all.
+    """Write questions to a JSONL file, each with up to `k` passages that `sources` finds for it.
 
-    A question with passages keeps them. A question without results is left out.
+    The file is written completely or not at all. A question that already has passages keeps them. A
+    question without results is left out.
 
     Returns:
-        Counts: all `questions`, those that `had` passages, were `retrieved`, and `found_nothing`.
+        Numbers of questions: all (`questions`), with passages before (`had`), with passages from
+        the search (`retrieved`), and without results (`found_nothing`).
 
     Raises:
         WorkbenchError: no question has results, or `out` exists.

@@ -18,7 +18,7 @@ from workbench.world.pages import Page
 from workbench.world.two_facets import excerpt
 from workbench.world.world import World
 
-# per excerpt of a page, as in the tiny policy's training (ours)
+# sentences per excerpt of a page, as in the tiny policy's training (ours)
 SENTENCES = 3
 
 
@@ -41,8 +41,8 @@ class Sources:
     def question(self, text: str, checks: Checks) -> Question:
         """Return `text` as a question.
 
-        With the closed world's judge, the question gets the judge's reference data, and answers are
-        judged only by the passages, not by all facts of the world.
+        For the closed world's judge, the question gets the world's reference data. Its answers are
+        then judged by the passages only, not by all facts of the world.
         """
         question = Question("answer", text)
         if not self.exact:
@@ -61,10 +61,10 @@ def closed_world() -> Sources:
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
-    """Open an index by name or path, to be searched by `mode`.
+    """Open an index by name or path, and return it as a source that is searched by `mode`.
 
     The default mode is "hybrid" if the index has vectors, else "text" (by words). The judge is the
-    closed world's if the index has its current pages, else the local verifier.
+    closed world's if the index has the world's current pages, else the local verifier.
 
     Raises:
         WorkbenchError: there is no such index, or it does not support the mode: it has no
@@ -103,7 +103,7 @@ def _check_encoder(index: Index) -> None:
 
 
 def _world_of(index: Index) -> World | None:
-    """Return the world of an index's pages; None for other pages or an outdated world."""
+    """Return the closed world whose pages an index has; None for other pages, or outdated ones."""
     kind, _, seed = str(index.card["source"].get("spec")).partition(":")
     if kind != "world" or not seed.isdecimal():
         return None
@@ -117,7 +117,7 @@ def _excerpts(world: World) -> InMemoryIndex:
 
 
 def _cut(page: Page) -> list[Passage]:
-    """Split a page into excerpts that name the page's edition, by which outdated pages differ."""
+    """Split a page into excerpts. Each names the page's edition, which marks outdated pages."""
     # an outdated edition begins with its error, which is not a fact
     count = len(page.fact_ids) + page.stale
     return [

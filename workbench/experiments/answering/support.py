@@ -1,8 +1,10 @@
 """Convert a judged answer to sentences with their sources and support *(ours)*.
 
-The sources of a sentence are the passages that it cites ("… [2]"). If it cites none, they are the
-passages in the plan's points about the same subjects, and otherwise the passages in which the judge
-found its claims. A sentence is true only if all its claims are, so its label and p are those of its
+The sources of a sentence are the passages that it cites ("… [2]"). If it cites no passage, they are
+the passages cited by the plan's points about the same subjects. Without such points, they are the
+passages in which the judge found its claims.
+
+A sentence is true only if all its claims are true, so it has the label and the probability p of its
 worst claim. A sentence without a claim, or with a claim on which the judge failed, has no label.
 """
 
@@ -26,9 +28,9 @@ class Sentence:
 
     Attributes:
         passages: ids of the sources.
-        label: label of the sentence's worst claim, and `p` its probability.
-        cited: passage numbers in the sentence or in its point of the plan, including numbers of
-            passages that do not exist.
+        label, p: label and probability of the sentence's worst claim.
+        cited: numbers of the passages that the sentence cites or, without a citation, the plan's
+            points about its subjects. Passages with these numbers may not exist.
         found: ids of the passages in which the judge found the sentence's claims.
         error: why the sentence could not be judged.
     """
@@ -65,12 +67,15 @@ class Answer:
         return sum(sentence.error is not None for sentence in self.sentences)
 
     def to_row(self) -> JsonObject:
-        """The answer as a JSON object; docs/formats.md describes it."""
+        """Return the answer as a JSON object; docs/formats.md describes it."""
         return {**asdict(self), "failed": self.failed}
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
-    """Convert a response with "fact" verdicts on its claims to an `Answer`."""
+    """Convert a response with "fact" verdicts on its claims to an `Answer`.
+
+    `notes` are put before the answer's own notes.
+    """
     response = feedback.response
     structure, outline = read_plan(response.text) or (None, ())
     spans = _spans(response)
@@ -91,7 +96,10 @@ def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
 
 
 def _spans(response: Response) -> list[tuple[int, int]]:
-    """The sentences of the answer without thinking and plan; citations begin no sentence."""
+    """Return the spans of the answer's sentences, without thinking and plan.
+
+    A citation does not begin a sentence.
+    """
     text, prefill = response.text, response.prefill
     parts, wanted = sections(text, prefill), answer_sections(text, prefill)
     return [
@@ -102,7 +110,11 @@ def _spans(response: Response) -> list[tuple[int, int]]:
 def _by_span(
     feedback: Feedback, spans: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], list[Claim]]:
-    """The claims of each sentence, by the beginning of their own sentence or their span."""
+    """Return the claims of each sentence, by the sentence's span.
+
+    A claim belongs to the span in which its stored sentence begins. If it has no stored sentence,
+    it belongs to the span in which its own text begins.
+    """
     claims: dict[tuple[int, int], list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:
         start, _ = claim.span or (-1, -1)
@@ -148,7 +160,7 @@ def _sentences(
 
 
 def _facets(response: Response) -> Collection[str]:
-    """The subjects of the question, else the titles of its passages."""
+    """Return the subjects in the question's title or, without a title, its passages' titles."""
     titles = (
         response.question.title.split(";")
         if response.question.title

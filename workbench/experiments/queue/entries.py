@@ -22,7 +22,7 @@ from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 LIMIT = 10_000  # maximum number of runs per file
 
-KEYS = {  # key -> its value, for errors; a text unless it is in `COUNTS` or `LISTS`
+KEYS = {  # key -> what its value must be, for errors
     "method": "a method's name",
     "seed": "an integer, or a list of integers",
     "bench": "a bench's name",
@@ -72,7 +72,7 @@ class Entry:
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """Return the runs of a file in order, one for each seed.
+    """Read a queue's file, and return its runs in order, one entry for each seed.
 
     Raises:
         WorkbenchError: the file cannot be read, has no run, or has an unknown key or value.
@@ -120,9 +120,9 @@ def read_entries(path: Path) -> list[Entry]:
 
 
 def checked(row: Any, where: str) -> JsonObject:
-    """Check the keys and value types of a table [[run]] or [defaults].
+    """Check the keys and value types of a table [[run]] or [defaults], and return the table.
 
-    Returns the table without keys whose value is None.
+    Keys whose value is None are removed. `where` names the table in error messages.
 
     Raises:
         WorkbenchError: an unknown key, or a value of the wrong type.

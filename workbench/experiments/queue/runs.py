@@ -17,7 +17,7 @@ from workbench.verdicts.llm_judge import named_judge
 
 ROOT = Path("runs/queue")
 STAGES = "stages"  # folder of shared stages
-QUICK_STEPS = 2  # of `--quick`
+QUICK_STEPS = 2  # training steps of a run with `--quick`
 FAILED = "failed.json"  # in a run's folder: the error of its last process
 
 Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
@@ -43,7 +43,7 @@ class Run:
 
     @property
     def summary(self) -> JsonObject | None:
-        """The stored summary; None until the run is done.
+        """The stored summary of the finished run; None until then.
 
         Raises:
             WorkbenchError: the folder contains another run.
@@ -81,7 +81,7 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
 
 
 def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
-    """Configure and check an entry, and compute its folder below `root`.
+    """Configure and check an entry, and return its run, whose folder is in `root`.
 
     Raises:
         WorkbenchError: the run cannot work.
@@ -108,7 +108,8 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
     """Return the values of the `missing` keys from a stored run whose other values are equal.
 
-    {} if there is no such run. So a run is found again after one of its input files was removed.
+    The missing values are digests of input files that no longer exist. With the stored values, the
+    run gets the same hash as before. Return {} if there is no such run.
     """
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
@@ -119,12 +120,17 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return each run once: of runs with the same hash, the last one is kept."""
+    """Return the runs without repetitions: of runs with the same hash, only the last one."""
     return list({run.hash: run for run in runs}.values())
 
 
 def train_entry(entry: JsonObject, root: str, hash: str) -> None:
-    """Train a queued run; the queue calls this function in a new process for each run.
+    """Train one run of a queue. The queue calls this function in a new process for each run.
+
+    Args:
+        entry: the fields of the run's `Entry`.
+        root: folder of the queue's runs.
+        hash: the hash that the run must have.
 
     Raises:
         WorkbenchError: the run's hash is no longer `hash`, because code, policy or questions have

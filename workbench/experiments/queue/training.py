@@ -19,7 +19,7 @@ from workbench.util.jsonl import write_json
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
 LOG = "log.txt"  # in a run's folder: the output of its processes
-PATIENCE = 10.0  # seconds to wait for the end of a killed queue's process
+PATIENCE = 10.0  # seconds to wait until a process that a killed queue left has ended
 Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
@@ -47,7 +47,7 @@ def status_of(runs: Sequence[Run]) -> JsonObject:
 
 
 def _status(run: Run) -> Status:
-    """A run's status. A run that began but has no result is "interrupted", unless it failed."""
+    """Return a run's status; "interrupted" means that it began, and neither finished nor failed."""
     if run.summary:
         return "done"
     if in_use(run.folder):
@@ -60,9 +60,9 @@ def _status(run: Run) -> Status:
 def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
     """Train the unfinished runs in order, and return `status_of` all runs.
 
-    After a failed run, whose error is stored, the next one starts. Ctrl-C and SIGTERM let the
-    current run save and stop; `status` is then "interrupted", else "done". The same call resumes
-    the queue and tries failed runs again.
+    If a run fails, its error is stored, and the next run starts. Ctrl-C and SIGTERM let the current
+    run save and stop; the result's `status` is then "interrupted", else "done". The same call
+    resumes the queue and tries failed runs again.
 
     Raises:
         WorkbenchError: another queue uses `root`, or a run's folder has another run; nothing is
@@ -91,16 +91,16 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
 
 
 def _train(run: Run, label: str, stopping: "_Stopping") -> str:
-    """Train one run and describe its end in a line."""
+    """Train one run, and return a line that says how it ended."""
     until = time.monotonic() + PATIENCE
-    while in_use(run.folder):  # a killed queue's process ends by itself
+    while in_use(run.folder):  # a process that a killed queue left ends by itself
         if time.monotonic() > until:
             return f"another process is using '{run.folder}': skipped"
         time.sleep(0.05)
     _say(f"{label} → {run.folder}")
     run.folder.mkdir(parents=True, exist_ok=True)
     (run.folder / FAILED).unlink(missing_ok=True)
-    # only labels, which the queue itself prints
+    # the process does not need these labels: the queue prints them
     entry = asdict(run.entry) | {"where": "", "name": ""}
     job = {"entry": entry, "root": str(run.folder.parent), "hash": run.hash}
     process = start(train_entry, job, run.folder / LOG)
@@ -115,7 +115,7 @@ def _train(run: Run, label: str, stopping: "_Stopping") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as "50 s", "12 min" or "3 h 20 min"."""
+    """Format seconds as "50 s", "12 min" or "3 h 20 min"."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -144,7 +144,7 @@ class _Stopping:
             signal.signal(name, handler)
 
     def wait(self, process: Background) -> int:
-        """Return the process's exit code once it has ended."""
+        """Wait for the end of a process, and return its exit code."""
         self.process = process
         try:
             if self.signals:  # a signal arrived before the process existed

@@ -30,7 +30,7 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 
 @cache
 def script() -> str:
-    """The view's functions, including `tokenView(root, options)`, as one script without imports."""
+    """Return the view's JavaScript, with `tokenView(root, options)`, as one script."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     constants = {
         "NAMES": {name: method.title for name, method in METHODS.items()},
@@ -45,15 +45,15 @@ def script() -> str:
 
 @cache
 def style() -> str:
-    """The style sheet of the view."""
+    """Return the style sheet of the view."""
     return (HERE / "token_view.css").read_text(encoding="utf-8")
 
 
 def page(data: JsonMapping) -> str:
-    """Return a result of `payload` as a single HTML page that cannot use the network.
+    """Return one HTML page that draws `data`, a result of `payload`, and cannot use the network.
 
-    The data is in a block that browsers do not execute, and the page's security policy allows only
-    this script and this style.
+    The data is in a block that browsers do not execute. The page's security policy allows only its
+    own script and style.
     """
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE

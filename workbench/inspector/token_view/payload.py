@@ -47,7 +47,7 @@ USELESS_FOR = {
     "other": "about another subject than the question",
     "asked": "repeats an earlier claim",
 }
-# meaning of a check's p; other aspects: a score
+# meaning of a verdict's p by aspect; for other aspects it is a score
 MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}
 
 # an evidence item -> (title, text), or None if unknown
@@ -62,15 +62,17 @@ def payload(
     name: str = "",
     lookup: Lookup | None = None,
 ) -> JsonObject:
-    """Return the data that the token view draws, as JSON values; positions count code points.
+    """Return the data that the token view draws, as JSON values.
+
+    Positions in the text are in Unicode code points.
 
     Args:
         feedback: the response with its claims, verdicts and rewards.
-        method: the method whose rewards are shown first; by default the first.
-        group: the responses to the same prompt, including `feedback`; without it there are no
-            advantages.
-        name: a label for the row's origin.
-        lookup: returns the text of evidence that is not among the question's passages.
+        method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
+        group: the responses to the same prompt, including `feedback`, to compute advantages. An
+            empty group gives no advantages.
+        name: a label for the row's origin, such as the run.
+        lookup: returns the title and text of evidence that is not a passage of the question.
     """
     response = feedback.response
     methods = {
@@ -101,7 +103,7 @@ def payload(
         "method": method if method in methods else next(iter(methods), None),
         "channels": {
             "logprob": response.logprobs,
-            # the sampled token's term of the KL to the reference
+            # KL estimate per token: log p(policy) − log p(reference model) of the sampled token
             "kl": [
                 own - reference
                 for own, reference in zip(response.logprobs, response.ref_logprobs, strict=False)
@@ -117,7 +119,11 @@ def payload(
 
 
 def as_json(data: object) -> str:
-    """JSON that is safe inside a script element and in any encoding: ASCII without `<>&`."""
+    """Return JSON text that is safe inside a script element: ASCII without `<`, `>` and `&`.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+    """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -153,7 +159,10 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
 def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
-    """Return a response's token advantages by estimator; {} if the response is not in `group`."""
+    """Return the advantage of each token of a response, by name of the estimator.
+
+    Return {} if `group` does not contain the response, or the response has no tokens.
+    """
     ids = [row.response.id for row in group]
     if feedback.response.id not in ids or not feedback.response.offsets:
         return {}
@@ -162,9 +171,10 @@ def advantages_of(
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
-    """Return the token advantages of a group's responses by estimator.
+    """Return the token advantages of each response of a group, by name of the estimator.
 
-    Estimators without their inputs, such as a critic's values, are left out.
+    An estimator is left out if its inputs are missing, such as the values of a critic. Return {} if
+    a row has no reward of the method.
     """
     if any(method not in row.rewards for row in group):
         return {}
@@ -209,7 +219,11 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
 
 
 def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
-    """Return the quoted evidence of a verdict, without remarks and reasons for not judging."""
+    """Return the items of a verdict's evidence that quote a source.
+
+    Remarks of the judge and reasons for not judging, which are stored as evidence too, are left
+    out.
+    """
     return tuple(
         item
         for item in verdict.evidence
@@ -218,7 +232,10 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Notes on a label: why a claim was not judged, the judge's remarks, why a claim is useless."""
+    """Return the notes on a claim: why it was not judged, the judge's remarks, why it is useless.
+
+    `subject` is the verdict on whether the claim is about the question's subject.
+    """
     reasons = (REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values())
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
     return [*reasons, *remarks(vars(verdict)), *useless]
@@ -259,7 +276,10 @@ def _evidence(
 
 
 def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
-    """Divide the text around a span at the words that it shares with the claim."""
+    """Split a span of a text, with `CONTEXT` characters on each side, into [piece, level].
+
+    See `_evidence` for the levels; 1 is used only if the span is `quoted`.
+    """
     shared = {word.casefold() for word in _WORD.findall(claim)} - _COMMON
     before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
     parts: list[tuple[str, int]] = [(("… " if start > CONTEXT else "") + before, 0)]
