@@ -122,6 +122,19 @@ def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -
     assert [claim.text for claim in found.claims] == ["Toma was a baker."]
 
 
+def test_an_error_of_the_judge_is_not_one_of_the_search() -> None:
+    def judge(_: Sequence[Prompt]) -> list[Reply]:
+        raise OSError("the judge is gone")
+
+    def search(*_: Any, **__: Any) -> list[list[Passage]]:
+        raise OSError("no index")
+
+    [found] = single_pass(judge, search)([response("Toma was a painter.")])
+    assert found.error and found.error.message == "the search failed: no index"
+    with pytest.raises(OSError, match="the judge is gone"):
+        single_pass(judge, lambda *_, **__: [[]])([response("Toma was a painter.")])
+
+
 def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
     text = "Who? Toma was a painter. He may be rich."
     rated = lambda text, label, rating: {  # noqa: E731

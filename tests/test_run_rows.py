@@ -173,6 +173,18 @@ def test_a_read_only_folder_can_be_read(large: Path) -> None:
     assert len(read_rows(large)) == 12 and sorted(large.parent.iterdir()) == before
 
 
+def test_rows_are_read_where_no_file_can_be_made(
+    large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    index_path(large).unlink()
+    monkeypatch.setattr(os, "mkdir", refuse)
+    monkeypatch.setattr(os, "open", refuse)
+    assert len(read_rows(large)) == 12
+
+
 def test_the_last_rows_are_numbered_as_in_the_whole_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,10 +52,11 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         try:
-            return extract(_with_passages(search, responses) if search else responses)
+            found = _with_passages(search, responses) if search else responses
         except (OSError, RuntimeError) as error:  # the store's files, or a server behind it
             failure = Failure("retrieve", "search", f"the search failed: {error}")
             return [Claims(error=failure)] * len(responses)
+        return extract(found)
 
     return run
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pandas import Series
 
 T = TypeVar("T")
+LARGEST = 256  # rows of a group; in a damaged file all rows may have the same group
 DEPTH = 3  # maximum depth of a run below the runs folder
 # maximum characters of a run's name, and of the part shown in a message
 LONGEST, SHORT = 1000, 80
@@ -175,17 +176,18 @@ class Runs:
     def group(self, name: str, number: int) -> list[Feedback]:
         """Return the rows in the group of row `number`, including this row.
 
-        Return [] if a row is damaged or not all rows of the run are read yet: advantages within an
-        incomplete group would be wrong.
+        Return [] if a row is damaged, not all rows of the run are read yet, or the group has more
+        than `LARGEST` rows: advantages within an incomplete group would be wrong.
         """
         rows = self.rows(name)
         if rows.missing:
             return []
         group = rows.row(number)["group"]
         members = rows.table.index[rows.table["group"] == group] if group else [number]
+        if len(members) > LARGEST:
+            return []
         try:
-            # bounded: in a damaged file all rows may have the same group
-            return [self.feedback(name, member, rows) for member in members[:64]]
+            return [self.feedback(name, member, rows) for member in members]
         except WorkbenchError:
             return []
 

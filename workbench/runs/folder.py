@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -249,8 +250,8 @@ def file_digest(path: Path) -> str:
 def versions() -> dict[str, str]:
     """Return the versions of Python, this package and the installed libraries of `PACKAGES`.
 
-    The result also has the value of WORKBENCH_DTYPE if it is set, and the name of the GPU if torch
-    was imported before.
+    The result also has the value of WORKBENCH_DTYPE if it is set, and the name of the GPU if there
+    is one.
     """
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:
@@ -259,7 +260,8 @@ def versions() -> dict[str, str]:
     # the number format changes results, like another version
     if dtype := os.environ.get("WORKBENCH_DTYPE"):
         installed["dtype"] = dtype
-    torch = sys.modules.get("torch")  # not imported for this, since it takes a second
-    if torch and torch.cuda.is_available():
-        installed["gpu"] = torch.cuda.get_device_name()
+    # read here, because torch is not always imported and takes a second
+    for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))[:1]:
+        if model := re.search(r"^Model:\s*(.+)$", file.read_text(), re.MULTILINE):
+            installed["gpu"] = model[1].strip()
     return installed

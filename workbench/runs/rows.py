@@ -339,7 +339,7 @@ def _load(path: Path) -> Progress[Rows] | None:
 def _store(path: Path, progress: Progress[Rows]) -> None:
     """Store a file's index if `STORED_FROM` bytes and a quarter of the indexed bytes are new.
 
-    An error while the table is written is ignored.
+    An error while the table is written is ignored, as in a folder that cannot be written to.
     """
     if progress.scanned - progress.stored < max(STORED_FROM, progress.stored // 4):
         return
@@ -353,14 +353,11 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         "begin": progress.scanned - len(progress.last),
         "last": hashlib.sha256(progress.last).hexdigest(),
     }
-    # in one move: an existing link is replaced, not followed
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        table.to_parquet(name)
-        os.replace(name, index_path(path))
-    except (OSError, ValueError):  # ValueError: text that UTF-8 cannot hold
-        os.unlink(name)
+    with contextlib.suppress(OSError, ValueError):  # ValueError: text that UTF-8 cannot hold
+        # in one move: an existing link is replaced, not followed
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            table.to_parquet(f"{folder}/index")
+            os.replace(f"{folder}/index", index_path(path))
 
 
 _rows: Growing[Rows] = Growing(lambda: Rows(_table([])), _add, _load, _store)
