@@ -8,7 +8,7 @@ from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
 from workbench.util.config import setting
 
-# appendix, "Training details", except where marked as ours
+# the values of the appendix, "Training details"; those marked (ours) are not in the paper
 PAPER = GRPO(
     steps=100,  # (ours)
     prompts_per_step=64,
@@ -27,8 +27,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class Probing:
-    """Settings of the probe before a training with `knowledge`, which finds the questions that are
-    out of the policy's knowledge.
+    """Settings of the probe, which finds the questions that are out of the policy's knowledge.
+
+    With the setting `knowledge`, it runs before the training.
     """
 
     probe_samples: int = setting(
