@@ -1,4 +1,7 @@
-"""Assemble extraction, verification, rewards and token credit into one function, `Grade`."""
+"""Assemble extraction, verification, rewards and token credit into one function.
+
+The function has the type `Grade`: from a batch of responses to one row (`Feedback`) for each.
+"""
 
 import math
 import traceback
@@ -208,7 +211,7 @@ def _mistake(reward: object) -> str:
     for value in (reward.value, *reward.parts.values(), *events, *reward.tokens):
         if not isinstance(value, int | float):  # such as a tensor, which JSON cannot store
             return f"has a {type(value).__name__} as a value: convert it to a float"
-        if not abs(value) <= LARGEST:  # true for NaN
+        if not abs(value) <= LARGEST:  # also true for NaN
             return (
                 f"has a value of {value}: it must be finite and at most {LARGEST:g}; choose smaller"
                 " settings, or correct the method"

@@ -37,7 +37,7 @@ SUBJECTS = ("asked", "other")  # what a claim is about: the question's subject, 
 PREFERENCES = ("first", "second", "tie")
 SECTIONS = ("think", "answer", "body")  # "body": no sections are marked
 TWO_FACETS = "two_facets"  # kind of a question that compares two people, with passages
-BY_PASSAGES = "passages"  # value of meta["evidence"]: the question's own passages decide
+BY_PASSAGES = "passages"  # value of meta["evidence"]: claims are checked by the question's passages
 USELESS = 1  # lowest informativeness (1 to 5): repeated, or irrelevant to the question
 
 # Aspect of a verdict -> its possible labels; () if the verdict has only a number, `p`. The comments
@@ -81,7 +81,7 @@ OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
     "together": "no sentence of the passages has these values together",
-    # in files of earlier versions
+    # only in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }
 # the P(true) from which a claim is labelled correct; given only if the claim's own is close to it
@@ -312,8 +312,8 @@ class Cost:
 
     calls: int = 0  # requests to a judge, without cached ones
     cached: int = 0  # replies from the cache
-    tokens_in: int = 0  # of prompts, as the server counts them
-    tokens_out: int = 0  # of replies
+    tokens_in: int = 0  # tokens of the prompts, as the server counts them
+    tokens_out: int = 0  # tokens of the replies
     seconds: float = 0.0  # sum of the calls' durations, also of calls that run in parallel
 
     def __add__(self, other: Cost) -> Cost:

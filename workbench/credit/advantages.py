@@ -29,7 +29,7 @@ from workbench.types import Feedback, WorkbenchError
 
 EPSILON = 1e-4  # as in TRL, so that `group` equals TRL's advantages
 
-Advantages = list[tuple[float, ...]]  # of each response of a group, one number per token
+Advantages = list[tuple[float, ...]]  # for each response of a group, one number per token
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Rewarded:
     def __post_init__(self) -> None:
         for what, numbers in (("reward", self.rewards or ()), ("value", self.values)):
             for number in numbers:
-                if not abs(number) <= LARGEST:  # true for NaN
+                if not abs(number) <= LARGEST:  # also true for NaN
                     raise WorkbenchError(
                         f"a token's {what} is {number}: it must be finite and at most {LARGEST:g};"
                         " choose smaller settings of the method"

@@ -232,7 +232,7 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of the tokens that share the value of an event equally."""
+    """Return the indices of the tokens that get equal shares of an event's value."""
     return tokens_between(response.offsets, event.start, event.end)
 
 

@@ -148,5 +148,5 @@ def checks_needed(configs: Configs) -> tuple[str, ...]:
 
 
 def sections_read(configs: Configs) -> frozenset[str]:
-    """Return the sections of a response whose claims at least one method rewards."""
+    """Return the sections ("think", "answer", "body") whose claims at least one method needs."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -27,7 +27,7 @@ from workbench.verdicts.llm_judge import REPLIES, LLMJudge, NamedJudge
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
-# The repository has this folder; an installed package does not.
+# only in a clone of the repository, not in an installed package
 TINY_POLICY = Path(__file__).resolve().parents[2] / "data" / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
 # file in a run's folder; names the policy, made by an earlier stage, from which the last stage

@@ -16,7 +16,7 @@ from workbench.types import JsonObject, Question
 from workbench.util.jsonl import write_json
 from workbench.verifier.calibrate import reliability
 
-HELD_OUT = "held_out.json"  # in a reward model's stage: its metrics on held-out questions
+HELD_OUT = "held_out.json"  # file in the stage's folder: the metrics on held-out questions
 
 
 def train_with_held_out(
@@ -130,7 +130,7 @@ def calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]
         return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))
     values, targets = zip(*pairs, strict=True)
     count = len(pairs)
-    # NaN if all targets have the same label
+    # `auroc` is NaN if all targets have the same label
     _, auroc = areas(in_order(("", value, target > 0.5) for value, target in pairs))
     return {
         "supported": sum(target > 0.5 for target in targets) / count,

@@ -12,7 +12,7 @@ PAPER = GRPO(
     steps=200,  # (ours)
     prompts_per_step=16,
     group_size=8,
-    loss_type="dapo",  # a mean over the tokens of the batch
+    loss_type="dapo",  # the mean over all tokens of the batch
     micro_batch=2,  # (ours)
     generation_batch=32,  # (ours)
     optim=Optim(learning_rate=1e-5, schedule="linear", warmup=0.0),  # of the code's LoRA trainer
@@ -29,6 +29,6 @@ class BinaryRAR:
 
     truncated: bool = setting(
         False, "reward a truncated response like any other, instead of with 0"
-    )  # (code) off
+    )  # off in the code
     prompts: Prompts = PROMPTS
     grpo: GRPO = PAPER

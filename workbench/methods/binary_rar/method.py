@@ -31,7 +31,7 @@ def stages(config: BinaryRAR, bench: Bench) -> Sequence[Stage]:
     Raises:
         WorkbenchError: invalid settings, no questions or missing checks.
     """
-    # open questions have no gold answers
+    # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)
     grade = METHOD.grader(config, bench.checks)
     return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]

@@ -1,8 +1,8 @@
 """The settings of FoRAG (arXiv 2406.13779), with the paper's defaults, and those at the tiny bench.
 
-Settings at the tiny bench *(ours)*: 1M parameters on two CPU cores. One seed on the validation
-split chose the learning rates, batches and β of the reward model, of PPO and of the baselines: see
-`benchmarks/README.md`. GRPO's were not tuned.
+The settings at the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
+batches and β of the reward model, of PPO and of the baselines were chosen with one seed on the
+validation split: see `benchmarks/README.md`. GRPO's settings were not tuned.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ BY_PPO = PPO(
     critic_learning_rate=1e-3,
     micro_batch=2,
     optim=Optim(learning_rate=1e-5),
-    kl=KL(beta=0.01, kl="k1"),  # section 5.2 has the log-ratio in the reward
+    kl=KL(beta=0.01, kl="k1"),  # in section 5.2 the reward has the log-ratio, which is "k1"
 )
 BY_GRPO = GRPO(
     advantages="process",
@@ -103,7 +103,7 @@ class FoRAG:
     prompts: Prompts = PROMPTS
     cold: ColdStart = COLD_START
     sft: SFT = COLD
-    drawn: Samples = SAMPLES  # from the policy after its cold start
+    drawn: Samples = SAMPLES  # sampled from the policy after its cold start
     reward_model: RewardModel = MODELLED
     ppo: PPO = BY_PPO
     grpo: GRPO = BY_GRPO

@@ -69,7 +69,7 @@ def _unused(config: FoRAG) -> set[str]:
         (config.evaluation != "subclaim", "aggregate"),
         (not cold.cold_samples, "sft cold.outline cold.cold_questions"),
         (not by_policy, "cold.writer cold.told"),
-        # the judge writes one answer a question, by its own prompt
+        # a judge that writes the answers writes one per question, with its own prompt
         (by_policy and not cold.sampled, "cold.told cold.cold_samples"),
         (not config.by_rl or judged, "reward_model held_out"),
         (not config.compares, "references"),
@@ -112,7 +112,7 @@ def _cold_start(run: Run) -> Stage:
         questions = run.cold_questions(job.seed)
         return cold_start_rows(config.cold, sampling, run.checks, questions, job)
 
-    # merged into a full checkpoint, from which the other stages start
+    # the adapter is merged into a full checkpoint, from which the other stages start
     return offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)
 
 

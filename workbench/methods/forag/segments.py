@@ -91,7 +91,7 @@ def _judged(
     if feedback.error is not None:
         return "failed"
     verdicts, response = table(feedback), feedback.response
-    # all extractors split sentences by the same rules
+    # true because all extractors split sentences by the same rules
     assert read.sentences == feedback.sentences, response.id
     try:
         targets = {
@@ -157,7 +157,7 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
         feedbacks: the graded answers of the reference model.
         method: name of the reward to read.
     """
-    sums: dict[str, tuple[float, float]] = {}  # total value and number of segments
+    sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}
     for feedback in feedbacks:
         question, reward = feedback.response.question.id, feedback.rewards[method]

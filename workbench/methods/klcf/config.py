@@ -49,7 +49,7 @@ SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 sam
 
 @dataclass(frozen=True)
 class Prepare:
-    """How the base model is sampled before training, and how its claims become training data."""
+    """Settings for sampling the base model before training and making data from its claims."""
 
     folder: str | None = setting(
         None, "a folder filled by `workbench klcf prepare`; none: the run prepares its own data"
@@ -57,7 +57,8 @@ class Prepare:
     told: str = setting(
         SHOTS, "system prompt of the base model: example answers, as a base follows no instructions"
     )
-    items: int = setting(10, "most facts of a checklist", least=1)  # table 6: 10.09 to 11.10
+    # table 6: the paper's checklists have 10.09 to 11.10 items on average
+    items: int = setting(10, "most facts of a checklist", least=1)
     important: int = setting(
         3, "lowest informativeness, 1 to 5, of a fact on a checklist", least=1
     )  # (ours)
@@ -95,7 +96,7 @@ class KLCF:
     )  # (ours)
     truth: Literal["all", "missing"] = setting(
         "all", "average over all claims, or only over claims missing from the checklist"
-    )  # FActScore 61.2 and 60.7
+    )  # the paper's FActScore: 61.2 with "all", 60.7 with "missing"
     abstain: float = setting(
         0.0,
         "truthfulness of an abstention; above 0, abstaining can earn more than guessing",

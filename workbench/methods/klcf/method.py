@@ -66,7 +66,7 @@ PARTS = {
 # *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no
 # tags; its base writes biographies without a system prompt. Long answers have 40 to 70 tokens.
 MODEL = {**AT_ONCE, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
-LONGEST = 96  # tokens
+LONGEST = 96  # most tokens of an answer
 TINY = scaled(
     KLCF(),
     form=False,

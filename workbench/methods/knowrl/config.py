@@ -55,7 +55,7 @@ class KnowRL:
         "always",
         "reward facts in the thinking always, only if the answer is wrong, only if it is not a"
         " refusal, or never",
-    )  # the paper; the code; (ours); an ablation
+    )  # "always": the paper; "if_wrong": the code; "if_answered": (ours); "never": an ablation
     prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD

@@ -106,13 +106,13 @@ class RLFH:
         "useless",
         "a claim about another subject than the question's: rated as useless, or rewarded like a"
         " wrong one",
-    )  # (ours, off)
+    )  # (ours), off by default
     annotator: Literal["bench", "local", "self", "recall"] = setting(
         "bench",
         "source of the labels in training: the bench's judge, the local verifier with pages, or the"
         " initial policy from memory, by yes/no questions (self) or open questions (recall)",
         trains=True,
-    )  # table 3; informativeness stays the bench's (ours)
+    )  # table 3; the bench's judge still rates the informativeness (ours)
     flips: float = setting(
         0.0,
         "share of the annotator's labels that are inverted, to simulate training with a worse one",
@@ -136,7 +136,7 @@ def label_values(config: RLFH) -> dict[str, float]:
 
 
 def factors(config: RLFH) -> dict[int, float]:
-    """Return g, the factor of each informativeness rating."""
+    """Return g: the factor of each informativeness rating, 1 to 5."""
     return {rating: getattr(config, f"g_{rating}") for rating in PAPER_G}
 
 

@@ -71,7 +71,7 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
     Raises:
         WorkbenchError: invalid settings, no questions, or an annotator that is not available.
     """
-    # open questions have no gold answers
+    # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)
     grade = METHOD.grader(config, bench.checks)
     # not by default, because with mode=single_pass there is no check "fact" to replace

@@ -1,5 +1,5 @@
-"""RLFH's reward (arXiv 2406.12221, section 3.2): truth for each claim, informativeness for each
-sentence.
+"""RLFH's reward (arXiv 2406.12221, section 3.2): a term for the truth of each claim, and a term for
+the informativeness of each sentence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ from workbench.types import (
 )
 from workbench.util.config import check_values
 
-SUPPLEMENTARY = 2  # informativeness
+SUPPLEMENTARY = 2  # the informativeness of a supplementary claim
 Bounds = tuple[int | None, int | None]  # (start, end) in characters; end None: the response's end
 
 
@@ -89,7 +89,7 @@ def reward(config: RLFH) -> RewardFn:
         return [*events, event("info", config.beta * info, whole)]
 
     def event(part: str, value: float, bounds: Bounds, claim: int | None = None) -> Event:
-        # with `spread` the reward covers the characters from `start` on *(ours)*
+        # with `spread`, all tokens from `start` to `end` share the reward *(ours)*
         start, end = bounds
         return Event(part, value, end, claim=claim, start=start if config.spread else None)
 
@@ -109,7 +109,7 @@ def reward(config: RLFH) -> RewardFn:
 def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) -> int:
     rating = verdict.informativeness
     if rating is None or rating not in g:
-        # one call rates all claims, and its failure is a verdict on the response
+        # one call rates all claims; if it failed, there is a failed verdict on the response
         check_not_failed(verdicts, "response", "informativeness")
         raise unscored(
             "no_informativeness",

@@ -17,7 +17,7 @@ PAPER = GRPO(
     loss_type="grpo",  # §3.2: mean over a response's tokens, then over responses
     micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
     generation_batch=128,  # (ours)
-    # (ours) for the adapter; the paper, training all parameters: 1e-6
+    # (ours) for the adapter; the paper trains all parameters, with 1e-6
     optim=Optim(learning_rate=2e-5, schedule="constant", warmup=0.0),
     sampling=Sampling(max_new_tokens=2048),
     kl=KL(beta=0.001),

@@ -20,7 +20,7 @@ UNKNOWN = KNOWLEDGE[1]
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Return the reward function of a config: ternary or binary, and its enhanced variants.
+    """Return the reward function: the ternary or binary reward, with the enhanced variants in use.
 
     Raises:
         WorkbenchError: invalid settings.
