@@ -203,8 +203,8 @@ class Response:
         ratios: (T) a token's probability at the last update / its probability when sampled.
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
-        prefill: a tag such as "<think>\\n" that opens at the end of the prompt and closes in
-            `text`; "" if there is none.
+        prefill: a tag such as "<think>\\n" that the prompt opens at its end and does not close, so
+            that `text` begins inside it; "" if there is none.
         given_claims: claims from the input; they are verified, and no claims are extracted. None:
             claims are extracted. Not stored.
     """

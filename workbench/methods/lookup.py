@@ -91,7 +91,7 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if there is a verdict on `target`, of one of `aspects`, and it failed.
+    """Raise `Unscored` if the verdict that `find` would return exists and failed.
 
     A reward calls this for verdicts that its value does not need, so that a row with a failed check
     gets no reward. Otherwise rows would look scored although the judge could not be reached. A

@@ -90,9 +90,9 @@ def _relabelled(
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """Return the local verifier's check, with the pages in the question's title as passages.
+    """Return the local verifier's check, with pages of the closed world as passages.
 
-    Outdated editions of a page are passages, too. If there is no page, a claim is labelled "vague"
+    These are the pages that the question's title names, and their outdated editions. If there is no page, a claim is labelled "vague"
     *(ours)*: RLFH uses this label if the evidence does not decide. A failure would remove every
     person without a page from the training.
     """
