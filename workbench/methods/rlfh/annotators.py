@@ -92,9 +92,9 @@ def _relabelled(
 def by_verifier(verifier: Verifier, world: World) -> Verify:
     """Return the local verifier's check, with pages of the closed world as passages.
 
-    These are the pages that the question's title names, and their outdated editions. If there is no
-    page, a claim is labelled "vague" *(ours)*: RLFH uses this label if the evidence does not decide.
-    A failure would remove every person without a page from the training.
+    These are the pages that the question's title names, and their outdated editions. Without a
+    page, a claim is labelled "vague" *(ours)*: RLFH uses this label if the evidence does not
+    decide. A failure would remove every person without a page from the training.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
