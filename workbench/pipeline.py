@@ -42,8 +42,8 @@ def grade(
     Extraction and each check are called once per batch, in the order given. Each response gives one
     row. A failure affects only its own row:
 
-    * A failed check is a verdict with an `error`. A verdict whose `p` is not finite becomes one.
-      Rewards of the row that need this verdict are None.
+    * A check reports a failure as a verdict with an `error`. A verdict whose `p` is not finite gets
+      an `error`, too. Rewards of the row that need this verdict are None.
     * If extraction fails, the row's `error` is set, and the checks get the row without claims.
     * If a reward function raises or returns an unusable value, the reward is None and its `error`
       is set.
@@ -223,10 +223,10 @@ def _mistake(reward: object) -> str:
 
 
 def _with_sentence(response: Response, extraction: Claims) -> Claims:
-    """Return the extraction, completed if the extractor found no sentences in a non-empty text.
+    """Return the extraction, corrected if it has no sentences although the text is not empty.
 
-    A text without letters ("1921", "!!!") becomes one sentence: a row without sentences would count
-    as not extracted. If the text has letters, the extraction gets an error.
+    A text without letters ("1921", "!!!") becomes one sentence, because a row without sentences
+    would count as not extracted. If the text has letters, the extraction gets an error.
     """
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():

@@ -110,7 +110,7 @@ def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged])
 
 
 def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
-    """Return the number of rows whose questions' titles name only people of no training row."""
+    """Return the number of rows whose titles have names, but no name of a training row's title."""
     known = {name for row in training for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)

@@ -41,7 +41,7 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 
     Args:
         by: the name of the scorer in the verdicts.
-        specials: control tokens; if an answer contains their text, it is split by spaces.
+        specials: control tokens, as in `workbench.training.scorer.as_whole`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

@@ -39,7 +39,7 @@ def as_read(question: Question, claim: str, target: float, specials: Sequence[st
 
     Args:
         target: 1 for a true claim, 0 for a false one.
-        specials: control tokens; if the claim contains their text, it is split by spaces.
+        specials: control tokens; if a claim has the characters of one, spaces are put between them.
     """
     return as_whole(question, " ".join(claim.split()), target, specials)
 
@@ -84,7 +84,7 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 
     Args:
         by: the name of the scorer in the verdicts.
-        specials: control tokens; if a claim contains their text, it is split by spaces.
+        specials: see `as_read`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
