@@ -210,8 +210,8 @@ def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
 
     Args:
         gamma: discount factor of later rewards, per token.
-        lam: GAE's λ. With 0, an advantage uses the token's reward and the next value; with 1, all
-            rewards to the end of the response and no later value.
+        lam: GAE's λ. With 0, an advantage uses the token's reward, its value and the next value;
+            with 1, its value and all rewards to the end of the response.
     """
     return by_group(lambda responses: [_gae(response, gamma, lam) for response in responses])
 

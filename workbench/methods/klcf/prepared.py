@@ -91,7 +91,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     """Read a prepared folder.
 
     Args:
-        questions: the training questions; the folder may have rows of no others.
+        questions: the training questions.
 
     Raises:
         WorkbenchError: the folder is unfinished or damaged, was prepared with another base or
