@@ -33,7 +33,12 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 FINDINGS = ROOT / "benchmarks" / "findings"
 RUNS = Path("runs") / "scorecard"
-REAL = ("truthrl_real", "truthrl_gpu", "rlfh_real", "rlfh_real_guarded")  # on a model that the user names
+REAL = (
+    "truthrl_real",
+    "truthrl_gpu",
+    "rlfh_real",
+    "rlfh_real_guarded",
+)  # on a model that the user names
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
 COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN: "#9aa0a6"}

@@ -245,8 +245,8 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
 @pytest.mark.parametrize(
     "name",
     (
-        "truthrl_real truthrl_gpu rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf klcf_sweep"
-        " klcf_sft klcf_table1"
+        "truthrl_real truthrl_gpu rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf"
+        " klcf_sweep klcf_sft klcf_table1"
     ).split(),
 )
 def test_what_our_findings_compare_is_listed(name: str) -> None:

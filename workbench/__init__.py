@@ -36,7 +36,7 @@ __all__ = [
     "trl_reward",
     "world_checks",
 ]
-# public name -> module
+# public name -> module of the package that defines it
 PUBLIC = {
     "METHODS": "methods",
     "Feedback": "types",

@@ -1,4 +1,7 @@
-"""Assemble extraction, verification, rewards and token credit into one function, `Grade`."""
+"""Assemble extraction, verification, rewards and token credit into one function.
+
+The function has the type `Grade`: from a batch of responses to one row (`Feedback`) for each.
+"""
 
 import math
 import traceback
@@ -26,7 +29,7 @@ from workbench.types import (
     WorkbenchError,
 )
 
-# the sections that the reader gets, and the model's thoughts
+# "body" is a response without tags, which is an answer as a whole
 ANSWER_SECTIONS, THINK_SECTIONS = frozenset({"answer", "body"}), frozenset({"think"})
 SECTIONS = ANSWER_SECTIONS | THINK_SECTIONS
 
@@ -36,16 +39,18 @@ def grade(
 ) -> Grade:
     """Return a function that extracts, checks and rewards a batch of responses.
 
-    Each stage is called once per batch, in the order given. Failures stay on their own row:
+    Extraction and each check are called once per batch, in the order given. Each response gives one
+    row. A failure affects only its own row:
 
-    * A check that fails, or a verdict whose `p` is not finite, becomes a failed verdict. The
-      rewards of this row that need it are missing.
+    * A check reports a failure as a verdict with an `error`. A verdict whose `p` is not finite gets
+      an `error`, too. Rewards of the row that need this verdict are None.
     * If extraction fails, the row's `error` is set, and the checks get the row without claims.
-    * If a reward function raises or returns an unusable value, the row gets a failed reward.
+    * If a reward function raises or returns an unusable value, the reward is None and its `error`
+      is set.
 
     Args:
         verify: checks of the responses and their claims.
-        rewards: reward functions by the name of their method.
+        rewards: name of the method -> reward function.
         extract: finds the claims; None skips extraction.
     """
 
@@ -91,16 +96,17 @@ def assemble(
     *,
     gold_optional: bool = False,
 ) -> Grade:
-    """Return a `Grade` that runs the needed checks of a judge.
+    """Return a `Grade` that runs the needed checks of a judge and computes rewards.
 
     Claims are extracted only if a check needs them.
 
     Args:
         needed: names of the checks, keys of `Checks.verify` or "single_pass".
+        rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
-        gold_optional: give no outcome to questions without gold answers. By default, their outcome
-            is a failure.
+        gold_optional: if True, questions without gold answers get no "outcome" verdict. Otherwise
+            the check "outcome" runs for them too, and its verdict is a failure.
 
     Raises:
         WorkbenchError: the judge does not have one of the checks.
@@ -133,7 +139,10 @@ def assemble(
 
 
 def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
-    """Return `extract` limited to claims of `sections`, which keep their ids."""
+    """Return an extractor that drops the claims outside `sections`, and their verdicts.
+
+    The other claims keep their ids.
+    """
 
     def only(extraction: Claims) -> Claims:
         claims = tuple(claim for claim in extraction.claims if claim.section in sections)
@@ -147,7 +156,10 @@ def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
 
 
 def _with_gold(outcome: Verify) -> Verify:
-    """Return `outcome` limited to questions with gold answers; the others get no verdict."""
+    """Return a check that runs `outcome` only for questions with gold answers.
+
+    Other questions get no verdict.
+    """
 
     def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         with_gold = [bool(response.question.answers) for response, _ in batch]
@@ -161,22 +173,25 @@ def _with_gold(outcome: Verify) -> Verify:
 
 
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
-    """Compute `rewards` again from the stored claims and verdicts, without calling a judge.
+    """Return the row with new `rewards`, computed from its claims and verdicts without a judge.
 
-    The row keeps its rewards under other names.
+    Rewards of the row with the same names are replaced. Its other rewards are kept.
     """
     new = {name: _reward(name, score, feedback) for name, score in rewards.items()}
     return replace(feedback, rewards={**feedback.rewards, **new})
 
 
 def _reward(name: str, score: RewardFn, feedback: Feedback) -> Reward:
-    """Return the reward with its token rewards; a failure if the method made a mistake."""
+    """Return the reward of the method `name`, with its token rewards.
+
+    If `score` raises or returns an unusable value, the reward is None and its `error` is set.
+    """
     try:
         reward = score(feedback)
         problem = _mistake(reward) or _mistake(reward := assign_token_rewards(feedback, reward))
     except OverflowError:  # `fsum` raises it instead of returning an infinite sum
         problem = "overflows: choose smaller settings"
-    except Exception as error:  # of a method from another package: it must not end the whole job
+    except Exception as error:  # a method of another package must not end the whole job
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}, line {frame.lineno}"
         problem = f"raised {type(error).__name__} ({error}) in {place}: correct the method"
@@ -187,7 +202,7 @@ def _reward(name: str, score: RewardFn, feedback: Feedback) -> Reward:
 
 
 def _mistake(reward: object) -> str:
-    """Describe why a method's return value cannot be used; "" if it can."""
+    """Return the reason why a method's return value cannot be used; "" if it can."""
     if not isinstance(reward, Reward):
         return f"is {reward!r:.40}: return a workbench.types.Reward"
     if reward.value is None:
@@ -196,21 +211,22 @@ def _mistake(reward: object) -> str:
     for value in (reward.value, *reward.parts.values(), *events, *reward.tokens):
         if not isinstance(value, int | float):  # such as a tensor, which JSON cannot store
             return f"has a {type(value).__name__} as a value: convert it to a float"
-        if not abs(value) <= LARGEST:  # true for NaN
+        if not abs(value) <= LARGEST:  # also true for NaN
             return (
                 f"has a value of {value}: it must be finite and at most {LARGEST:g}; choose smaller"
                 " settings, or correct the method"
             )
     if events and not math.isclose(math.fsum(events), reward.value, rel_tol=1e-6, abs_tol=1e-6):
-        # the tokens would get another reward than the response
+        # otherwise the token rewards would add up to another value than the response's reward
         return f"is {reward.value}, but its events sum to {math.fsum(events)}: make them equal"
     return ""
 
 
 def _with_sentence(response: Response, extraction: Claims) -> Claims:
-    """Make a text without words ("1921", "!!!") one sentence, so that its row counts as read.
+    """Return the extraction, corrected if it has no sentences although the text is not empty.
 
-    If the text has words, but the extractor returned no sentences, the extraction failed.
+    A text without letters ("1921", "!!!") becomes one sentence, because a row without sentences
+    would count as not extracted. If the text has letters, the extraction gets an error.
     """
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():
@@ -223,7 +239,7 @@ def _with_sentence(response: Response, extraction: Claims) -> Claims:
 
 
 def _finite(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """Replace verdicts whose p is NaN or infinite by failed verdicts, which rewards do not use."""
+    """Return the verdicts; each verdict whose p is NaN or infinite becomes a failed verdict."""
     return tuple(v if v.p is None or math.isfinite(v.p) else _failed(v) for v in verdicts)
 
 

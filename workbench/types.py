@@ -3,7 +3,8 @@
 Conventions:
 
 * Characters are positions in `Response.text`, from 0; a span `(start, end)` is half-open.
-* T is the number of tokens of a response. A sequence "per token" has length T; empty: not recorded.
+* T is the number of tokens of a response. A field marked (T) has one entry per token. It is empty
+  if it was not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
 
@@ -27,36 +28,37 @@ SCHEMA = 1  # version of the stored row
 # Labels, aspects and kinds of failure are declared only here; other modules import them.
 SUPPORTED = ("correct", "hedged_correct")
 REFUTED = ("hedged_wrong", "wrong")
-CLAIM_LABELS = (*SUPPORTED, "vague", *REFUTED)  # from true to false
+CLAIM_LABELS = (*SUPPORTED, "vague", *REFUTED)  # from true to false; "vague": undecided
 OUTCOMES = ("correct", "uncertain", "incorrect")
 ITEM_LABELS = ("consistent", "contradictory", "missing")
 REASONING = ("good", "poor")
 KNOWLEDGE = ("known", "unknown")
-SUBJECTS = ("asked", "other")  # a claim is about the subject of the question, or another one
+SUBJECTS = ("asked", "other")  # what a claim is about: the question's subject, or another one
 PREFERENCES = ("first", "second", "tie")
 SECTIONS = ("think", "answer", "body")  # "body": no sections are marked
 TWO_FACETS = "two_facets"  # kind of a question that compares two people, with passages
-BY_PASSAGES = "passages"  # value of meta["evidence"]: the question's own passages decide
+BY_PASSAGES = "passages"  # value of meta["evidence"]: claims are checked by the question's passages
 USELESS = 1  # lowest informativeness (1 to 5): repeated, or irrelevant to the question
 
-# Aspect of a verdict -> its labels; no labels if the verdict is only a probability.
+# Aspect of a verdict -> its possible labels; () if the verdict has only a number, `p`. The comments
+# say what the verdict is about.
 ASPECTS: Mapping[str, tuple[str, ...]] = {
-    "fact": CLAIM_LABELS,  # of a claim, with its informativeness
-    "subject": SUBJECTS,  # of a claim with the lowest informativeness, if the judge knows why
-    "truth": (),  # of a claim, by a truthfulness model
-    "answer": OUTCOMES,  # of the outcome
-    "checklist": ITEM_LABELS,  # of an item, or of a claim against the whole checklist
-    "reasoning": REASONING,
-    "factuality": (),  # of a segment or of the response, by a reward model
-    "baseline": (),  # of the response: mean factuality of the segments of a reference response
-    "general": (),  # of the response, by a preference model
-    "out_of_knowledge": KNOWLEDGE,  # of the response: whether the policy can know the answer
-    "informativeness": (),  # of the response, only if the ratings of its claims failed
+    "fact": CLAIM_LABELS,  # a claim; the verdict also has the claim's informativeness
+    "subject": SUBJECTS,  # a claim with the lowest informativeness, if the judge gives the reason
+    "truth": (),  # a claim, by a truthfulness model
+    "answer": OUTCOMES,  # the final answer
+    "checklist": ITEM_LABELS,  # an item of the checklist, or a claim and the whole checklist
+    "reasoning": REASONING,  # the thinking before the answer
+    "factuality": (),  # a segment or the response, by a reward model
+    "baseline": (),  # the response: mean factuality of the reference model's answers (FoRAG)
+    "general": (),  # the response, by a preference model
+    "out_of_knowledge": KNOWLEDGE,  # the response: whether the policy can know the answer
+    "informativeness": (),  # the response; given only if the rating of its claims failed
 }
 
-# A claim that was compared with no evidence gets a verdict, not a failure. Otherwise a response
-# could avoid the judge by its wording. The key is in an item of the verdict's evidence, with one
-# of `REASONS`.
+# If a judge cannot compare a claim with any evidence, the claim gets a verdict, not a failure.
+# Otherwise a response could avoid the judge by its wording. The verdict's evidence then has an
+# item {UNPARSED: reason} or {UNFOUND: reason}; the reason is a key of `REASONS`.
 UNPARSED = "unparsed"  # the judge cannot read the claim
 UNFOUND = "unfound"  # the judge found no evidence
 REASONS: Mapping[str, str] = {
@@ -72,18 +74,21 @@ REASONS: Mapping[str, str] = {
     "words": "no passage shares a word with it",
 }
 
-# Remarks of a judge: items of a verdict's evidence that are not passages.
-OBJECTION = "objection"  # one of `OBJECTIONS`; the item's "text" has the words concerned
+# Remarks of the local verifier are items of a verdict's evidence, but not passages:
+# {OBJECTION: a key of `OBJECTIONS`, "text": the words concerned} or {THRESHOLD: number}.
+OBJECTION = "objection"
 OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
     "together": "no sentence of the passages has these values together",
-    # in files of earlier versions
+    # only in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }
-THRESHOLD = "threshold"  # the P(true) from which a claim is correct, if this claim is close to it
+# the P(true) from which a claim is labelled correct; given only if the claim's own is close to it
+THRESHOLD = "threshold"
 
-# Missing inputs are recorded like failures but not counted as failures: kind -> key in summaries.
+# Missing inputs are recorded like failures but not counted as failures: kind of the `Failure` ->
+# key in summaries.
 LACKING: Mapping[str, str] = {
     "no_gold": "no gold answer",
     "no_checklist": "no checklist",
@@ -100,7 +105,10 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a step failed for one response; stored with it, never turned into reward 0."""
+    """The reason why a step failed for one response.
+
+    It is stored with the response. The rewards that need this step are None, never 0.
+    """
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -132,9 +140,10 @@ class Question:
     """A prompt with its reference data.
 
     Attributes:
-        answers: accepted forms of one gold answer; if `kind` is "list", the items of the answer.
+        answers: accepted forms of one gold answer; if `kind` is "list", the items of the answer;
+            () if there is no gold answer.
         title: the page that the question is about; several are separated by ";".
-        passages: evidence that is also part of the prompt.
+        passages: evidence for the claims of the answer, which the prompt contains too.
         checklist: statements that a good answer contains (KLCF).
         kind: such as "single", "list", "yes_no" or "long_form".
         system: system prompt, for example an instruction to think first.
@@ -154,12 +163,15 @@ class Question:
 
     @property
     def dated_text(self) -> str:
-        """The question, followed by `meta["query_time"]` if there is one."""
+        """The question's text, followed by a line with `meta["query_time"]` if there is one."""
         time = self.meta.get("query_time")
         return f"{self.text}\nQuery time: {time}" if time else self.text
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the conversation that prompts a policy: the passages, then the question."""
+        """Return the chat messages that prompt a policy.
+
+        These are the system prompt, if any, and one user message with passages and question.
+        """
         several = len(self.passages) > 1
         materials = "".join(
             f"[{number}] {passage.text} " if several else f"{passage.text} "
@@ -169,7 +181,7 @@ class Question:
         return [*system, {"role": "user", "content": f"{materials}{self.dated_text}"}]
 
 
-# fields of `Response` that its row stores by name, a number for each token
+# fields of `Response` with one number per token; a stored row has them under the same names
 TOKEN_STATS = ("logprobs", "ref_logprobs", "values", "advantages", "ratios")
 
 
@@ -178,7 +190,7 @@ class Response:
     """A text that a policy wrote, with its tokens. T is the number of tokens.
 
     Attributes:
-        group: id shared by the responses that are compared: those to one prompt in one step.
+        group: id shared by the responses to one prompt in one step, whose rewards are compared.
         sample: number of the response in its group, from 0.
         step: optimizer step of the training that sampled it, from 1.
         prompt_ids: token ids of the prompt; not stored.
@@ -191,9 +203,10 @@ class Response:
         ratios: (T) a token's probability at the last update / its probability when sampled.
         finish: "stop", or "length" if the response was cut off.
         source: origin of the tokens: "sampled", "encoded" or "words".
-        prefill: a tag such as "<think>\\n" that the prompt leaves open and `text` continues.
-        given_claims: claims that the input row contains, which are verified instead of extracted
-            claims. None: claims are extracted. Not stored.
+        prefill: a tag such as "<think>\\n" that the prompt opens at its end and does not close, so
+            that `text` begins inside it; "" if there is none.
+        given_claims: claims from the input; they are verified, and no claims are extracted. None:
+            claims are extracted. Not stored.
     """
 
     id: str
@@ -223,10 +236,12 @@ class Claim:
     Attributes:
         id: unique in its response; verdicts refer to it as "claim:ID".
         section: "think", "answer" or "body".
-        sentence: index into `Claims.sentences`, or None.
+        sentence: index of the claim's sentence in `Claims.sentences`; None if no sentence is known.
         span: the characters of the response that match the claim; None if there is no match.
-        end: last matched character + 1, where the claim's events are placed.
-        coverage: share of the claim's words that its sentence has in the same order.
+        end: last matched character + 1. The claim's part of a reward goes to this position. None
+            if there is no match.
+        coverage: share of the claim's words that its sentence has in the same order; None if it
+            was not computed.
     """
 
     id: int
@@ -240,31 +255,34 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one check for one target (a claim, an item, the response), or its failure."""
+    """The result of one check for one target, or the reason why the check failed.
+
+    A target is the thing that was checked, such as a claim, a checklist item or the response.
+    """
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
     aspect: str  # what was checked: a key of `ASPECTS`
     label: str | None = None  # one of the aspect's labels
     p: float | None = None  # P(true), or the score of a reward model
     informativeness: int | None = None  # of a claim: 1 (`USELESS`) to 5
-    evidence: tuple[JsonMapping, ...] = ()  # passage ids with spans, and remarks
+    evidence: tuple[JsonMapping, ...] = ()  # passage ids with spans, and the judge's remarks
     by: str = ""  # the judge's name, "rule", or "given" for a label of the input
     error: Failure | None = None
 
 
 @dataclass(frozen=True)
 class Event:
-    """A part of a reward at a place in the response.
+    """A part of a reward, and the position in the response to which it is assigned.
 
-    Without `start`, the value goes to the token with the character before `end`. With it, the
-    tokens from `start` to `end` get equal shares.
+    If `start` is None, the token with the character before `end` gets the whole value. Otherwise
+    the tokens from `start` to `end` get equal shares.
     """
 
-    part: str  # term of the reward, such as "truth"
+    part: str  # name of the reward's term, such as "truth"
     value: float
-    end: int | None = None  # a character position; None is the end of the response
+    end: int | None = None  # a character position; None: the last token of the response
     claim: int | None = None  # id of the claim that caused the event
-    start: int | None = None
+    start: int | None = None  # a character position
 
 
 @dataclass(frozen=True)
@@ -273,10 +291,11 @@ class Reward:
 
     Attributes:
         value: the scalar reward; None if the response was not scored, and `error` says why.
-        parts: terms of the value by name.
-        events: the same value, distributed over the response.
-        tokens: (T) the reward of each token: the sum of its events.
-        unplaced: ids of claims without a place in the response.
+        parts: named numbers that explain the value: its terms, and counts.
+        events: the value, split into parts with positions. The events add up to `value`.
+        tokens: (T) the reward of each token: the sum of its shares of the events.
+        unplaced: ids of claims that were not found in the text, so that their events are at the
+            end of a sentence or of the response.
     """
 
     value: float | None
@@ -293,9 +312,9 @@ class Cost:
 
     calls: int = 0  # requests to a judge, without cached ones
     cached: int = 0  # replies from the cache
-    tokens_in: int = 0  # of prompts, as the server counts them
-    tokens_out: int = 0  # of replies
-    seconds: float = 0.0  # sum over the calls; parallel calls add up
+    tokens_in: int = 0  # tokens of the prompts, as the server counts them
+    tokens_out: int = 0  # tokens of the replies
+    seconds: float = 0.0  # sum of the calls' durations, also of calls that run in parallel
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(getattr(self, name) + getattr(other, name) for name in COSTS))
@@ -306,7 +325,7 @@ COSTS = tuple(field.name for field in fields(Cost))
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request to a judge: its task, such as "verify" (`templates.TASKS`), and the full text."""
+    """One request to a judge: the name of its task (see `templates.TASKS`), and the full text."""
 
     task: str
     text: str
@@ -314,7 +333,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Reply:
-    """A judge's reply to one prompt, not parsed; `text` is None if the call failed."""
+    """A judge's unparsed reply to one prompt; `text` is None if the call failed."""
 
     text: str | None
     error: Failure | None = None
@@ -326,10 +345,10 @@ class Reply:
 class Claims:
     """The claims that an extractor found in one response."""
 
-    sentences: Spans = ()  # spans; claims refer to them by index
+    sentences: Spans = ()  # `Claim.sentence` is an index into these spans
     claims: tuple[Claim, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()  # of an extractor that also judges (single-pass mode)
-    error: Failure | None = None  # a failed extraction, unlike a response without claims
+    verdicts: tuple[Verdict, ...] = ()  # only from an extractor that also judges (single pass)
+    error: Failure | None = None  # set if extraction failed; a response without claims has None
     cost: Cost = Cost()
 
 
@@ -339,10 +358,10 @@ class Checked:
 
     verdicts: tuple[Verdict, ...] = ()  # one per target; if a check failed, it has an `error`
     cost: Cost = Cost()
-    passages: tuple[Passage, ...] = ()  # search results that the evidence refers to by id
+    passages: tuple[Passage, ...] = ()  # search results, to which the evidence refers by id
 
 
-# fields of `Feedback` that its row stores by name
+# fields of `Feedback` that a stored row has under the same names
 STORED = ("sentences", "claims", "verdicts", "rewards", "error", "cost")
 
 
@@ -352,7 +371,8 @@ class Feedback:
 
     Attributes:
         sentences: spans of the sentences.
-        rewards: by method, or "trl:NAME" and "verl:NAME" for imported numbers.
+        rewards: name of the method -> its reward. Numbers that a trainer logged have the names
+            "trl:NAME" and "verl:NAME".
         error: failure of the extraction.
         passages: search results; stored in another file and not read back with the row.
     """
@@ -367,15 +387,18 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """Return the first verdict on `target` (such as "claim:0"), or None if there is none."""
+        """Return the first verdict on `target` (such as "claim:0"), or None if there is none.
+
+        `aspect` limits the search to verdicts of this aspect; None: verdicts of any aspect.
+        """
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, a JSON object. The question is stored once, by its id.
+        """Return the stored form, a JSON object.
 
-        "prefill" is present only if the prompt left a tag open; no position counts its
-        characters.
+        It contains the question's id, not the question. "prefill" is present only if the prompt
+        ends with an open tag. Character positions do not count the tag, only `response`.
         """
         response = self.response
         return {
@@ -399,7 +422,10 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Read a row that `to_row` wrote; `question` belongs to the row's "question_id"."""
+        """Read a row that `to_row` wrote. `question` is the question with the row's "question_id".
+
+        Fields that are not stored get their defaults.
+        """
         tokens = row["tokens"]
         stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(
@@ -430,8 +456,11 @@ class Feedback:
 
 
 def _plain(value: object) -> Any:
-    """Convert to JSON values, as `dataclasses.asdict` does but faster."""
-    # leaves first: they are most of the values
+    """Convert dataclasses and tuples in `value` to JSON values; faster than `dataclasses.asdict`.
+
+    Values of other types are returned unchanged.
+    """
+    # scalars first: they are most of the values
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
@@ -468,7 +497,7 @@ Extract = Callable[[Sequence[Response]], list[Claims]]
 Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
 Grade = Callable[[Sequence[Response]], list[Feedback]]  # extract, verify and reward
-Write = Callable[[Sequence[Question]], list[Feedback]]  # planned answers, or failures
+Write = Callable[[Sequence[Question]], list[Feedback]]  # writes planned answers (FoRAG)
 
 
 @dataclass(frozen=True)
@@ -477,12 +506,13 @@ class Checks:
 
     Attributes:
         extract: finds the claims of responses.
-        verify: checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning",
-            "out_of_knowledge". A trained model is added as "truth", "factuality" or "general".
-        single_pass: finds and labels claims in one call.
+        verify: name -> check: "fact", "outcome", "checklist", "claim_checklist", "reasoning",
+            "out_of_knowledge". Training adds a trained model as "truth", "factuality" or "general".
+        single_pass: finds and labels claims in one call; None if the judge cannot do this.
         recognise: returns a question with the reference data that the judge has for it, such as
-            gold answers.
-        write: writes planned answers (FoRAG) from the passages of questions.
+            gold answers; None if the judge has no reference data.
+        write: writes answers with an outline (FoRAG) from the passages of questions; None if the
+            judge writes no answers.
     """
 
     extract: Extract
@@ -492,7 +522,7 @@ class Checks:
     write: Write | None = None
 
 
-# the checks that need claims or sentences
+# names of the checks that read claims or sentences, so that extraction must run before them
 OF_CLAIMS = frozenset(
     {"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"}
 )

@@ -1,7 +1,9 @@
 """Turn the events of a reward into token rewards and token advantages.
 
+An event is a part of a reward with a position in the response (`workbench.types.Event`).
+
 * `tokens` computes which characters each token covers.
 * `attribute` aligns claims with the response and assigns rewards to tokens.
-* `advantages` has the estimators of advantages.
-* `tensors` has the functions on tensors that the trainers share.
+* `advantages` computes token advantages from token rewards.
+* `tensors` has the tensor functions that the trainers share.
 """

@@ -1,16 +1,21 @@
 """Estimate token advantages from the token rewards of a batch.
 
 A group consists of the responses to one prompt; a batch has several groups. An estimator takes a
-batch and returns, for each group, the advantages of each response. `batch` and `whiten` normalise
-over the whole batch, the other estimators over each group. The reward of an outcome is on the last
-token of the response, the reward of a claim on the last token of the claim. The estimators differ
-in how they pass such rewards on to earlier tokens. A response that was not scored is ignored and
-gets advantage 0.
+batch and returns, for each group, the advantages of each response. The reward of an outcome is on
+the last token of the response, the reward of a claim on the last token of the claim. The estimators
+differ in how earlier tokens share in these rewards:
 
-An event is a part of a reward that belongs to one place in the response (`workbench.types.Event`).
-Finite rewards of any size give finite advantages. `centred` and `gae` keep the unit of the rewards.
-The advantages of the other estimators have an upper bound, which depends on the number of
-responses, events or tokens that are normalised together.
+* `group`, `centred`, `batch`: all tokens of a response get the same advantage.
+* `process`, `rtg`, `whiten`, `gae`: a token's advantage counts only rewards from this token on.
+
+`batch` normalises by the std of the whole batch, and `whiten` by its mean and std. `gae` looks at
+each response alone. The other estimators normalise over each group. A response that was not scored
+is ignored and gets advantage 0.
+
+An event is a part of a reward with a position in the response (`workbench.types.Event`). Finite
+rewards give finite advantages. `centred` and `gae` keep the unit of the rewards. The absolute
+advantages of the other estimators have an upper bound, which depends on the number of responses,
+events or tokens that are normalised together.
 """
 
 import math
@@ -24,7 +29,7 @@ from workbench.types import Feedback, WorkbenchError
 
 EPSILON = 1e-4  # as in TRL, so that `group` equals TRL's advantages
 
-Advantages = list[tuple[float, ...]]  # of each response of a group, one number per token
+Advantages = list[tuple[float, ...]]  # for each response of a group, one number per token
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Rewarded:
     Attributes:
         length: T, the number of tokens.
         rewards: (T) the reward of each token; None if the response was not scored. An empty
-            response (T = 0) has one entry, its scalar reward, to count in the mean of its group.
+            response (T = 0) has one entry, its scalar reward, so that the mean of its group
+            includes it.
         events: indices of the tokens with an event.
         values: (T) a critic's value before each token; () without a critic.
 
@@ -50,7 +56,7 @@ class Rewarded:
     def __post_init__(self) -> None:
         for what, numbers in (("reward", self.rewards or ()), ("value", self.values)):
             for number in numbers:
-                if not abs(number) <= LARGEST:  # true for NaN
+                if not abs(number) <= LARGEST:  # also true for NaN
                     raise WorkbenchError(
                         f"a token's {what} is {number}: it must be finite and at most {LARGEST:g};"
                         " choose smaller settings of the method"
@@ -63,12 +69,13 @@ class Rewarded:
         return () if self.rewards is None else tuple(sorted(self.events | rewarded))
 
 
-# the groups of a batch -> the advantages of each group, in the same order
+# the groups of a batch, each a sequence of responses -> the advantages of each group, in the same
+# order
 Estimator = Callable[[Sequence[Sequence[Rewarded]]], list[Advantages]]
 
 
 def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
-    """Return an estimator that applies `estimate` to each group."""
+    """Return an estimator that applies `estimate` to each group of a batch separately."""
 
     @wraps(estimate)
     def estimator(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
@@ -81,20 +88,20 @@ def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
 def group(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages as in GRPO (arXiv 2402.03300, §4.1.2): (total − mean) / (std + 1e-4).
 
-    The total is the sum of a response's token rewards; mean and std are over the totals of the
-    group. All tokens of a response get the same advantage. With n scored responses in the group, no
-    advantage exceeds √n.
+    The total is the sum of a response's token rewards. Mean and std are computed from the totals of
+    the group. All tokens of a response get the same advantage. With n scored responses in the
+    group, no advantage exceeds √n.
     """
     return batch([responses])[0]
 
 
 def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """Estimate advantages as in GRPO, divided by the std of the whole batch (arXiv 2508.08221).
+    """Estimate advantages as in GRPO, but with the std of the whole batch (arXiv 2508.08221).
 
     An advantage is (total − mean of the group) / (std of all totals of the batch + 1e-4), as with
-    TRL's `scale_rewards="batch"`. The std of each group would give a group with nearly equal totals
-    the same weight as any other group, even if the differences are only the noise of a reward
-    model. With n scored responses in the batch, no advantage exceeds √n.
+    TRL's `scale_rewards="batch"`. Division by the std of each group would enlarge small differences
+    within a group, even if they are only noise of a reward model. With n scored responses in the
+    batch, no advantage exceeds √n.
     """
     totals = [
         [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
@@ -117,9 +124,9 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 def centred(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages as in Dr. GRPO (arXiv 2503.20783, section 3.2): total − group mean.
 
-    Advantages keep the unit of the rewards, as with TRL's `scale_rewards="none"`. Division by the
-    std of the group would give more weight to questions that are nearly always or nearly never
-    answered correctly, because their std is small.
+    All tokens of a response get the same advantage. Advantages keep the unit of the rewards, as
+    with TRL's `scale_rewards="none"`. Division by the std of the group would give more weight to
+    questions that are nearly always or nearly never answered correctly, because their std is small.
     """
     totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
     mean, _ = _moments([total for total in totals if total is not None])
@@ -133,11 +140,12 @@ def centred(responses: Sequence[Rewarded]) -> Advantages:
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
-    Events on one token are added up, and all events of the group are normalised together: (event −
-    mean) / (std + 1e-4). A token's advantage is the sum of the normalised events at or after this
-    token. The last token of every response counts as an event, of value 0 if it has no reward
-    *(ours)*. Without this event, a refusal would have none, and a group of one refusal and one
-    wrong answer would give no signal. With n events, no normalised event exceeds √n.
+    The value of an event is the reward of its token. All events of the group are normalised
+    together: (value − mean) / (std + 1e-4). A token's advantage is the sum of the normalised events
+    at or after this token. The last token of every scored response counts as an event, with the
+    value 0 if it has no reward *(ours)*. Otherwise a refusal would have no event, and a group of
+    one refusal and one wrong answer would give no signal. With n events in the group, no normalised
+    event exceeds √n.
     """
     events = [
         {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}
@@ -157,11 +165,11 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
 def rtg(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by scaled returns-to-go *(ours)*.
 
-    The return-to-go of a token is the sum of the rewards from this token to the end. It is divided
-    by rms + 1e-4, where rms is the root mean square of the returns-to-go at the m rewarded tokens
-    of the group (`Rewarded.rewarded_tokens`). No mean is subtracted: the other responses change
-    only the scale of an advantage, not its sign, and a response whose rewards are all 0 has
-    advantages of 0. No advantage exceeds √m.
+    The return-to-go of a token is the sum of the rewards from this token to the end. A token's
+    advantage is its return-to-go / (rms + 1e-4). Here rms is the root mean square of the
+    returns-to-go at the m rewarded tokens of the group (`Rewarded.rewarded_tokens`). No mean is
+    subtracted, so other responses change only the scale of an advantage, not its sign. A response
+    whose rewards are all 0 has advantages of 0. No advantage exceeds √m.
     """
     returns = [_to_go(r.rewards or ()) for r in responses]
     squares = [
@@ -177,11 +185,10 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """Estimate advantages by whitened returns-to-go, as RLFH's code whitens advantages *(code)*.
+    """Estimate advantages by whitened returns-to-go; RLFH's code whitens advantages *(code)*.
 
     The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all tokens
-    of the scored responses of the batch, of all prompts together. With n tokens, no advantage
-    exceeds √n.
+    of all scored responses in the batch. With n such tokens, no advantage exceeds √n.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])
@@ -202,8 +209,9 @@ def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
     scored response has no values.
 
     Args:
-        gamma: discount of later rewards, per token.
-        lam: GAE's λ: 0 uses the next value only, 1 all rewards to the end.
+        gamma: discount factor of later rewards, per token.
+        lam: GAE's λ. With 0, an advantage uses the token's reward, its value and the next value;
+            with 1, its value and all rewards to the end of the response.
     """
     return by_group(lambda responses: [_gae(response, gamma, lam) for response in responses])
 
@@ -216,7 +224,7 @@ def _gae(response: Rewarded, gamma: float, lam: float) -> tuple[float, ...]:
             f"a response has {response.length} tokens and {len(response.values)} critic values:"
             " `gae` needs a value for each token; train with a critic, or choose another estimator"
         )
-    # A_t = r_t + γ V_{t+1} − V_t + γ λ A_{t+1}, from the last token, after which both are 0
+    # A_t = r_t + γ V_{t+1} − V_t + γ λ A_{t+1}, computed backwards; V and A are 0 after the end
     following, advantage, backwards = 0.0, 0.0, []
     for reward, value in zip(
         reversed(response.rewards[: response.length]), reversed(response.values), strict=True
@@ -243,7 +251,7 @@ def advantages(
 ) -> Advantages:
     """Return the token advantages of the responses to one prompt, for the reward of `method`.
 
-    The responses form a batch of one group.
+    The estimator gets the responses as a batch of one group.
     """
     return batch_advantages([feedbacks], method, estimator)[0]
 
@@ -251,14 +259,17 @@ def advantages(
 def batch_advantages(
     groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
 ) -> list[Advantages]:
-    """Return the token advantages of all groups of a batch, for the reward of `method`."""
+    """Return the token advantages of each group of a batch, for the reward of `method`.
+
+    Each group has the responses to one prompt.
+    """
     return estimator(
         [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
     )
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
-    """Return the token rewards of one response, by `method`, in the form that estimators take.
+    """Return the token rewards that `method` gave one response, as input of an estimator.
 
     Raises:
         WorkbenchError: the reward was not assigned to the tokens of the response.
@@ -279,10 +290,10 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the standard deviation with Bessel's correction; zeros for no values."""
+    """Return mean and standard deviation (with Bessel's correction); (0, 0) without values."""
     if not values:
         return 0.0, 0.0
-    # otherwise the mean of equal numbers could differ from them in the last bit
+    # the computed mean of equal numbers could differ from them in the last bit
     if min(values) == max(values):
         return values[0], 0.0
     mean = math.fsum(values) / len(values)
@@ -290,14 +301,14 @@ def _moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _to_go(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the sum from each position to the end."""
+    """Return, for each position, the sum of the values from this position to the end."""
     return tuple(accumulate(reversed(values)))[::-1]
 
 
 def _fit(values: Sequence[float], response: Rewarded) -> tuple[float, ...]:
-    """Return `values` cut to the tokens of the response; zeros if it was not scored.
+    """Return the first T of `values`, where T is the number of tokens; zeros if not scored.
 
-    An empty response has one entry in its rewards, but no token.
+    An empty response has T = 0, but one entry in its rewards.
     """
     if response.rewards is None:
         return (0.0,) * response.length

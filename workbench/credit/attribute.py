@@ -1,17 +1,20 @@
 """Align claims with a response, and assign reward events to tokens.
 
+An event is a part of a reward with a position in the response (`workbench.types.Event`). A claim is
+placed if its words were found in the response, so that its events can be assigned there.
+
 Source: RLFH, arXiv 2406.12221, section 3.2. The paper aligns a claim with its sentence by the
 longest common subsequence of characters, and the sentence with the response by the longest common
 substring. The claim's reward goes to the token with the last matched character.
 
-The paper does not say which of several equally long alignments counts. Here it is the alignment
-that ends first *(ours)*. To find it, we look for the shortest prefix of the sentence whose common
+The paper does not say which of several equally long alignments counts. Here the alignment that ends
+first counts *(ours)*. To find it, we look for the shortest prefix of the sentence whose common
 subsequence with the claim is as long as that of the whole sentence. The last matched character is
 the last character of this prefix. Only lengths are computed, so memory is linear.
 
 The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
-in the same order *(ours)*. A share of characters would not measure quality: most letters of a
-sentence also occur, in the same order, in a longer unrelated sentence.
+in the same order *(ours)*. A share of characters would not measure quality, because most letters of
+a sentence also occur, in the same order, in a longer unrelated sentence.
 """
 
 import re
@@ -24,7 +27,7 @@ from math import fsum
 from workbench.types import Claim, Event, Feedback, Response, Reward
 
 Span = tuple[int, int]
-LARGEST = 1e100  # largest reward; the square of a larger one could overflow
+LARGEST = 1e100  # largest absolute value of a reward; squares of larger ones could overflow
 THRESHOLD = 0.5  # (ours) a claim with less coverage is unplaced
 
 # a run of letters and digits, or one character of a script without spaces
@@ -38,12 +41,13 @@ def words(text: str) -> list[str]:
 
 
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
-    """Return (start, end, coverage) of the part of `sentence` that matches `claim`, or None.
+    """Return (start, end, coverage) of the part of `sentence` that matches `claim`.
 
-    Start and end are positions in `sentence`. The end is after the last matched character, as the
-    module describes. The start is the latest one for which the match is still complete, moved back
-    to the beginning of its word *(ours)*. Final punctuation of the claim is ignored; otherwise
-    every claim would end at the full stop of the sentence.
+    Returns None if no character matches. Start and end are positions in `sentence`. The end is the
+    position after the last matched character (see the module's docstring). The start is the latest
+    position for which the match is still complete, moved back to the beginning of its word
+    *(ours)*. Final punctuation of the claim is ignored; otherwise every claim would end at the full
+    stop of the sentence.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -52,21 +56,23 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     if not length:
         return None
     complete = lambda start, end: LCSseq.similarity(claim, sentence[start:end]) >= length  # noqa: E731
-    # a longer part stays complete, so a binary search finds the first end and the last start
+    # If a part of the sentence is complete, every longer part is. So binary search works, for the
+    # first complete end and the last complete start.
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
     return _word_start(sentence, start), end, coverage(claim, sentence)
 
 
 def _word_start(text: str, position: int) -> int:
-    """Return the start of the word at `position`; outside a word, return `position`."""
+    """Return the start of the word at `position`, or `position` if it is outside a word."""
     spans = (word.span() for word in _WORD.finditer(text))
     return next((start for start, end in spans if start <= position < end), position)
 
 
 def coverage(claim: str, sentence: str) -> float:
-    """Return the share of the claim's words that the sentence has in the same order; 0 for a claim
-    without words.
+    """Return the share, from 0 to 1, of the claim's words that the sentence has in the same order.
+
+    A claim without words has coverage 0.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -85,9 +91,9 @@ def strip_end(text: str) -> str:
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
     """Find a quoted sentence in `text` from position `after` on; return (start, end, share).
 
-    An exact occurrence is preferred to the longest common substring. Start and end are positions in
-    `text`. The share, from 0 to 1, is the matching part of the quote. Returns None if no character
-    matches.
+    The first exact occurrence is returned. If there is none, it is the longest common substring of
+    quote and text. Start and end are positions in `text`. The share, from 0 to 1, is the length of
+    the match divided by the length of the quote. Returns None if no character matches.
     """
     quote = quote.strip()
     if not quote:
@@ -100,11 +106,11 @@ def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, floa
 
 
 def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
-    """Return the start and the length of the first longest substring of `quote` in `text[after:]`;
-    the start is a position in `text`.
+    """Return the start and the length of the longest substring of `quote` in `text[after:]`.
 
-    Each start in the quote is tried with the best length so far plus one, so the number of searches
-    is at most twice the quote's length.
+    The start is a position in `text`. The length is 0 if no character matches. Each start in the
+    quote is tried with the best length so far plus one, so the number of searches is at most twice
+    the quote's length.
     """
     best, best_start, start = 0, 0, 0
     while start + best < len(quote):
@@ -117,14 +123,18 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
 
 
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Place claims in a text: fill their `sentence`, `span`, `end` and `coverage`.
+    """Return the claims with `sentence`, `span`, `end` and `coverage` filled in.
 
-    A claim that has a span is unchanged. A claim without a sentence is placed in the sentence that
-    covers most of its words. If a claim or its sentence occurs several times, the first claim is
-    placed at the first occurrence, and so on. If a claim and its sentence have no character in
-    common, `span` and `end` stay None.
+    A claim that already has a span is unchanged. A claim without a sentence gets the sentence that
+    contains most of its words. If several claims have the same text, the first is located at the
+    first occurrence in the text, the second at the second, and so on. If a claim and its sentence
+    have no character in common, `span` and `end` stay None.
+
+    Args:
+        sentences: spans of the text's sentences.
     """
-    used: dict[tuple[str, int], int] = {}  # (claim, sentence) -> end of the last such claim
+    # (claim's text, index of its sentence) -> end of the last claim with this text located there
+    used: dict[tuple[str, int], int] = {}
     located: list[Claim] = []
     by_words = None
     for claim in claims:
@@ -144,7 +154,8 @@ def _locate(
     begin, end = sentences[number]
     earlier = used.get((claim.text, number), begin)
     alignment = match(claim.text, text[begin:end])
-    if earlier > begin and alignment:  # prefer a second occurrence after the earlier claim
+    # prefer a match after the previous claim with the same text, if its coverage is not lower
+    if earlier > begin and alignment:
         second = match(claim.text, text[earlier:end])
         if second and second[2] >= alignment[2]:
             begin, alignment = earlier, second
@@ -158,11 +169,16 @@ def _locate(
 def _best_sentence(
     sentences: Sequence[list[str]], claim: str, used: Mapping[tuple[str, int], int]
 ) -> int | None:
-    """Return the index of the sentence, a list of words, with the highest coverage.
+    """Return the index of the sentence that contains most of the claim's words in the same order.
 
-    Of several such sentences, the sentence with most words of the claim's second half is returned
-    *(ours)*: a claim names its subject first, and many sentences have the same subject. If several
-    remain, the first in which the same claim has not been placed yet is returned.
+    If several sentences do, the one with most words of the claim's second half is chosen *(ours)*:
+    a claim names its subject first, and many sentences have the same subject. If several remain,
+    the first one is chosen in which no claim with this text has been located yet; if there is none,
+    the last one. Returns None if no sentence shares a word with the claim.
+
+    Args:
+        sentences: the words of each sentence.
+        used: has the keys (claim's text, index of the sentence) of the claims located so far.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -179,10 +195,10 @@ def _best_sentence(
 
 
 def is_placed(claim: Claim) -> bool:
-    """Return whether a claim was located in the response, so that it can be rewarded there.
+    """Return whether a claim was found in the response, so that events can be assigned there.
 
-    It was if it has an end position and either at least `THRESHOLD` of its words are in its
-    sentence (`coverage`), or its span came with the claim (`coverage` is None).
+    This is true if the claim has an end position and its coverage is at least `THRESHOLD`. It is
+    also true if its coverage is None, because then the span was given with the claim.
     """
     return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
@@ -190,17 +206,20 @@ def is_placed(claim: Claim) -> bool:
 def token_at(response: Response, end: int | None) -> int:
     """Return the index of the token that gets an event at character position `end`.
 
-    This is the token with the character before `end`. If `end` is None, it is the last token, which
-    is the end-of-sequence token unless the response was cut off.
+    This is the token with the character before `end`. If `end` is None, it is the last token. The
+    last token is the end-of-sequence token unless the response was cut off.
     """
     return tokens_between(response.offsets, None, end)[0]
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """Return the reward of each of the T tokens, the sum of its events; () if T is 0."""
+    """Return the reward of each of the T tokens: the sum of its shares of the events.
+
+    Returns () if the response has no tokens.
+    """
     if not response.offsets:
         return ()
-    # `fsum` rounds once, so the order of the events on the same tokens does not change the sum
+    # events with the same tokens are added by `fsum`, whose result does not depend on their order
     by_tokens: dict[tuple[int, ...], list[float]] = {}
     for event in events:
         by_tokens.setdefault(tokens_of(response, event), []).append(event.value)
@@ -213,7 +232,7 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of the tokens that share the value of an event equally."""
+    """Return the indices of the tokens that get equal shares of an event's value."""
     return tokens_between(response.offsets, event.start, event.end)
 
 
@@ -222,8 +241,9 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
     Args:
         offsets: the span of each token's characters.
-        start: None selects only the last token of the span.
-        end: the last token is the token with the character before `end`; None: the last of all.
+        start: None returns only the last token of the span.
+        end: the last token returned is the token with the character before `end`. None: it is the
+            last token of the response.
     """
     last = len(offsets) - 1
     if end is not None:
@@ -236,9 +256,9 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """Return the reward with its field `tokens` filled: the events, distributed over the tokens.
+    """Return the reward with its field `tokens` filled in from its events.
 
-    The value of a reward without events goes to the last token. A reward without a value is
+    If the reward has no events, its value goes to the last token. A reward whose value is None is
     returned unchanged.
     """
     if reward.value is None:

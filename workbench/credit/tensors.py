@@ -1,7 +1,8 @@
 """Tensor functions on token rewards, advantages and log-probabilities, shared by the trainers.
 
-Shapes: B responses, T tokens of the longest response. A mask is 1 for the tokens in the loss and 0
-for the others, whose values may be NaN or infinite.
+Names of tensors end in their shape: `_BT` is (B, T), with B responses and T tokens of the longest
+response. A mask is 1 for tokens that count in the loss and 0 for other tokens. Values of masked
+tokens may be NaN or infinite.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) -> Response:
     """Return the response with fields such as `logprobs` filled from row `row` of the tensors.
 
-    Each keyword is the name of a field of `Response`; its value is a (B, T) tensor, or None to
-    leave the field unchanged.
+    Each keyword is the name of a field of `Response`. Its value is a (B, T) tensor, or None to
+    leave the field unchanged. Entries after the response's last token are dropped.
     """
     count = len(response.token_ids)
     fields: dict[str, Any] = {
@@ -38,19 +39,26 @@ def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) 
 def token_advantages(
     rows: Sequence[Rewarded], group_size: int, estimator: Estimator
 ) -> list[tuple[float, ...]]:
-    """Return the token advantages of each row; `group_size` successive rows form a group."""
+    """Return the token advantages of each response in a batch, one number per token.
+
+    Every `group_size` successive rows are the responses to one prompt, and form a group.
+    """
     groups = [rows[start : start + group_size] for start in range(0, len(rows), group_size)]
     return list(chain.from_iterable(estimator(groups)))
 
 
 def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """Return a row with a KL penalty subtracted from its token rewards, and the critic's values.
+    """Return `row` with the KL penalty subtracted from each token's reward, and with critic values.
 
-    A row that was not scored is returned unchanged.
+    A response without a reward is returned unchanged.
+
+    Args:
+        penalties: the KL penalty of each token. Entries after the last token are ignored.
+        values: the critic's value before each token. Entries after the last token are ignored.
     """
     if row.rewards is None:
         return row
-    # the penalties of a padded row are longer than its rewards
+    # `penalties` may be padded to the longest response of the batch
     rewards = tuple(
         reward - penalty for reward, penalty in zip(row.rewards, penalties, strict=False)
     )
@@ -58,9 +66,9 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
 
 
 def as_tensor(rows: Sequence[Sequence[float]], like_BT: Tensor) -> Tensor:
-    """Return rows of different lengths as one float32 tensor (B, T), padded with 0 on the right.
+    """Return rows of different lengths as one float32 tensor, padded with 0 on the right.
 
-    The tensor has the shape and the device of `like_BT`.
+    The tensor has the shape (B, T) and the device of `like_BT`.
     """
     import torch
 
@@ -73,10 +81,10 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: Tensor) -> Tensor:
 def without(
     rows: Sequence[int], batch: dict[str, Tensor], accelerator: Accelerator
 ) -> dict[str, Tensor]:
-    """Return the batch with all tokens of the rows `rows` masked.
+    """Return TRL's batch with the responses `rows` (row numbers) left out of the loss.
 
-    Masked tokens do not count in the loss, in the number of tokens that divides the loss, or in the
-    KL.
+    All their tokens are masked. Masked tokens count neither in the loss and the KL nor in the
+    number of tokens by which the loss is divided.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
@@ -91,7 +99,10 @@ def without(
 
 
 def masked(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Set the values to 0 where the mask is 0, also NaN and ∞ (whose product with 0 is NaN)."""
+    """Return the values with 0 where the mask is 0.
+
+    A product with the mask would not do: NaN · 0 and ∞ · 0 are NaN.
+    """
     return values_BT.masked_fill(mask_BT == 0, 0)
 
 
@@ -100,37 +111,41 @@ def masked_mean(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
 
 
 def whitened(advantages_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return the advantages with mean 0 and variance 1 over the unmasked tokens."""
+    """Return the advantages, normalised to mean 0 and variance 1 over the unmasked tokens.
+
+    Masked tokens get 0.
+    """
     centred_BT = advantages_BT - masked_mean(advantages_BT, mask_BT)
     return masked(centred_BT * (masked_mean(centred_BT**2, mask_BT) + 1e-8).rsqrt(), mask_BT)
 
 
 def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
-    """Return the probability ratios exp(new − old), clamped between e⁻²⁰ and e²⁰."""
+    """Return each token's probability ratio exp(new − old), clamped between e⁻²⁰ and e²⁰."""
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return "old" log-probabilities that turn a token-level loss into a response-level loss.
+    """Return values to use as old log-probabilities, for a loss with one ratio per response.
 
-    A token-level loss computes the ratio exp(new − old) of each token. If `old` is replaced by the
-    returned values, every token of a response o gets the ratio of the whole response instead,
-    π(o) / π_old(o) = exp Σ_t log(π / π_old), with its gradient.
+    A token-level loss computes the ratio exp(new − old) of each token. With the returned (B, T)
+    tensor as `old`, every token of a response o gets the ratio of the whole response,
+    π(o) / π_old(o) = exp Σ_t log(π / π_old), and its gradient.
 
     The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
-    overflow; beyond the bounds its gradient is 0. For negative advantages the loss needs a smaller
-    bound of its own, because the clipped surrogate then takes the unclipped ratio.
+    overflow. Outside these bounds its gradient is 0. For negative advantages the loss must set a
+    smaller upper bound itself, because the clipped surrogate then takes the unclipped ratio.
     """
-    # the sum has a gradient, so the difference from the new log-probabilities has it too
+    # not detached: exp(new − old) has the gradient of the sum
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
     return logprobs_BT.float() - log_ratio_B[:, None]
 
 
 def kl_of(logprobs_BT: Tensor, ref_logprobs_BT: Tensor, kind: str) -> Tensor:
-    """Estimate the KL divergence from a reference policy for each token, clamped to ±10.
+    """Return an estimate of the KL divergence from the reference policy for each token.
 
-    With the token's probabilities π under the policy and ρ under the reference policy, the
-    estimator `kind` "k1" is log(π/ρ), and "k3" is ρ/π − 1 − log(ρ/π).
+    π and ρ are the token's probabilities under the policy and the reference policy. If `kind` is
+    "k1", the estimate is log(π/ρ); otherwise it is ρ/π − 1 − log(ρ/π), called "k3". Estimates are
+    clamped between −10 and 10.
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT

@@ -1,9 +1,10 @@
 """Compute which characters of a text belong to each token.
 
-The offsets of a sampled text are computed from the sampled ids. They are never computed by encoding
-the text again, because the tokenizer may split it differently. A text that was not sampled is
-encoded or split into words. A character (code point) belongs to the token with its last byte.
-Special tokens have no characters.
+The result is called offsets: the half-open span (start, end) of each token's characters. The
+offsets of a sampled text are computed from the sampled ids. They are never computed by encoding the
+text again, because the tokenizer may split it differently. A text that was not sampled is encoded
+or split into words. If the bytes of a character (code point) are in several tokens, the character
+belongs to the last of them. Special tokens have no characters.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 Offsets = tuple[tuple[int, int], ...]
 
 REPLACEMENT = "\ufffd"  # what decoders write for bytes that are not UTF-8
-# Tokens of context for incremental decoding. A character has up to 4 bytes, each of which may be a
-# token.
+# number of context tokens in incremental decoding; a character may be spread over 4 tokens, one for
+# each of its bytes
 WINDOW = 6
 
 
@@ -36,16 +37,17 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
 
 
 def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, Offsets]:
-    """Return the decoded text and the span of each id's characters in this text.
+    """Return the decoded text and, for each id, the span of its characters in this text.
 
     Special tokens have empty spans. The spans are contiguous and cover the text. For byte-level
-    tokenizers they are computed from the bytes of each token, for others by incremental decoding.
+    tokenizers the spans are computed from the bytes of each token. For other tokenizers they are
+    computed by incremental decoding.
     """
     text = decode(tokenizer, ids)
     special = set(tokenizer.all_special_ids)
     text_ids = [token for token in ids if token not in special]
     ends = _byte_level_ends(tokenizer, text_ids, text)
-    # from the fastest way to the one that works with any tokenizer
+    # the fastest way first; the last one works with any tokenizer
     if ends is None:
         ends = _windowed_ends(tokenizer, text_ids, text)
     if ends is None:
@@ -61,8 +63,11 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
     """Return the tag that the chat template opens before a response, such as "<think>\\n", or "".
 
-    A tag in the text of a question does not count, only the text that the template adds after the
-    last role header. If `prompt_ids` are given but do not end with this text, "" is returned.
+    Only text that the template itself adds before the response counts, not a tag in a question.
+
+    Args:
+        prompt_ids: token ids of a prompt. If they do not end with the text that the template adds,
+            "" is returned. Empty: not checked.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -74,10 +79,10 @@ def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) 
 def _generation_prompt(
     tokenizer: PreTrainedTokenizerBase, template: str
 ) -> tuple[tuple[int, ...], str]:
-    """Return the ids that a chat template adds before a response, and the tag that they leave open.
+    """Return the ids that the chat template adds before a response, and the tag that they open.
 
-    `template` is the tokenizer's own template. It is an argument only to be part of the cache's
-    key, because the template of a tokenizer can be replaced.
+    The tag is "" if they open none. `template` is the tokenizer's own template. It is an argument
+    only to be part of the cache's key, because the template of a tokenizer can be replaced.
     """
     if not template:
         return (), ""
@@ -95,11 +100,11 @@ def _generation_prompt(
 
 
 def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
-    """Decode UTF-8 and return the text with the byte position after each of its characters.
+    """Decode UTF-8; return the text and, for each character, the position after its last byte.
 
-    Each ill-formed sequence of bytes becomes one U+FFFD, as in tokenizers' own decoders.
+    Each ill-formed sequence of bytes becomes one character U+FFFD, as in tokenizers' own decoders.
     """
-    if data.isascii():  # the usual case, and fast
+    if data.isascii():  # a fast path for the usual case
         return data.decode(), list(range(1, len(data) + 1))
     text, ends, position = "", list[int](), 0
     while position < len(data):
@@ -119,7 +124,7 @@ def characters_of_bytes(data: bytes) -> tuple[str, list[int]]:
 
 @cache
 def _byte_of_character() -> dict[str, int]:
-    """Return the byte for each character of a byte-level vocabulary (GPT-2's table)."""
+    """Return GPT-2's table, which maps each character of a byte-level vocabulary to its byte."""
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
     return {character: byte for byte, character in bytes_to_unicode().items()}
@@ -127,8 +132,10 @@ def _byte_of_character() -> dict[str, int]:
 
 @lru_cache(maxsize=65536)
 def _bytes_of_token(token: str) -> bytes:
-    """Return the bytes of a token in a byte-level vocabulary. A token with other characters, such
-    as an added token, stands for its own text.
+    """Return the bytes that a token of a byte-level vocabulary stands for.
+
+    A token with characters outside the vocabulary's alphabet, such as an added token, stands for
+    its own text.
     """
     table = _byte_of_character()
     in_alphabet = all(character in table for character in token)
@@ -138,8 +145,9 @@ def _bytes_of_token(token: str) -> bytes:
 def _byte_level_ends(
     tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str
 ) -> list[int] | None:
-    """Return the number of complete characters after each id; None if the tokenizer is not
-    byte-level.
+    """Return how many characters of `text` are complete after each id, by the bytes of the tokens.
+
+    Returns None if the tokenizer is not byte-level or the bytes do not decode to `text`.
     """
     tokens = tokenizer.convert_ids_to_tokens(list(ids))
     if None in tokens:
@@ -147,7 +155,7 @@ def _byte_level_ends(
     pieces = [_bytes_of_token(token) for token in tokens]
     data, byte_ends = b"".join(pieces), list(accumulate(map(len, pieces)))
     decoded, character_ends = characters_of_bytes(data)
-    if decoded != text:  # the tokenizer changes the text after decoding
+    if decoded != text:  # not byte-level, or the tokenizer changes the text after decoding
         return None
     return [bisect_right(character_ends, byte_end) for byte_end in byte_ends]
 
@@ -155,8 +163,10 @@ def _byte_level_ends(
 def _windowed_ends(
     tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str
 ) -> list[int] | None:
-    """Return the number of characters after each id by incremental decoding with a few tokens of
-    context; None if the pieces do not add up to `text`.
+    """Return how many characters of `text` are complete after each id, by incremental decoding.
+
+    Each step decodes only a few tokens of context and the new ids. Returns None if the decoded
+    pieces do not add up to `text`.
     """
     ends: list[int] = []
     done, context, read = "", 0, 0
@@ -173,8 +183,9 @@ def _windowed_ends(
 
 
 def _prefix_ends(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str) -> list[int]:
-    """Return the number of characters after each id by decoding every prefix, which is slow but
-    works with any tokenizer.
+    """Return how many characters of `text` are complete after each id, by decoding every prefix.
+
+    This is slow, but works with any tokenizer.
     """
     ends, end = [], 0
     for position in range(1, len(ids)):
@@ -187,7 +198,8 @@ def _prefix_ends(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: s
     return [*ends, len(text)] if ids else []
 
 
-# characters between spaces, or one character of a script without spaces, with the spaces before it
+# a run of characters without spaces, or one character of a script without spaces; each with the
+# spaces before it
 _WORD = re.compile(
     r"\s*(?:[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)"
 )
@@ -196,7 +208,7 @@ _WORD = re.compile(
 def words(text: str) -> Offsets:
     """Split a text into words, without a tokenizer, and return the span of each word.
 
-    The spans include white space: they are contiguous and cover the text.
+    A span includes the white space before its word. The spans are contiguous and cover the text.
     """
     ends = [match.end() for match in _WORD.finditer(text)]
     if text:
@@ -208,7 +220,7 @@ def words(text: str) -> Offsets:
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ...], Offsets]:
     """Encode a text that was not sampled; return the token ids and the span of each token.
 
-    The spans are contiguous and cover the text.
+    The spans are contiguous and cover the text. No special tokens are added.
 
     Raises:
         WorkbenchError: the tokenizer is not a fast tokenizer, so it returns no offsets; or it
@@ -224,8 +236,9 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
             text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
     spans = [tuple(span) for span in coded["offset_mapping"]]
-    # The tokenizer gives a character to all its tokens, such as the bytes of an emoji; here it
-    # belongs to the last one. Characters without a token, such as spaces, go to the next token.
+    # If several tokens share a character, such as the bytes of an emoji, the tokenizer's spans of
+    # all of them contain it. Here the character belongs only to the last of these tokens.
+    # Characters without a token, such as spaces, belong to the next token.
     ends = [*accumulate((min(end, after) for (_, end), (after, _) in pairwise(spans)), max)]
     ends += [len(text)] if spans else []
     return tuple(coded["input_ids"]), tuple(zip([0, *ends], ends, strict=False))

@@ -1,4 +1,4 @@
-"""The registry of methods and baselines: one folder for each paper."""
+"""The registry of methods and baselines. There is one folder for each paper."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,12 +24,14 @@ TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench t
 
 
 def register(value: Method) -> Method:
-    """Add a method to this process, as an installed package does by the entry-point group.
+    """Add a method to the registry of this process, and return it.
 
-    A method that was registered before under the same name is replaced.
+    Methods of installed packages in the entry-point group `ENTRY_POINTS` are added on import. A
+    method that was registered before under the same name is replaced.
 
     Raises:
-        WorkbenchError: the value is not a Method, or one of ours has its name.
+        WorkbenchError: the value is not a Method, or its name is that of a method or baseline of
+            the workbench.
     """
     if not isinstance(value, Method):
         raise WorkbenchError(f"{value!r} is not a Method")
@@ -42,12 +44,12 @@ def register(value: Method) -> Method:
 def _load_registered() -> None:
     """Register the methods of installed packages.
 
-    A method that cannot be loaded is reported on stderr and left out, so that the others work.
+    A method that cannot be loaded is reported on stderr and left out.
     """
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             register(entry.load())
-        except Exception as error:  # the code of another package
+        except Exception as error:  # code of another package can raise anything
             print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
 
 
@@ -79,18 +81,19 @@ def _named(name: str, among: Mapping[str, Method]) -> Method:
 
 
 def title(name: str) -> str:
-    """Return a method's title for headings, such as "TruthRL"; an unknown name is unchanged."""
+    """Return a method's title for headings, such as "TruthRL"; for an unknown name, the name."""
     return TRAINED[name].title if name in TRAINED else name
 
 
 def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
-    """Return a method's name and config.
+    """Return the name and the config of the method that `recipe` names or configures.
 
     Args:
-        recipe: the name of a method, for the paper's settings, or a config.
+        recipe: the name of a method, which gives the config with the paper's settings; or a config,
+            which is returned unchanged.
 
     Raises:
-        WorkbenchError: there is no such method, or no method has such a config.
+        WorkbenchError: there is no such method, or no method has a config of this type.
     """
     if isinstance(recipe, str):
         return recipe, method(recipe).configure()
@@ -107,7 +110,7 @@ def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
 def method_configs(
     names: Iterable[str] | None = None, settings: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the config of each method by name.
+    """Return a dict from method name to config: the paper's settings, changed by `settings`.
 
     Args:
         names: the methods; None for all.
@@ -130,10 +133,10 @@ def method_configs(
 
 
 def reward_fns(configs: Configs) -> dict[str, RewardFn]:
-    """Return the reward function of each method, for `grade` or `rescore`.
+    """Return a dict from method name to reward function, as `grade` and `rescore` take it.
 
     Raises:
-        WorkbenchError: a config whose values cannot work.
+        WorkbenchError: a config has values that cannot work.
     """
     return {name: method(name).reward(config) for name, config in configs.items()}
 
@@ -145,5 +148,5 @@ def checks_needed(configs: Configs) -> tuple[str, ...]:
 
 
 def sections_read(configs: Configs) -> frozenset[str]:
-    """Return the sections of a response whose claims at least one method rewards."""
+    """Return the sections ("think", "answer", "body") whose claims at least one method needs."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -1,8 +1,8 @@
-"""Benches: `bench("tiny" | "small" | "paper")` returns an initial policy, questions and checks.
+"""Benches: a `Bench` has an initial policy, questions and a judge. `bench(name)` returns one.
 
-`tiny` is the closed world (generated people and places) with its shipped policy and needs no
+`tiny` is the closed world (generated people and places) with its shipped policy, and needs no
 download. `small` and `paper` use models of the Hugging Face hub. The questions of `small` come from
-the table of real facts, unless a data set or a file is named; `paper` has no default questions.
+the table of real facts, unless a data set or a file is named. `paper` has no default questions.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from workbench.verdicts.llm_judge import REPLIES, LLMJudge, NamedJudge
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
-# The repository has this folder; an installed package does not.
+# only in a clone of the repository, not in an installed package
 TINY_POLICY = Path(__file__).resolve().parents[2] / "data" / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# in a run's folder: names the policy that an earlier stage made, from which the last stage starts
+# file in a run's folder; names the policy, made by an earlier stage, from which the last stage
+# starts
 START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
-# One instruction a kind: with "yes or no" among the allowed forms, a 0.5B model answers "Yes" to
-# every question.
+# One instruction for each kind of question: with "yes or no" among the allowed forms, a 0.5B model
+# answers "Yes" to every question.
 NAME_ALONE = 'Answer with the name alone. If you are not sure, answer "I don\'t know".'
 YES_OR_NO = 'Answer with yes or no alone. If you are not sure, answer "I don\'t know".'
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
@@ -54,7 +55,8 @@ class Scale:
     Attributes:
         policy: folder or hub name of the initial policy.
         longest: the most tokens that an evaluation samples for an answer.
-        prompt: assumed tokens of a prompt, for memory estimates made before any prompt is read.
+        prompt: assumed number of tokens of a prompt, for estimates of memory before prompts are
+            read.
     """
 
     policy: str
@@ -63,7 +65,7 @@ class Scale:
 
     @property
     def checkpoints(self) -> dict[str, str]:
-        # Qwen names a base model like its instruct model
+        # Qwen's base model has the instruct model's name without the suffix
         return {"sft": self.policy, "base": self.policy.removesuffix("-Instruct")}
 
 
@@ -82,8 +84,9 @@ class Bench:
     A method's settings for a bench are in `Method.scales`.
 
     Attributes:
-        policy: name of the initial policy, a key of `checkpoints`, a folder or a hub name.
-        questions: (split, kinds=None, lang="en") -> questions.
+        policy: the initial policy: a key of `checkpoints`, a folder or a hub name.
+        questions: (split, kinds=None, lang="en") -> questions. Without kinds: the bench's default
+            kinds.
         max_new_tokens: the most tokens that an evaluation samples for an answer.
         hash: digest of the closed world or of the questions. A run with another digest is not
             resumed.
@@ -92,8 +95,9 @@ class Bench:
         long_new_tokens: like `max_new_tokens`, but for questions that ask for a long text.
         shown: question -> number of training documents of the base model that state the answer;
             None if unknown.
-        named_judge: the judge that the user named instead of the bench's own, if any.
-        search: finds evidence for a named judge, if the bench has pages.
+        named_judge: the judge that the user named; None: the bench's own judge is used.
+        search: returns the search that finds evidence for a named judge; None if the bench has no
+            pages.
         questions_hash: question kinds -> digest of the questions of these kinds that `hash` does
             not cover; None if `hash` covers them all.
     """
@@ -113,12 +117,12 @@ class Bench:
 
     @cached_property
     def checks(self) -> Checks:
-        # when first used: a judge may load a model
+        # computed only when first used, because a judge may load a model
         return self.judge()
 
     @property
     def llm_judge(self) -> LLMJudge | None:
-        """The judge if it is a language model, whose calls cost time or money; else None."""
+        """The named judge if it is a language model, whose calls cost time or money; else None."""
         return self.named_judge if isinstance(self.named_judge, LLMJudge) else None
 
     @property
@@ -127,7 +131,7 @@ class Bench:
         return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
-        """Return the bench with another judge; unchanged if None.
+        """Return the bench with another judge; for None, return it unchanged.
 
         Raises:
             WorkbenchError: this is the tiny bench, which has an exact judge.
@@ -140,7 +144,7 @@ class Bench:
                 " --bench"
             )
         passages = (question.passages for split in SPLITS for question in self.questions(split))
-        # without any evidence the check "fact" could only fail
+        # without evidence, every verdict of the check "fact" would be a failure
         evidence = judge.store is not None or self.search is not None or any(passages)
         search = self.search
         return replace(
@@ -148,13 +152,19 @@ class Bench:
         )
 
     def with_cache_dir(self, folder: Path) -> Bench:
-        """Return the bench with its judge's replies cached in `folder`, unless a cache is set."""
+        """Return the bench with a cache in `folder` for the replies of its language model judge.
+
+        The bench is unchanged if its judge is not a language model or already has a cache.
+        """
         if self.llm_judge is None or self.llm_judge.cache:
             return self
         return self.with_judge(replace(self.llm_judge, cache=folder / REPLIES))
 
     def with_policy(self, policy: str | None) -> Bench:
-        """Return the bench with another initial policy, a folder or hub name; unchanged if None.
+        """Return the bench with another initial policy; for None, return it unchanged.
+
+        Args:
+            policy: a key of `checkpoints`, a folder or a hub name.
 
         Raises:
             WorkbenchError: the policy is an adapter, not a whole model.
@@ -167,7 +177,7 @@ class Bench:
         return self if policy is None else replace(self, policy=policy)
 
     def with_system_prompt(self, system: str | None) -> Bench:
-        """Return the bench with this system prompt for all questions; unchanged if None."""
+        """Return the bench with this system prompt in all questions; for None, unchanged."""
         if system is None:
             return self
 
@@ -179,12 +189,14 @@ class Bench:
         )
 
     def longest(self, questions: Iterable[Question]) -> int:
-        """Return the most tokens of an answer to these questions in an evaluation."""
+        """Return the most tokens that an evaluation samples for an answer to these questions."""
         long = any(question.kind in LONG_KINDS for question in questions)
         return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
     def path(self, policy: str) -> str:
         """Return the folder or hub name of a policy such as "sft" or "base".
+
+        A name that is not a key of `checkpoints` is returned unchanged.
 
         Raises:
             WorkbenchError: the checkpoint was trained on another world than the bench's.
@@ -202,19 +214,22 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the base model of a run's adapter; None for other policies."""
+        """Return the path or hub name of the model that a run's adapter was trained on.
+
+        Returns None if `policy` is not the folder of a run on this bench.
+        """
         path = Path(self.path(policy))
-        # The initial policy of the last stage may come from an earlier stage.
+        # an earlier stage may have made the policy from which the last stage started
         if started := (read_json(path / START_FILE) or {}).get("start"):
             return str(path / started)
-        # A run stores its initial policy by name, which stays right if the checkout is moved.
+        # a run stores the name of its initial policy, which stays valid if the checkout is moved
         run = read_json(path / "config.json") or {}
         return (
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
 
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
-        """Load a policy by name for generation; the adapter of a run is put on its base model."""
+        """Load a policy by name for generation. A run's adapter is loaded on its base model."""
         path = self.path(policy)
         check_policy(policy, path)
         loaded = load_policy(path, base=self.base(policy), engine=engine)
@@ -222,13 +237,17 @@ class Bench:
 
 
 def check_policy(name: str, path: str) -> None:
-    """Check that a policy exists, before anything is loaded.
+    """Check that a policy exists, without loading it.
+
+    Args:
+        name: the policy's name, for the message.
+        path: its folder or hub name.
 
     Raises:
-        WorkbenchError: there is no such folder, and the name cannot be a hub name. For the shipped
+        WorkbenchError: there is no such folder, and `path` cannot be a hub name. For the shipped
             policy the message names the command that builds it.
     """
-    # the usual cause is an installed package, which does not contain the policy
+    # the shipped policy is missing from an installed package
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
             f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
@@ -239,11 +258,11 @@ def check_policy(name: str, path: str) -> None:
 
 
 def bench(name: str | Bench, questions: str | Path | None = None) -> Bench:
-    """Return the bench called `name`; a `Bench` is returned unchanged.
+    """Return the bench called `name`: "tiny", "small" or "paper". A `Bench` is returned unchanged.
 
     Args:
-        questions: the data set or file with the questions of `small` or `paper`; None: the table of
-            real facts for `small`.
+        questions: the data set or file with the questions of `small` or `paper`. None: the table of
+            real facts for `small`, an error for `paper`. The tiny bench ignores it.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -266,9 +285,9 @@ def _tiny() -> Bench:
     ) -> list[Question]:
         """Return the questions of a split.
 
-        Without `kinds`, these are the short questions that RL trains on; in the split "ood", which
-        RL never uses, they are the questions of all kinds. The kind "two_facets" (questions about
-        two people, with excerpts of their pages) is returned only if it is named.
+        Without `kinds`, these are the short questions that RL trains on. In the split "ood", which
+        RL never uses, they are the questions of all kinds. Questions of the kind "two_facets"
+        (about two people, with excerpts of their pages) are returned only if `kinds` names it.
         """
         own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
         return (
@@ -298,9 +317,10 @@ def _tiny() -> Bench:
 
 @cache
 def _real() -> Bench:
-    """Return the bench of the table of real facts.
+    """Return the bench "small" with questions from the table of real facts.
 
-    Its questions are short; questions that ask for a long text are returned if their kind is named.
+    By default its questions are those with gold answers, which are short. Questions that ask for a
+    long text are returned only if their kind is named.
     """
     systems = {"yes_no": YES_OR_NO, **dict.fromkeys(LONG_KINDS, "")}
     prompted = [
@@ -344,7 +364,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
             ' "kind"?}'
         )
     read = load(source)
-    # "invalid question" is offered as an answer only where it can be right
+    # the prompt offers the answer "invalid question" only if it can be correct
     invalid = any(question.kind == "false_premise" for question in read)
     system = THINK_THEN_BOX + MAY_BE_INVALID * invalid
     loaded = [replace(question, system=system) for question in read]
@@ -370,7 +390,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
 
 
 def questions_hash(questions: Sequence[Question]) -> str:
-    """Return a digest of the questions' contents; a run is not resumed with another digest."""
+    """Return a digest of the questions' contents. A run is resumed only with the same digest."""
     digest = hashlib.sha256()
     for question in questions:
         row = {

@@ -16,7 +16,7 @@ from workbench.types import JsonObject, Question
 from workbench.util.jsonl import write_json
 from workbench.verifier.calibrate import reliability
 
-HELD_OUT = "held_out.json"  # in a reward model's stage: its metrics on held-out questions
+HELD_OUT = "held_out.json"  # file in the stage's folder: the metrics on held-out questions
 
 
 def train_with_held_out(
@@ -29,13 +29,17 @@ def train_with_held_out(
     seed: int,
     measure: Callable[[Scorer, Sequence[Judged], Sequence[Judged]], JsonObject] | None = None,
 ) -> Status:
-    """Train a reward model in `out` on most questions, and measure it on the held-out questions.
+    """Train a reward model on most questions, and measure it on the held-out questions.
 
     Args:
+        rows: responses with segments and their targets.
         share: at most this share of the questions is held out.
         base: folder or hub name of the model that the reward model is trained from.
-        out: the stage's folder, for the model and `held_out.json`.
-        measure: (model, training rows, held-out rows) -> metrics; `held_out` if None.
+        out: the stage's folder, for the model and the metrics (`held_out.json`).
+        measure: (model, training rows, held-out rows) -> metrics; None: the function `held_out`.
+
+    Returns:
+        "done", or "interrupted" if training was stopped; then nothing is measured.
     """
     training, testing = split_held_out(rows, share, seed)
     status = train_reward_model(config, training, base, out, seed=seed)
@@ -48,11 +52,11 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Split rows into training and held-out rows, with at most `share` of the questions held out.
+    """Return training rows and held-out rows; at most `share` of the questions are held out.
 
-    All rows of a question are on the same side of the split. Questions whose titles name the same
-    person are on the same side, too. If shared people link so many questions that too few can be
-    held out, single questions are held out instead.
+    All rows of a question are on the same side of the split. So are questions whose titles share a
+    name, directly or through other questions. If this rule holds out less than half of the wanted
+    number of questions, single questions are held out instead.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -67,8 +71,8 @@ def split_held_out(
 
 
 def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """Return sets of question ids: questions whose titles share a name are in the same set."""
-    groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
+    """Return disjoint sets of question ids; questions whose titles share a name are in one set."""
+    groups: list[tuple[set[str], set[str]]] = []  # (names, ids of the questions with these names)
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}
         shared = [group for group in groups if group[0] & names]
@@ -84,10 +88,11 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 
 
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
-    """Measure a reward model on held-out rows.
+    """Return metrics of a reward model on the held-out rows `rows`.
 
-    `too_long` counts the rows that exceed the model's context. `strangers` counts the rows about
-    people that are not in the training rows.
+    These are the metrics of `calibration` over all segments, and counts. `too_long` counts the rows
+    that exceed the model's context; the other counts leave them out. `strangers` counts the rows
+    about people that no training row is about.
     """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
     pairs = [
@@ -105,25 +110,27 @@ def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged])
 
 
 def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
-    """Count the rows whose titles only name people that no training row names."""
+    """Return the number of rows whose titles have names, but no name of a training row's title."""
     known = {name for row in training for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)
 
 
 def calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
-    """Compare values with targets, both in [0, 1].
+    """Return metrics of predictions against targets, from pairs (prediction, target) in [0, 1].
 
     Returns:
-        `supported`: the share of targets above .5; `auc` and `accuracy` for that binary label;
-        `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error` against the targets.
-        None where undefined.
+        * `supported`: the share of targets above .5
+        * `auc` and `accuracy` for the binary label "target above .5"
+        * `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error` against the targets
+
+        A metric that is undefined is None.
     """
     if not pairs:
         return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))
     values, targets = zip(*pairs, strict=True)
     count = len(pairs)
-    # NaN if all targets have the same label
+    # `auroc` is NaN if all targets have the same label
     _, auroc = areas(in_order(("", value, target > 0.5) for value, target in pairs))
     return {
         "supported": sum(target > 0.5 for target in targets) / count,

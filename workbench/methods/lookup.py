@@ -1,4 +1,8 @@
-"""Look up the verdicts that a reward reads; raise `Unscored` if one is missing or failed."""
+"""Functions with which rewards look up claims and verdicts.
+
+They raise `Unscored` if a verdict is missing or failed. `scored` turns this exception into a reward
+without a value.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import fsum
@@ -16,7 +20,7 @@ from workbench.types import (
 )
 from workbench.util.grouping import group_by
 
-Table = Mapping[tuple[str, str | None], Verdict]
+Table = Mapping[tuple[str, str | None], Verdict]  # (target, aspect) -> verdict, see `table`
 
 # P(true) of a label, for verdicts without a probability *(ours)*. A hedge does not make a claim
 # less true.
@@ -24,7 +28,7 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0
 
 
 class Unscored(Exception):
-    """Raised if a graded response cannot be rewarded; `failure` has the reason.
+    """Raised if a response cannot be rewarded; `failure` has the reason.
 
     Internal to `workbench.methods`: `scored` turns it into a reward without a value.
     """
@@ -35,9 +39,9 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Make a reward function of `pay`, a function from feedback and its verdict table to a reward.
+    """Return a reward function that calls `pay` with the feedback and its verdict table (`table`).
 
-    If `pay` raises `Unscored`, the reward has the value None, and the failure as its error.
+    If `pay` raises `Unscored`, the reward's value is None, and its error is the failure.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -50,10 +54,10 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 
 def table(feedback: Feedback) -> Table:
-    """Map (target, aspect) to a verdict, and (target, None) to the target's verdict of any aspect.
+    """Return the verdicts by (target, aspect), such as ("claim:0", "fact").
 
-    A target is "outcome", "response", "claim:0", …. If several verdicts have the same key, the
-    first one is used.
+    The key (target, None) has the target's first verdict of any aspect. If several verdicts have
+    the same target and aspect, the first one is used.
     """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
@@ -67,7 +71,9 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 
 
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
-    """Return the verdict on `target` for the first of `aspects` that has one.
+    """Return the verdict on `target` of the first of `aspects` for which there is a verdict.
+
+    The aspect None stands for a verdict of any aspect.
 
     Raises:
         Unscored: there is no such verdict, or it failed.
@@ -85,11 +91,12 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if the verdict that `find` would return has failed.
+    """Raise `Unscored` if the verdict that `find` would return exists and failed.
 
-    A reward calls this for verdicts that its value does not need: a row with a failed check gets no
-    reward. Otherwise rows would look scored although the judge could not be reached. A missing
-    verdict and a missing input, such as gold answers, are not failures.
+    A reward calls this for verdicts that its value does not need, so that a row with a failed check
+    gets no reward. Otherwise rows would look scored although the judge could not be reached. A
+    missing verdict does not raise. Neither does a verdict that lacks an input, such as gold answers
+    (`LACKING`).
     """
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
@@ -109,10 +116,10 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
 
 
 def probability(verdict: Verdict) -> float:
-    """Return the verdict's p, or without p the value of its label in `P_TRUE`.
+    """Return the verdict's p. If it has no p, return the value of its label in `P_TRUE`.
 
     Raises:
-        Unscored: p is not in [0, 1].
+        Unscored: p is not in [0, 1], or there is neither p nor a label of `P_TRUE`.
     """
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
@@ -126,16 +133,16 @@ def probability(verdict: Verdict) -> float:
 
 
 def supported(verdict: Verdict) -> float:
-    """Return 1 for a supported claim, hedged or not *(ours)*, else 0; vague claims give 0."""
+    """Return 1 if the verdict's label is "correct" or "hedged_correct" *(ours)*, else 0."""
     return float(label(verdict, P_TRUE) in SUPPORTED)
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
-    """Return the claims that `wanted` selects.
+    """Return the response's claims for which `wanted` is true.
 
     Raises:
         Unscored: extraction failed or was not run, or claims and sentences are inconsistent. A
-            non-empty response without sentences counts as not extracted.
+            non-empty response without sentences and claims counts as not extracted.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -153,7 +160,7 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
 def _flaw(feedback: Feedback) -> str:
     """Describe the first inconsistency between claims, sentences and response; "" if none."""
     size, count = len(feedback.response.text), len(feedback.sentences)
-    # verdicts name a claim by its id, so two with the same id share a verdict
+    # verdicts refer to claims by id, so two claims with the same id would share a verdict
     if len({claim.id for claim in feedback.claims}) < len(feedback.claims):
         return "two claims have the same id"
     if any(not 0 <= start <= end <= size for start, end in feedback.sentences):
@@ -167,7 +174,7 @@ def _flaw(feedback: Feedback) -> str:
 
 
 def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:
-    """Group claims by sentence; claims without a sentence are under None."""
+    """Return the claims by sentence index; claims without a sentence have the key None."""
     return group_by(claims, lambda claim: claim.sentence)
 
 
@@ -176,11 +183,14 @@ def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
 
 
 def total(events: Sequence[Event]) -> float:
-    """Return the sum of the events' values, rounded once: their order does not change the sum."""
+    """Return the sum of the events' values. Their order does not change it (`fsum` rounds once)."""
     return fsum(event.value for event in events)
 
 
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
-    """Return the sum of the events of each part; a named part without events has the sum 0."""
+    """Return the sum of the events' values for each part.
+
+    The result has all parts in `parts`, with 0 if they have no events, and all parts of the events.
+    """
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

@@ -1,6 +1,6 @@
-"""Define `Method`, the interface between a method and scoring, training, CLI and inspector.
+"""Define `Method`: all that scoring, training, CLI and inspector need to know about a method.
 
-Each folder `workbench/methods/NAME/` defines one; `workbench.methods.METHODS` lists them.
+Each folder `workbench/methods/NAME/` defines a `Method`. `workbench.methods.METHODS` lists them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -37,7 +37,7 @@ class MethodConfig(Protocol):
     def prompts(self) -> "Prompts": ...
 
 
-Configs = Mapping[str, MethodConfig]  # by the method's name
+Configs = Mapping[str, MethodConfig]  # name of the method -> config
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,13 @@ class Training:
     """How a config is trained.
 
     Attributes:
-        trainer: name of the config field, such as "grpo", with the settings of the last stage. Its
-            `steps` are the run's steps. Its `max_failed`, if any, applies to evaluations too.
-        idle: paths of the fields that this config does not use; setting one is an error.
-        start: the bench's checkpoint that a run starts from unless a policy is named; None for
-            the bench's policy.
+        trainer: name of the config's field, such as "grpo", that has the settings of the last
+            stage. Its `steps` are the run's steps. Its `max_failed`, if any, applies to evaluations
+            too.
+        idle: paths of the config's fields that have no effect with its other settings. It is an
+            error to set one of them.
+        start: name of the bench's checkpoint from which a run starts if no policy is named; None
+            for the bench's policy.
         resident_models: number of models of the policy's size that the reward keeps in memory.
     """
 
@@ -61,7 +63,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its settings, its reward and its training.
+    """A method: its settings, its reward and its training. "->" marks a function or a mapping.
 
     Attributes:
         name: the name on the command line and in stored rows.
@@ -70,14 +72,15 @@ class Method:
             made with `workbench.util.config.setting`.
         reward: config -> reward function. Raises WorkbenchError for values that cannot work.
         checks: config -> names of the checks whose verdicts the reward reads.
-        sections: config -> sections of a response whose claims are checked. Methods that are
-            scored together share their sections, so a reward must check each claim's `section`.
-        stages: config, bench -> training stages; None for a method that only scores.
-        parts: name of a part of the reward -> its title and its meaning.
+        sections: config -> sections of a response whose claims are checked. If several methods
+            score the same rows, the rows have the claims of all their sections. So a reward must
+            check each claim's `section`.
+        stages: config, bench -> training stages, in order; None for a method that only scores.
+        parts: name of a part of the reward -> (its title, its meaning).
         scales: bench name -> config for that bench; other benches use the paper's settings.
-        training: config -> how it is trained.
-        input_digests: config, bench -> digests of files and models that the config names. A run is
-            resumed only with the same digests. None stands for a missing input.
+        training: config -> how this config is trained.
+        input_digests: config, bench -> name -> digest of a file or model that the config names. A
+            run is resumed only with the same digests. The digest of a missing input is None.
 
     Raises:
         WorkbenchError: `checks` or `sections` returns a value of another type, or `stages` is
@@ -97,7 +100,7 @@ class Method:
     input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
     def __post_init__(self) -> None:
-        # checked here: otherwise a method of another package would fail only when it is trained
+        # without this check, a wrong method of another package would fail only in training
         config = self.config()
         for name, kind in (("checks", tuple | list), ("sections", Set)):
             value = getattr(self, name)(config)
@@ -114,25 +117,24 @@ class Method:
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
-        """Return settings ("name.field=value") with which the last stage trains `steps` steps."""
+        """Return settings, in the form "name.field=value", that set the last stage's steps."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
-        # a config with both would be refused
+        # a config with both steps and epochs would be refused
         unset = [f"{self.name}.{path}.epochs=none"] if passes else []
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
-        """Return the config for a bench with changed settings.
+        """Return the method's config for a bench, changed by `settings`.
 
         Args:
             scale: the bench's name; None for the paper's settings.
-            settings: changes such as "grpo.steps=10", with the method's name in front:
-                "truthrl.grpo.steps=10".
+            settings: changes such as "truthrl.grpo.steps=10", which begin with the method's name.
 
         Raises:
             WorkbenchError: a setting names an unknown field, a field that this config does not use,
-                or a field that several parts have; or its value has the wrong type.
+                or a field that several parts of the config have; or its value has the wrong type.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
@@ -163,7 +165,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Prompts:
-    """The questions for training, and the questions for the evaluations before and after it."""
+    """Settings that select the questions for training and for the evaluations before and after."""
 
     kinds: str = setting(
         "", "question kinds to train on, separated by commas; empty for the bench's own"
@@ -187,8 +189,8 @@ class Prompts:
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
-    """Return the fields of a config that can change a stored row's reward."""
-    # settings of trainers and training
+    """Return the fields of a config that can change the reward of a stored row, by name."""
+    # the nested settings of trainers, and the fields that only training uses
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
@@ -196,13 +198,13 @@ def reward_settings(config: MethodConfig) -> JsonObject:
 def training_questions(
     prompts: "Prompts", bench: Bench, *, answered: bool = True
 ) -> list[Question]:
-    """Return the questions of the bench's split "rl", of the kinds that `prompts` names.
+    """Return the bench's training questions (split "rl") of the kinds that `prompts` names.
 
     Args:
         answered: return only questions with gold answers.
 
     Raises:
-        WorkbenchError: there are no such questions, or one belongs to a test set.
+        WorkbenchError: there are no such questions, or one of them is for evaluation only.
     """
     # the system prompt is part of a question, so training and evaluation use the same one
     prompted = bench.with_system_prompt(prompts.system)
@@ -219,17 +221,19 @@ def chosen_questions(
     *,
     answered: bool | None = None,
 ) -> list[Question]:
-    """Return the questions of a split.
+    """Return the bench's questions of one split and one language.
 
     Args:
-        kinds: only questions of these kinds, or of these relations of the real facts.
-        answered: return only questions with gold answers; None: only if no kinds are named.
+        kinds: kinds of questions, or relations of the real facts. None or empty: the bench's
+            default kinds.
+        answered: True returns only questions with gold answers; False returns all. None is True
+            without `kinds` and False with them.
 
     Raises:
         WorkbenchError: there is no such question, or no question of a named kind.
     """
     answered = not kinds if answered is None else answered
-    # None, not (): a bench then chooses its default kinds
+    # a bench chooses its default kinds if it gets None, not ()
     loaded = bench.questions(split, tuple(kinds or ()) or None, lang)
     questions = [question for question in loaded if question.answers or not answered]
     found = {
@@ -249,7 +253,7 @@ def chosen_questions(
 
 
 def check_prompts(prompts: "Prompts", bench: Bench) -> None:
-    """Check the evaluation's questions now, which a run would otherwise read only after training.
+    """Check that there are questions to evaluate on, so that a run does not fail after training.
 
     Raises:
         WorkbenchError: invalid settings, or no questions to evaluate on.
@@ -259,7 +263,10 @@ def check_prompts(prompts: "Prompts", bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
-    """Raise a WorkbenchError if a language model must verify claims without passages."""
+    """Raise a WorkbenchError if the method verifies claims, but the judge has no passages for it.
+
+    Only a language model that the user named as the judge is checked.
+    """
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(
             f"{method.name} verifies claims against passages, but there are none: give the"
@@ -268,7 +275,7 @@ def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
 
 
 EVERY_KIND = (*KINDS, TWO_FACETS)
-# A tiny model needs neither micro-batches nor gradient checkpointing.
+# settings for tiny models, which need neither micro-batches nor gradient checkpointing
 AT_ONCE: JsonObject = {"micro_batch": None, "gradient_checkpointing": False}
 
 

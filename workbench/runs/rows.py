@@ -353,11 +353,13 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         "begin": progress.scanned - len(progress.last),
         "last": hashlib.sha256(progress.last).hexdigest(),
     }
-    with contextlib.suppress(OSError, ValueError):  # ValueError: text that UTF-8 cannot hold
+    with (
+        contextlib.suppress(OSError, ValueError),  # ValueError: text that UTF-8 cannot hold
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder,
+    ):
+        table.to_parquet(f"{folder}/index")
         # in one move: an existing link is replaced, not followed
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            table.to_parquet(f"{folder}/index")
-            os.replace(f"{folder}/index", index_path(path))
+        os.replace(f"{folder}/index", index_path(path))
 
 
 _rows: Growing[Rows] = Growing(lambda: Rows(_table([])), _add, _load, _store)

@@ -11,7 +11,7 @@ from workbench.util.config import setting
 BY_SFT = SFT(Passes(batch=16, micro_batch=2))
 BY_DPO = DPO(passes=Passes(micro_batch=1))
 PROMPTS = Prompts()
-# appendix: 64, at temperature .6 and top-p .9, for RFT
+# appendix, for RFT: 64 samples at temperature .6 and top-p .9
 SAMPLES = Samples(samples=64, sampling=Sampling(0.6, 0.9, 2048))
 
 
@@ -25,7 +25,7 @@ class GoldSFT:
 
 @dataclass(frozen=True)
 class SampleSFT:
-    """SFT on rows made from the policy's own answers."""
+    """SFT on rows made from samples of the policy (RFT, R-Tuning)."""
 
     prompts: Prompts = PROMPTS
     drawn: Samples = SAMPLES
@@ -34,7 +34,7 @@ class SampleSFT:
 
 @dataclass(frozen=True)
 class PairDPO:
-    """DPO on pairs of the policy's own answers.
+    """DPO on pairs of the policy's own sampled answers.
 
     With several rounds, each round samples its pairs from the policy that the previous round
     trained, and uses that policy as the reference model *(ours)*. The paper's iterative DPO starts

@@ -1,5 +1,6 @@
-"""The baselines as methods, their settings at the tiny bench, and the stages of their training: SFT
-or DPO on rows made from gold answers or samples.
+"""The baselines as methods, their settings at the tiny bench, and the stages of their training.
+
+They train by SFT or DPO, on rows made from gold answers or from samples of the policy.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
-    """SFT by R-Tuning or RFT (appendix)."""
+    """Return the stage of R-Tuning or RFT (appendix): SFT on rows made from samples."""
     collect = _collector(config, bench, method)
 
     def rows(job: Job) -> tuple[list[Example], Card]:
@@ -53,11 +54,15 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 
 
 def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """DPO on TruthRL's pairs, in several rounds as the stages "dpo-1", "dpo-2", …
+    """Return the stages of DPO on TruthRL's pairs: one for each round.
 
-    Each round but the last leaves a full checkpoint, from which the next one starts.
+    The names are "dpo-1", "dpo-2", …, or "dpo" for a single round. Each round but the last writes a
+    full checkpoint, from which the next round starts.
+
+    Raises:
+        WorkbenchError: there are several rounds, but fewer than two samples per question.
     """
-    # fails before sampling: with one sample a question no round could form a pair
+    # raised here, before sampling: a pair needs two samples of a question
     if config.drawn.samples < 2 and config.rounds > 1:
         raise WorkbenchError(
             f"samples is {config.drawn.samples}: a preference pair needs at least 2 samples of a"
@@ -78,10 +83,10 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def factscore() -> RewardFn:
-    """Return the reward function that ranks the responses in FactTune-FS's pairs.
+    """Return FactTune-FS's reward function: the share of a response's claims that are supported.
 
-    The reward is the share of supported claims (arXiv 2311.08401). A response without claims has no
-    reward, so it is in no pair.
+    It ranks the responses of the pairs (arXiv 2311.08401). A response without claims has no reward,
+    so it is in no pair. Claims in the thinking do not count.
     """
 
     @scored
@@ -96,10 +101,13 @@ def factscore() -> RewardFn:
 
 
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """DPO on the samples with the highest and the lowest FActScore for each question.
+    """Return the stage of FactTune-FS: DPO on one pair of samples for each question.
 
-    FactTune-FS uses all pairs of a question's samples with different scores. Using only the extreme
-    pair is ours, as in KLCF's DPO baseline.
+    The pair has the samples with the highest and the lowest FActScore *(ours)*, as in KLCF's DPO
+    baseline. FactTune-FS uses all pairs of a question's samples with different scores.
+
+    Raises:
+        WorkbenchError: `rounds` is not 1.
     """
     if config.rounds != 1:
         raise WorkbenchError(
@@ -112,7 +120,11 @@ def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Sta
 def _collector(
     config: SampleSFT | PairDPO, bench: Bench, method: Method, *, answered: bool = True
 ) -> Callable[[Job, int], list[Feedback]]:
-    """Return a function that collects graded samples of a job's initial policy with a seed."""
+    """Return a function from (job, seed) to graded samples of the job's initial policy.
+
+    Args:
+        answered: use only questions with gold answers.
+    """
     check_values(config)
     drawn, questions = config.drawn, training_questions(config.prompts, bench, answered=answered)
     if drawn.questions is not None:

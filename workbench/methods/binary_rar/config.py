@@ -7,15 +7,15 @@ from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
 from workbench.util.config import setting
 
-# The code's numbers, except where marked as ours.
+# the values of the released code; those marked (ours) are not from it
 PAPER = GRPO(
     steps=200,  # (ours)
     prompts_per_step=16,
     group_size=8,
-    loss_type="dapo",  # a mean over the tokens of the batch
+    loss_type="dapo",  # the mean over all tokens of the batch
     micro_batch=2,  # (ours)
     generation_batch=32,  # (ours)
-    optim=Optim(learning_rate=1e-5, schedule="linear", warmup=0.0),  # of its LoRA trainer
+    optim=Optim(learning_rate=1e-5, schedule="linear", warmup=0.0),  # of the code's LoRA trainer
     sampling=Sampling(max_new_tokens=4096),
     kl=KL(beta=0.001),
     lora=LoRA(lora_r=32, lora_alpha=32),
@@ -29,6 +29,6 @@ class BinaryRAR:
 
     truncated: bool = setting(
         False, "reward a truncated response like any other, instead of with 0"
-    )  # (code) off
+    )  # off in the code
     prompts: Prompts = PROMPTS
     grpo: GRPO = PAPER

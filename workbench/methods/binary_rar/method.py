@@ -10,7 +10,7 @@ from workbench.training.grpo import grpo_stage
 from workbench.training.stage import Stage
 
 PARTS = {"consistent": ("no contradiction", "1 if the evidence contradicts no claim, else 0")}
-# *(ours)*, for 1M parameters on two CPU cores: RLFH's prompts and budget; not tuned.
+# *(ours)*, for 1M parameters on two CPU cores: the same questions and steps as RLFH; not tuned.
 TINY = scaled(
     BinaryRAR(),
     prompts={"kinds": "biography", "eval_kinds": "biography"},
@@ -26,12 +26,12 @@ TINY = scaled(
 
 
 def stages(config: BinaryRAR, bench: Bench) -> Sequence[Stage]:
-    """Return the one stage of a training: GRPO.
+    """Return the only stage of a training: GRPO.
 
     Raises:
         WorkbenchError: invalid settings, no questions or missing checks.
     """
-    # open questions have no gold answers
+    # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)
     grade = METHOD.grader(config, bench.checks)
     return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]

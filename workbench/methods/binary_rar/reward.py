@@ -7,11 +7,11 @@ from workbench.util.config import check_values
 
 
 def reward(config: BinaryRAR) -> RewardFn:
-    """Return the reward function: 1 if no claim of the answer is refuted, else 0, at the end.
+    """Return the reward function: 1 if no claim of the answer is refuted, else 0.
 
-    A response without claims, such as a refusal, has the reward 1. A truncated response has the
-    reward 0 *(code)*, unless `truncated` is set. A failed verdict leaves the response without a
-    reward.
+    The reward is at the end of the response. Claims in the thinking do not count. A response
+    without claims, such as a refusal, has the reward 1. A truncated response has the reward 0
+    *(code)*, unless `truncated` is set. If a verdict failed, the response has no reward.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -21,7 +21,7 @@ def reward(config: BinaryRAR) -> RewardFn:
     @scored
     def binary_rar(feedback: Feedback, verdicts: Table) -> Reward:
         answer = claims(feedback, lambda claim: claim.section != "think")
-        # every verdict is read first: a failed one must not hide behind a refuted claim
+        # all verdicts are read, so that a failed verdict is found even if a claim is refuted
         labels = [label(on_claim(verdicts, claim, "fact"), P_TRUE) for claim in answer]
         refuted = any(one in REFUTED for one in labels)
         # a cut-off response may have stopped before its first wrong claim

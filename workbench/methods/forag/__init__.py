@@ -4,14 +4,16 @@
 The paper: an outline makes answers more coherent and less factual. Doubly fine-grained RLHF
 restores factuality: it varies the granularity of the evaluation (answer, sentence or subclaim) and
 of the reward model (sequence or token). Share of wholly factual answers on WebGPT-en, Llama2-7B:
-outline .7978; then RLHF with a sequence-level reward model by subclaims .8897, by sentences .8787,
-by answers .8493; unlikelihood .8419, filtered MLE .7831.
+outline .7978. RLHF after it, with a sequence-level reward model: by subclaims .8897, by sentences
+.8787, by answers .8493. Baselines: unlikelihood .8419, filtered MLE .7831.
 
-Our deviations:
+Here a segment is a sentence of the answer that makes a claim, or the whole answer. The reference
+model is the policy before RL. Our deviations:
 
 * Only the `[Answer]` part is scored.
-* The reward is normalised by the mean segment value of the reference's own answers to the same
-  question. These are sampled with the policy's settings, without beam search.
+* The baseline is subtracted from the reward of each segment. It is the mean segment value of the
+  reference model's own answers to the same question. They are sampled with the policy's settings,
+  without beam search.
 * A sentence without a reward model's score is scored by the verdicts on its claims. The part
   `stood_in` counts these sentences.
 * The policy learns to outline from its own samples. The prompt that samples them has an instruction

@@ -1,4 +1,7 @@
-"""FoRAG's cold start (arXiv 2406.13779, section 4): its settings, and the answers it trains on."""
+"""FoRAG's cold start (arXiv 2406.13779, section 4): SFT before RL on answers with an outline.
+
+This module has its settings, and makes the answers.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +26,7 @@ PLAN = (
 
 @dataclass(frozen=True)
 class ColdStart:
-    """How the answers of the cold start are made; `cold_samples=0` skips the cold start."""
+    """Settings that say how the answers of the cold start are made."""
 
     outline: bool = setting(True, "whether the answers begin with an outline")
     writer: Literal["policy", "judge"] = setting(
@@ -46,8 +49,10 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Whether a run with this stored config trained the policy to write outlines without an
-    instruction in the prompt.
+    """Return whether a run trained its policy to write outlines without an instruction to plan.
+
+    Args:
+        config: the run's stored config.
     """
     cold = config.get("cold")
     return (
@@ -58,20 +63,21 @@ def plans_unprompted(config: JsonMapping) -> bool:
 def cold_start_rows(
     cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
 ) -> tuple[list[Example], Card]:
-    """Collect the answers of a cold start, and return them as SFT rows with a card of counts.
+    """Collect the answers of a cold start; return the SFT rows made from them, and their counts.
 
-    The samples' prompt has the instruction to plan. The rows have the question without it. The
-    answers are stored in the job's folder.
+    The policy writes the answers, or the judge. If the policy writes answers with an outline, its
+    prompt has the instruction to plan. The rows have the question without it. The answers are
+    stored in the job's folder.
     """
     if not cold.sampled:
-        assert checks.write is not None  # `stages` checks this
+        assert checks.write is not None  # `prepare` in run.py checks this
         folder = job.out / WRITTEN
         answers = written(checks.write, questions, job.start, folder, sampling.max_failed)
         return cold_start(answers, "cold_start_written")
     prompted = questions
     if cold.outline:
         prompted = [replace(question, system=cold.told) for question in questions]
-    # The cold start teaches only the form, so its samples need no verdicts and no reward.
+    # the cold start teaches only the form, so the samples need no verdicts and no reward
     grade = assemble(checks, [], {})
     samples = collect_in_stage(job, prompted, grade, sampling, cold.cold_samples, method=None)
     rule = "cold_start_forag" if cold.outline else "cold_start_plain"

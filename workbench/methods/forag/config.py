@@ -1,8 +1,8 @@
 """The settings of FoRAG (arXiv 2406.13779), with the paper's defaults, and those at the tiny bench.
 
-Settings at the tiny bench *(ours)*: 1M parameters on two CPU cores. One seed on the validation
-split chose the learning rates, batches and β of the reward model, of PPO and of the baselines: see
-`benchmarks/README.md`. GRPO's were not tuned.
+The settings at the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
+batches and β of the reward model, of PPO and of the baselines were chosen with one seed on the
+validation split: see `benchmarks/README.md`. GRPO's settings were not tuned.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,16 @@ from workbench.world.schema import OUTLINE
 
 Evaluation = Literal["holistic", "sentence", "subclaim"]
 
-PROMPTS = Prompts(system="")  # question and passages without an instruction: the form is learnt
-# section 6.1: 5 epochs, cosine; the learning rate for an adapter is ours, the paper's is 1e-5
+# question and passages without an instruction: the cold start teaches the form
+PROMPTS = Prompts(system="")
+# section 6.1: 5 epochs, cosine. The learning rate is ours, for an adapter; the paper's is 1e-5.
 COLD = SFT(Passes(epochs=5, batch=16, micro_batch=2), Optim(learning_rate=1e-4))
-# The paper does not state these; where they differ from RLFH's code they are *(ours)*.
+# The paper does not state these values. Those that differ from RLFH's code are *(ours)*.
 BY_PPO = PPO(
     critic_learning_rate=1e-3,
     micro_batch=2,
     optim=Optim(learning_rate=1e-5),
-    kl=KL(beta=0.01, kl="k1"),  # section 5.2 has the log-ratio in the reward
+    kl=KL(beta=0.01, kl="k1"),  # in section 5.2 the reward has the log-ratio, which is "k1"
 )
 BY_GRPO = GRPO(
     advantages="process",
@@ -102,7 +103,7 @@ class FoRAG:
     prompts: Prompts = PROMPTS
     cold: ColdStart = COLD_START
     sft: SFT = COLD
-    drawn: Samples = SAMPLES  # from the policy after its cold start
+    drawn: Samples = SAMPLES  # sampled from the policy after its cold start
     reward_model: RewardModel = MODELLED
     ppo: PPO = BY_PPO
     grpo: GRPO = BY_GRPO
@@ -114,17 +115,20 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether training subtracts the factuality of the reference model's own answers."""
+        """Whether training subtracts the mean factuality of the reference model's answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property
     def fractional(self) -> bool:
-        """Whether a segment's target is a share of its claims instead of 0 or 1."""
+        """Whether a segment's target is the share of its claims that are supported, not 0 or 1."""
         return self.evaluation == "subclaim" and self.aggregate == "mean"
 
     @property
     def model_loss(self) -> Literal["log", "mse"]:
-        """The loss of the reward model (table 2): squared error for shares, otherwise log loss."""
+        """The loss of the reward model (table 2): squared error if `fractional`, else log loss.
+
+        `reward_model.loss` overrides it.
+        """
         return self.reward_model.loss or ("mse" if self.fractional else "log")
 
 
@@ -136,7 +140,8 @@ TINY = scaled(
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
     sft={"learning_rate": 1e-3, "batch": 64, **AT_ONCE, "epochs": 3.0},
     drawn={"max_new_tokens": LONGEST},
-    # Most samples are not factual, and all share the form: a full weight would unlearn the form.
+    # Most samples are not factual, but have the right form. With weight 1 the policy would unlearn
+    # the form.
     unlearn=0.01,
     reward_model={
         "learning_rate": 3e-3,

@@ -1,8 +1,8 @@
 """The method FoRAG: the parts of its reward, its unused settings, and the stages of its training.
 
-The stages of RL are a cold start, a reward model trained on judged samples, scores of the reference
-model's answers, and PPO or GRPO. The stages of the baselines are a cold start and SFT on judged
-samples.
+With RL the stages are a cold start, a reward model trained on judged samples, scores of the
+reference model's answers, and PPO or GRPO. The baselines have two stages: a cold start, and SFT on
+judged samples. A judged sample is a sampled answer with the judge's verdicts on its claims.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ PARTS = {
 
 
 def training(config: FoRAG) -> Training:
-    """Return how a config is trained: its last stage, and the settings that it does not use."""
+    """Return how a config is trained: the settings of its last stage, and its unused settings."""
     modelled = config.by_rl and config.rewarded == "model"
     last = config.trainer if config.by_rl else "tuned"
     return Training(last, _unused(config) - {last}, resident_models=int(modelled))
@@ -69,7 +69,7 @@ def _unused(config: FoRAG) -> set[str]:
         (config.evaluation != "subclaim", "aggregate"),
         (not cold.cold_samples, "sft cold.outline cold.cold_questions"),
         (not by_policy, "cold.writer cold.told"),
-        # the judge writes one answer a question, by its own prompt
+        # a judge that writes the answers writes one per question, with its own prompt
         (by_policy and not cold.sampled, "cold.told cold.cold_samples"),
         (not config.by_rl or judged, "reward_model held_out"),
         (not config.compares, "references"),
@@ -82,7 +82,7 @@ def _unused(config: FoRAG) -> set[str]:
 
 
 def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a training.
+    """Return the stages of a training, in order.
 
     Raises:
         WorkbenchError: see `prepare`.
@@ -91,17 +91,17 @@ def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
     cold = [_cold_start(run)] if config.cold.cold_samples else []
     if not config.by_rl:
         return [*cold, _tuning(run)]
-    # before the reference's stage, which scores its answers with this model
+    # the stage "reference" needs this model to score the reference model's answers
     model = [_reward_model(run)] if config.rewarded == "model" else []
     reference = [Stage("reference", lambda job: _reference(run, job))] if config.compares else []
     return [*cold, *model, *reference, _rl(run)]
 
 
 def _cold_start(run: Run) -> Stage:
-    """SFT on outlined answers (section 4.2)."""
+    """Return the stage of the cold start: SFT on outlined answers (section 4.2)."""
     config = run.config
     sampling = config.drawn.sampling
-    # runs whose settings agree here share one cold start
+    # runs with equal values of these settings share one cold start
     cache_key = {
         "method": "forag",
         "drawn": asdict(sampling),
@@ -112,12 +112,12 @@ def _cold_start(run: Run) -> Stage:
         questions = run.cold_questions(job.seed)
         return cold_start_rows(config.cold, sampling, run.checks, questions, job)
 
-    # merged into a full checkpoint, from which the other stages start
+    # the adapter is merged into a full checkpoint, from which the other stages start
     return offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)
 
 
 def _tuning(run: Run) -> Stage:
-    """Filtered MLE or unlikelihood, the baselines of section 6.3."""
+    """Return the last stage of the baselines of section 6.3: filtered MLE or unlikelihood."""
     config = run.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
@@ -128,7 +128,10 @@ def _tuning(run: Run) -> Stage:
 
 
 def _reward_model(run: Run) -> Stage:
-    """Train a reward model on judged samples (section 5.2) and measure it on held-out questions."""
+    """Return the stage that trains a reward model on judged samples (section 5.2) and measures it.
+
+    It is measured on held-out questions.
+    """
     config, evaluation = run.config, run.config.evaluation
 
     def train(job: Job) -> Status:
@@ -141,7 +144,7 @@ def _reward_model(run: Run) -> Stage:
             settings, rows, config.held_out, job.start, job.out, seed=job.seed
         )
 
-    # it scores judged samples, and in training the responses of RL
+    # the model must be able to read the longest judged sample and the longest response of RL
     longest = max(
         config.drawn.sampling.max_new_tokens,
         getattr(config, config.trainer).sampling.max_new_tokens,
@@ -156,15 +159,15 @@ def _reward_model(run: Run) -> Stage:
 
 
 def _reference(run: Run, job: Job) -> Status:
-    """Sample and score the reference model's answers to RL's questions, with RL's settings.
+    """Sample and score the reference model's answers to the questions that PPO will use.
 
-    The answers are sampled and not greedy *(ours)*: greedy answers score higher than samples, so
-    that nearly every sampled answer would have a negative reward.
+    The settings of sampling are PPO's. The answers are not greedy *(ours)*: greedy answers score
+    higher than samples, so that nearly every sampled answer would have a negative reward.
     """
     ppo = run.config.ppo
     numbers = dict.fromkeys(order(len(run.questions), ppo.steps * ppo.prompts_per_step, job.seed))
     questions = [run.questions[number] for number in numbers]
-    # the share of failures is set where the policy's own samples are
+    # the largest accepted share of failures is a setting of `drawn`
     sampling = replace(ppo.sampling, max_failed=run.config.drawn.sampling.max_failed)
     grade = run.training_grade(job)
     collect_in_stage(job, questions, grade, sampling, run.config.references, method="forag")
@@ -172,7 +175,7 @@ def _reference(run: Run, job: Job) -> Status:
 
 
 def _rl(run: Run) -> Stage:
-    """PPO or GRPO with the rewards of the earlier stages."""
+    """Return the last stage: PPO or GRPO, with the reward model and baseline of earlier stages."""
     config = run.config
 
     def given(job: Job) -> tuple[Sequence[Question], Grade]:

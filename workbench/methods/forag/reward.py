@@ -28,10 +28,11 @@ Aggregate = Callable[[Sequence[float]], float]
 
 
 class Segment(NamedTuple):
-    """The factuality of a sentence or of the whole answer.
+    """A sentence of the answer, or the whole answer, with its factuality.
 
-    `sentence` is the sentence's index; None: the segment ends with the response. `stood_in` says
-    whether the verdicts on claims replace a reward model's score.
+    `value` is the factuality, from 0 to 1. `sentence` is the sentence's index; None: the segment's
+    reward is at the end of the response. `stood_in` says whether the value is from verdicts on
+    claims instead of a reward model's score.
     """
 
     value: float
@@ -40,32 +41,34 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function Agg of table 2: from the labels of a segment's claims to its own label.
+    """Return the function Agg of table 2, from the values of a segment's claims to its own value.
 
-    A sentence or answer that is evaluated as a whole is as factual as its worst claim.
+    With `evaluation="subclaim"` the setting `aggregate` chooses the function. Otherwise it is the
+    minimum: a sentence or answer that is evaluated as a whole is as factual as its worst claim.
     """
     chosen: dict[str, Aggregate] = {"mean": fmean, "min": min, "max": max}
     return chosen[config.aggregate] if config.evaluation == "subclaim" else min
 
 
 def reward(config: FoRAG) -> RewardFn:
-    """Return the reward function: the sum of the segments' factuality, each in [0, 1], less the
-    baseline. *(ours)* marks what the paper does not state.
+    """Return the reward function: the sum over the answer's segments of factuality − baseline.
 
-    * A segment is a sentence of the answer, or with `evaluation="holistic"` the answer. Its value
-      is p of the reward model's "factuality" verdict whose target is `segment:i` (or `response`).
-    * Without this verdict the "fact" verdicts on its claims are aggregated *(ours)*: 1 for a
-      supported claim, 0 for any other, since figure 1 aggregates binary labels.
+    *(ours)* marks what the paper does not state.
+
+    * A segment is a sentence of the answer, or with `evaluation="holistic"` the whole answer. Its
+      factuality, in [0, 1], is p of the reward model's "factuality" verdict. The verdict's target
+      is `segment:i` for sentence i, or `response`.
+    * Without this verdict the "fact" verdicts on the segment's claims are aggregated *(ours)*: 1
+      for a supported claim, 0 for any other, since figure 1 aggregates binary labels.
     * Sentences without claims are not segments, and neither are sentences of a plan or of the
-      thinking *(both ours)*. Claims that belong to no sentence form one more segment at the end
+      thinking *(both ours)*. Claims without a sentence form one more segment at the end *(ours)*.
+    * The baseline is p of the "baseline" verdict, or 0. The setting `baseline` says whether the
+      verdict is used. None: if there is one. True: always; a response without it has no reward.
+      False: never.
+    * With `repeats="once"`, a sentence with the same words as an earlier sentence is not a segment
       *(ours)*.
-    * `baseline` says whether the p of the "baseline" verdict is subtracted from each segment. None:
-      if there is such a verdict. True: always; a response without the verdict has no reward. False:
-      never.
-    * With `repeats="once"`, a sentence with the words of an earlier sentence is not a segment
-      *(ours)*.
-    * A plan without an answer counts as an answer of `MOST_POINTS` segments of value 0 *(ours)*.
-      Otherwise stopping early would earn more than an answer below the baseline.
+    * A plan without an answer counts as an answer of `MOST_POINTS` segments (holistic: 1) of value
+      0 *(ours)*. Otherwise stopping early would earn more than an answer below the baseline.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -82,7 +85,7 @@ def reward(config: FoRAG) -> RewardFn:
     def forag(feedback: Feedback, verdicts: Table) -> Reward:
         answer = claims(feedback, in_answer(feedback.response))
         groups = by_sentence(answer)
-        # a dict, for its order and its fast membership test
+        # a dict, because it keeps the order and has a fast membership test
         modelled = dict.fromkeys(modelled_sentences(feedback, verdicts))
 
         def from_claims(own: Sequence[Claim]) -> float:
@@ -104,7 +107,7 @@ def reward(config: FoRAG) -> RewardFn:
         baseline = probability(find(verdicts, "response", "baseline")) if compared else 0.0
         repeated = _repeated(feedback, segments) if once else set()
         segments = [segment for segment in segments if segment.sentence not in repeated]
-        missing = 0  # a plan without an answer has no segments of its own
+        missing = 0  # number of segments to add for a plan without an answer
         if unfinished(feedback.response.text, feedback.response.prefill):
             missing = max(0, (1 if holistic else MOST_POINTS) - len(segments))
 
@@ -133,7 +136,7 @@ def reward(config: FoRAG) -> RewardFn:
 
 
 def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
-    """Return the sentences with the same words as an earlier sentence, citations aside."""
+    """Return the indices of sentences with the same words, citations ignored, as an earlier one."""
     numbers = sorted(s.sentence for s in segments if s.sentence is not None)
     first: dict[str, int] = {}
     for number in numbers:
@@ -143,7 +146,7 @@ def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
 
 
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
-    """Return the sentences with a reward model's score that overlap the answer."""
+    """Return the indices of sentences that overlap the answer and have a "factuality" verdict."""
     text, prefill = feedback.response.text, feedback.response.prefill
     numbers = [
         n for n in range(len(feedback.sentences)) if (f"segment:{n}", "factuality") in verdicts
@@ -154,7 +157,8 @@ def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
     answer = [(start, end) for section, start, end in sections(text, prefill) if section in wanted]
 
     def overlaps(start: int, end: int) -> bool:
-        # the parts are disjoint and in order: of those that begin before `end`, the last ends last
+        # The parts of the answer are disjoint and in order. So if a part overlaps, the last part
+        # that begins before `end` does.
         before = bisect_left(answer, end, key=lambda part: part[0])
         return before > 0 and start < answer[before - 1][1]
 

@@ -1,4 +1,4 @@
-"""A training run of FoRAG: its questions, and the graders of its stages."""
+"""`Run`: the questions of a training run of FoRAG, and the graders of its stages."""
 
 import random
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from workbench.training.settings import check_trainer
 from workbench.training.stage import Job
 from workbench.types import TWO_FACETS, Checks, Feedback, Grade, Question, WorkbenchError
 
-BY_RULES = rules()  # the extractor in training with `model_alone`
+BY_RULES = rules()  # the extractor in training if `Run.model_alone`
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Run:
 
     Attributes:
         questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: whether only the reward model scores responses in training. The claims, which
-            determine its segments, are then extracted by rules: a language model as the judge would
-            cost a request for each response.
+        model_alone: whether the reward model scores responses in training without the judge. The
+            claims, which determine the segments, are then extracted by rules. A language model as
+            the judge would need a request for each response.
     """
 
     config: FoRAG
@@ -38,9 +38,9 @@ class Run:
     model_alone: bool = False
 
     def judge_grade(self) -> Grade:
-        """Return the grader that rewards by the judge's verdicts.
+        """Return the grader whose reward uses the judge's verdicts on claims.
 
-        It subtracts no baseline, because a later stage scores the reference model's answers.
+        It subtracts no baseline, because only a later stage computes it.
         """
         return assemble(
             self.checks,
@@ -50,11 +50,11 @@ class Run:
         )
 
     def cold_questions(self, seed: int) -> list[Question]:
-        # in another order than RL's, whose first steps would otherwise repeat these questions
+        # in another order than RL's: otherwise RL's first steps would use the same questions
         return self._shuffled(seed)[: self.config.cold.cold_questions]
 
     def judged_questions(self, seed: int) -> list[Question]:
-        # from the other end, so that they share few questions with the cold start
+        # from the end of the order, so that few of them are also in the cold start
         return self._shuffled(seed)[::-1][: self.config.drawn.questions]
 
     def _shuffled(self, seed: int) -> list[Question]:
@@ -70,10 +70,12 @@ class Run:
         )
 
     def training_grade(self, job: Job, compared: bool = False) -> Grade:
-        """Return the grader that gives the policy's reward, by the reward model or the judge.
+        """Return the grader of RL, whose reward uses the reward model or the judge's verdicts.
 
         Args:
-            compared: subtract the mean segment value of the reference model's answers.
+            job: its stages "reward_model" and "reference" are read if they are used.
+            compared: subtract the baseline, the mean segment value of the reference model's
+                answers.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":
@@ -93,7 +95,7 @@ class Run:
 
 
 def prepare(config: FoRAG, bench: Bench) -> Run:
-    """Check a config and its bench, and return the run.
+    """Check a config and its bench, and return the `Run` that the stages share.
 
     Raises:
         WorkbenchError: invalid settings, no questions, a question without passages to answer from,

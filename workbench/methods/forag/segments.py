@@ -1,10 +1,11 @@
-"""The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2): judged samples as training rows
-of a reward model, and two checks that training adds. The check "factuality" is a reward model's
-score of each segment. The check "baseline" is the mean score of the reference model's own answers
-to the question.
+"""The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2), which a reward model scores.
 
-A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` it is
-the span from the first such sentence to the last.
+A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` there is
+one segment, from the first such sentence to the last. This module makes:
+
+* training rows of the reward model, from sampled answers that the judge has judged
+* the check "factuality", which gives the reward model's score of each segment
+* the check "baseline", which gives the mean score of the reference model's answers to the question
 """
 
 from collections import Counter
@@ -18,12 +19,16 @@ from workbench.training.rows import Card
 from workbench.training.scorer import Judged, Scorer, Segment
 from workbench.types import Checked, Claim, Claims, Failure, Feedback, Response, Verdict, Verify
 
-# by the target of its verdict: a segment's span, without surrounding white space, and its claims
+# target of the segment's verdict, such as "segment:0" -> (its span without surrounding white space,
+# its claims)
 Segments = dict[str, tuple[tuple[int, int], list[Claim]]]
 
 
 def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:
-    """Return the segments of a response whose claims were extracted."""
+    """Return the segments of a response, from the claims and sentences in `read`.
+
+    The keys are "segment:N", where N is the index of the sentence, or "response" if holistic.
+    """
     claims = filter(in_answer(response), read.claims)
     groups = by_sentence([claim for claim in claims if claim.sentence is not None])
     found = {
@@ -44,15 +49,15 @@ def judged_rows(
     aggregate: Aggregate,
     reads: Sequence[Claims] | None = None,
 ) -> tuple[list[Judged], Card]:
-    """Turn samples with "fact" verdicts into training rows of a reward model.
+    """Return training rows of a reward model, made from samples with "fact" verdicts, and counts.
 
-    A segment's target aggregates its claims' labels: 1 for a supported claim, 0 for any other.
-    Responses that reached the token limit are included, as training has such responses too.
+    A segment's target is the `aggregate` of its claims' values: 1 for a supported claim, 0 for any
+    other. Responses that reached the token limit are included, because RL has such responses too.
 
     Args:
-        reads: the claims that the extractor of the training finds; None if training uses the
-            judge's extractor. Otherwise a row has the segments that both extractors find, with the
-            spans of the training's extractor and the labels of the judge.
+        reads: for each sample, the claims that the extractor used in RL finds. A row then has only
+            the segments that both extractors find, with targets from the judge's claims. None: RL
+            uses the judge's extractor.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     extracted: Sequence[Claims | Feedback] = reads or feedbacks
@@ -86,7 +91,7 @@ def _judged(
     if feedback.error is not None:
         return "failed"
     verdicts, response = table(feedback), feedback.response
-    # all extractors split sentences by the same rules
+    # true because all extractors split sentences by the same rules
     assert read.sentences == feedback.sentences, response.id
     try:
         targets = {
@@ -96,7 +101,7 @@ def _judged(
     except Unscored:
         return "failed"
     rewarded = segments(response, read, evaluation).items()
-    # a segment that only one of the two extractions finds has no target or no place
+    # a segment that only one of the two extractors finds is left out
     placed = tuple(Segment(*span, targets[name]) for name, (span, _) in rewarded if name in targets)
     if not placed:
         return "no claims"
@@ -104,17 +109,17 @@ def _judged(
 
 
 def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
-    """Return the check "factuality", which gives each segment a probability p of being factual.
+    """Return the check "factuality", whose p for each segment is the reward model's score.
 
-    An answer that is longer than the reward model's context is a failure, not an unfactual answer.
-    The policy cannot use this to avoid a low reward: the sampling settings limit the length.
+    If prompt and answer are longer than the reward model's context, the verdicts are failures. The
+    policy cannot use this to avoid a low reward, because the sampling settings limit the length.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         found = [segments(response, read, evaluation) for response, read in batch]
-        # the reward model reads the sampled ids, so that its tokens are those of the policy
+        # rows have the sampled token ids, so that the reward model reads the policy's tokens
         rows = [unlabelled(response, own) for (response, _), own in zip(batch, found, strict=True)]
-        # refusals have no segments and need no forward pass
+        # responses without segments, such as refusals, need no forward pass
         scores = iter(scorer.score([row for row in rows if row.segments]))
         return [
             Checked(_verdicts(own, next(scores), scorer.longest) if own else ()) for own in found
@@ -134,20 +139,25 @@ def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> 
 
 
 def unlabelled(response: Response, found: Segments) -> Judged:
-    """Return the response as a row for a reward model, without targets."""
+    """Return the response with the spans of its segments as a reward model's input."""
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
     return Judged(response.question, response.text, placed, ids)
 
 
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
-    """Return the mean segment value of the reference model's answers, or a failure, by question id.
+    """Return, by question id, the mean value of the segments of the reference model's answers.
 
-    If the answers to a question have no segments, the mean over all questions is used *(ours)*:
-    with a baseline of 0, any answer to that question would earn a reward. If no answer to any
-    question has a segment, the value of every question is a failure.
+    If no answer to a question has a reward, the value of this question is a `Failure`. If the
+    answers to a question have no segments, its value is the mean over all segments of all questions
+    *(ours)*: with a baseline of 0, any answer to that question would earn a reward. If no answer to
+    any question has a segment, all values are failures.
+
+    Args:
+        feedbacks: the graded answers of the reference model.
+        method: name of the reward to read.
     """
-    sums: dict[str, tuple[float, float]] = {}  # total value and number of segments
+    sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}
     for feedback in feedbacks:
         question, reward = feedback.response.question.id, feedback.rewards[method]
@@ -169,7 +179,10 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
 
 
 def baseline(values: Mapping[str, float | Failure]) -> Verify:
-    """Return the check "baseline", from the values that `reference_values` returns."""
+    """Return the check "baseline", whose p is the question's value in `values`.
+
+    `reference_values` computes the values. A question without a value gets a failed verdict.
+    """
 
     def verdict(question: str) -> Verdict:
         message = f"the reference model has no answer to question '{question}'"

@@ -1,5 +1,5 @@
-"""From facts to training data (KLCF, arXiv 2509.23765, section 2.2): a checklist for each question,
-and labelled claims for the truthfulness model.
+"""Make training data from facts (KLCF, arXiv 2509.23765, section 2.2): a checklist for each
+question, and labelled claims for the truthfulness model.
 """
 
 import random
@@ -13,7 +13,7 @@ from workbench.metrics.rows import share
 from workbench.types import Claim, Claims, JsonObject, Question, Response, Verify
 
 RATIO = 2  # supported claims for each refuted one (appendix B.1)
-POOL = 5  # candidate facts per checklist item: bounds the number of judge calls *(ours)*
+POOL = 5  # most candidate facts per checklist item, to limit the number of judge calls *(ours)*
 
 
 class Labelled(NamedTuple):
@@ -26,15 +26,16 @@ class Labelled(NamedTuple):
 
 @dataclass
 class _Checklist:
-    """A partial checklist, and the pool of facts that may still be added."""
+    """A checklist that is being made: its items, and the pool of facts that may still be added."""
 
     question: Question
     pool: list[Fact]
     items: list[Fact] = field(default_factory=list)
 
     def comparison_input(self) -> tuple[Response, Claims]:
-        """Return the input of the check that compares facts: an empty response whose claims are the
-        pool's facts and whose checklist is the newest item.
+        """Return the input with which "claim_checklist" compares the pool with the newest item.
+
+        It is an empty response whose claims are the pool's facts and whose checklist is the item.
         """
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
@@ -44,24 +45,26 @@ class _Checklist:
 def checklists(
     found: Sequence[QuestionFacts], same: Verify | None, most: int, important: int
 ) -> tuple[dict[str, list[Fact]], Counter[str]]:
-    """Choose at most `most` supported facts for each question's checklist.
+    """Return a checklist of at most `most` supported facts for each question, and counts.
 
     Candidates are facts without a hedge whose informativeness, if rated, is at least `important`.
     The most informative come first; of equally informative facts, the most frequent. A fact is
     dropped if it repeats or contradicts an earlier item, or if the comparison failed.
 
     Args:
-        same: the check "claim_checklist", which compares facts; None compares only their wording.
+        found: the facts of each question.
+        same: the check "claim_checklist", which compares facts. None: no comparison; facts differ
+            in wording already.
 
     Returns:
-        Question id -> checklist, without empty checklists; and counts of facts by outcome.
+        Question id -> checklist, without empty checklists; and numbers of facts by outcome.
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:
         true = [fact for fact in facts if fact.label == LABELS[0]]
         plain = [fact for fact in true if fact.plain]
         fit = [f for f in plain if f.informativeness is None or f.informativeness >= important]
-        # an unrated fact counts as just important enough
+        # a fact without a rating is sorted as if rated `important`
         fit.sort(key=lambda fact: (-(fact.informativeness or important), -fact.said))
         lists.append(_Checklist(question, fit[: POOL * most]))
         counts.update(
@@ -73,7 +76,7 @@ def checklists(
     for _ in range(most):
         for one in lists:
             one.items += [one.pool.pop(0)] if one.pool else []
-        # one item a round, all questions at once, so that the judge gets large batches
+        # each round adds one item to every checklist, so that the judge gets large batches
         if same is not None and (growing := [one for one in lists if one.pool]):
             counts += _drop_similar(growing, same)
     counts.update(beyond=sum(len(one.pool) for one in lists))
@@ -81,6 +84,7 @@ def checklists(
     return {one.question.id: one.items for one in lists if one.items}, counts
 
 
+# label of the comparison of a fact with the newest item -> name of the count
 OUTCOMES = {
     "consistent": "same_fact",
     "contradictory": "contradicting",
@@ -90,7 +94,10 @@ OUTCOMES = {
 
 
 def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
-    """Remove from each pool the facts that repeat or contradict the list's newest item."""
+    """Remove from each pool the facts that repeat or contradict the checklist's newest item.
+
+    Facts whose comparison failed are removed, too. Returns the numbers of facts by outcome.
+    """
     counts = Counter[str]()
     for one, checked in zip(lists, same([one.comparison_input() for one in lists]), strict=True):
         labels = {v.target: v.label for v in checked.verdicts if v.error is None}
@@ -103,16 +110,17 @@ def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
 def truth_rows(
     found: Sequence[QuestionFacts], most_copies: int, seed: int
 ) -> tuple[list[Labelled], dict[str, int]]:
-    """Sample two supported claims for each refuted claim (appendix B.1); return them with counts.
+    """Return labelled claims for the truthfulness model, in random order, and counts.
 
-    Surplus claims are left out. If there are enough supported claims, refuted claims are repeated
-    up to `most_copies` times.
+    There are two supported claims for each refuted claim (appendix B.1); surplus claims are left
+    out at random. If there are enough supported claims, each refuted claim occurs up to
+    `most_copies` times.
     """
     labelled = [Labelled(question, f.text, f.label) for question, facts in found for f in facts]
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
     copies = max(1, min(most_copies, len(true) // (RATIO * len(false)))) if false else 0
     rng = random.Random(f"truth-{seed}")
-    # refuted claims are usually rarer, so they are repeated; supported ones are sampled
+    # refuted claims are usually rarer, so they are repeated and supported claims are subsampled
     refuted = rng.sample(false, min(len(false), len(true) // RATIO)) * copies
     rows = [*rng.sample(true, RATIO * len(refuted)), *refuted]
     counts = {"support": len(true), "refute": len(false), "copies": copies}
@@ -125,13 +133,20 @@ def known(
     questions: Sequence[Question],
     lists: Mapping[str, Sequence[Fact]],
 ) -> JsonObject | None:
-    """Compare checklists with the facts that the base model's training documents state.
+    """Return how well checklists agree with the facts in the base model's training documents.
+
+    Args:
+        shown: question -> number of training documents that state its facts; None if unknown.
+        lists: question id -> checklist.
 
     Returns:
-        `precision`: the share of checklist facts that the documents state; the others are guesses.
-        `recall`: of the facts that the questions ask for and the documents state, the share that is
-        on a checklist. None if the documents are unknown, or the claims name no facts of the closed
-        world.
+        * `precision`: the share of checklist facts that the documents state; the others are guesses
+        * `recall`: of the facts that the questions ask for and the documents state, the share that
+          is on the question's checklist
+        * `items` and `shown`: the numbers by which these two shares divide
+
+        None if the documents are unknown, or if the facts on the checklists have no ids of the
+        closed world.
     """
 
     def states(fact: str) -> bool:

@@ -1,4 +1,7 @@
-"""The base model's own confidence in a claim, calibrated, in place of KLCF's truthfulness model."""
+"""P(true) of a claim from the base model's own confidence, instead of KLCF's truthfulness model.
+
+The confidence is calibrated on claims with labels.
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,15 +17,16 @@ from workbench.types import WorkbenchError
 from workbench.util.jsonl import write_json
 
 CONFIDENCE = "confidence.json"
-BATCH = 16  # claims in a forward pass; its logits take rows × tokens × vocabulary
-LONGEST = 2048  # tokens of a question and a claim
+BATCH = 16  # claims in a forward pass; its logits have claims × tokens × vocabulary entries
+LONGEST = 2048  # most tokens of a question and a claim
 LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute value of a logit
 
 
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
-    """Return the base model's confidence in each claim, read as the answer to its question.
+    """Return the base model's confidence in each claim, as the answer to its question.
 
-    This is the geometric mean of the probabilities of the claim's tokens, without the end token.
+    The confidence is the geometric mean of the probabilities of the claim's tokens, without the
+    end-of-sequence token.
     """
     import torch
 
@@ -38,7 +42,7 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Estimates P(true) of a claim from the base model's confidence in it (Platt scaling).
+    """A function from the base model's confidence in a claim to P(true), by Platt scaling.
 
     P(true) = σ(slope · x + offset), where x is the logarithm of the confidence and slope > 0.
     """
@@ -48,7 +52,10 @@ class Confidence:
     offset: float
 
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
-        """Return P(true) of each claim: NaN if undefined (a failure), None if it is too long."""
+        """Return P(true) of each claim: NaN if undefined, None if the claim is too long.
+
+        Grading turns NaN into a failure.
+        """
         short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
         scores = confidences(self.policy, [rows[number] for number in short])
         for number, confidence in zip(short, scores, strict=True):
@@ -88,9 +95,9 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
 
 
 def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
-    """Calibrate the base model's confidence on labelled claims *(ours)*.
+    """Return the base model's confidence, calibrated on labelled claims *(ours)*.
 
-    Claims that are too long are left out.
+    Claims that are too long are not used.
 
     Raises:
         WorkbenchError: all claims have the same label, or the confidence is not higher for true
@@ -117,9 +124,10 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
 
 
 def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return slope and offset of the logistic regression of target (0 or 1) on value.
+    """Return (slope, offset) of a logistic regression on points (value, target 0 or 1).
 
-    Targets are smoothed (Platt, 1999), so that the slope is finite for separable values.
+    Targets are smoothed (Platt, 1999), so that the slope is finite even if the values separate the
+    targets.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression
@@ -127,7 +135,7 @@ def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     values, targets = np.array(points, dtype=float).T
     true = targets.sum()
     soft = np.where(targets == 1, (true + 1) / (true + 2), 1 / (len(targets) - true + 2))
-    # a soft target is two weighted rows, one of each class
+    # each soft target becomes two weighted rows, one of each class
     columns, classes = np.tile(values, 2)[:, None], np.repeat([1, 0], len(values))
     model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
     model.fit(columns, classes, sample_weight=np.concatenate([soft, 1 - soft]))
@@ -135,7 +143,7 @@ def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
-    """Return the indices of the rows that are not too long, the longest first."""
+    """Return the indices of the rows that are not too long, the longest row first."""
     longest = min(getattr(policy.model.config, "max_position_embeddings", LONGEST), LONGEST)
     sizes = [
         sum(map(len, encode_example(policy.tokenizer, row.question, row.text))) for row in rows

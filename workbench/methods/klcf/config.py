@@ -1,5 +1,7 @@
-"""The settings of KLCF with the paper's defaults, and its prompts, which are ours: the paper does
-not print its own. *(ours)*: the paper does not state it.
+"""The settings of KLCF (arXiv 2509.23765) with the paper's defaults, and its prompts.
+
+The prompts are ours, because the paper does not print its own. *(ours)* marks other values that the
+paper does not state.
 """
 
 from dataclasses import dataclass
@@ -12,13 +14,13 @@ from workbench.training.reward_model import RewardModel
 from workbench.training.settings import Optim, Passes, Samples, Sampling
 from workbench.util.config import setting
 
-# Before each question in training and evaluation.
+# system prompt of the questions in training and evaluation
 SYSTEM = (
     "Think between <think> and </think> about what you know. Then write the whole answer, with"
     " all facts that you are sure of, between <answer> and </answer>."
 )
-# Before each question that the base model answers. It follows no instructions, so example answers
-# show it the form; the paper's prompt has ten.
+# System prompt of the questions that the base model answers before training. A base model does not
+# follow instructions, so example answers show the form. The paper's prompt has ten examples.
 SHOTS = (
     "Questions and their answers, full of facts and without any opinion.\n\nQuestion: What is the"
     " Moon?\nAnswer: The Moon is the only natural satellite of the Earth. It orbits the Earth at a"
@@ -31,8 +33,8 @@ SHOTS = (
     " pressed and dried.\n\nAnswer the next question in the same way."
 )
 
-# The paper states only the learning rate; the rest is *(ours)*. Micro-batches fit one 80 GB GPU,
-# according to `workbench plan`.
+# The paper states only the learning rate; all other values are *(ours)*. Micro-batches fit one
+# 80 GB GPU, according to `workbench plan`.
 BY_GRPO = GRPO(
     prompts_per_step=16,
     micro_batch=2,
@@ -47,7 +49,7 @@ SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 sam
 
 @dataclass(frozen=True)
 class Prepare:
-    """How the base model is sampled before training, and how its claims become training data."""
+    """Settings for sampling the base model before training and making data from its claims."""
 
     folder: str | None = setting(
         None, "a folder filled by `workbench klcf prepare`; none: the run prepares its own data"
@@ -55,7 +57,8 @@ class Prepare:
     told: str = setting(
         SHOTS, "system prompt of the base model: example answers, as a base follows no instructions"
     )
-    items: int = setting(10, "most facts of a checklist", least=1)  # table 6: 10.09 to 11.10
+    # table 6: the paper's checklists have 10.09 to 11.10 items on average
+    items: int = setting(10, "most facts of a checklist", least=1)
     important: int = setting(
         3, "lowest informativeness, 1 to 5, of a fact on a checklist", least=1
     )  # (ours)
@@ -70,9 +73,9 @@ PREPARED = Prepare()
 
 @dataclass(frozen=True)
 class KLCF:
-    """The constants of the reward (section 2.3) and how it is trained.
+    """The settings of KLCF's reward (section 2.3) and of its training.
 
-    A term of weight 0 is not used. The other weights count relative to their sum.
+    The reward is a weighted mean of terms. A term of weight 0 is not used.
     """
 
     w_check: float = setting(
@@ -93,7 +96,7 @@ class KLCF:
     )  # (ours)
     truth: Literal["all", "missing"] = setting(
         "all", "average over all claims, or only over claims missing from the checklist"
-    )  # FActScore 61.2 and 60.7
+    )  # the paper's FActScore: 61.2 with "all", 60.7 with "missing"
     abstain: float = setting(
         0.0,
         "truthfulness of an abstention; above 0, abstaining can earn more than guessing",
@@ -158,5 +161,5 @@ class KLCF:
 
     @property
     def models_truth(self) -> bool:
-        """Whether P(true) is used in training and does not come from the judge."""
+        """Whether training uses P(true) of a truthfulness model or of the base's confidence."""
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -1,9 +1,10 @@
-"""Merge the base model's verified claims into facts by their wording (KLCF, arXiv 2509.23765,
-section 2.2).
+"""Merge claims of the base model with the same wording into facts (KLCF, arXiv 2509.23765, section
+2.2).
 
-A claim is supported (label `correct`), refuted (`wrong`) or undecided by the evidence (`vague`).
-Claims about another person than the question's are left out *(ours)*: they are not part of the
-answer, and training must not learn facts about held-out people.
+The claims have verdicts. A claim is supported (label `correct` or `hedged_correct`), refuted
+(`wrong` or `hedged_wrong`) or undecided by the evidence (`vague`). Claims about another person than
+the question's are left out *(ours)*: they are not part of the answer, and training must not learn
+facts about held-out people.
 """
 
 from collections import Counter
@@ -28,14 +29,15 @@ LABELS = ("correct", "wrong")  # SUPPORT and REFUTE in the paper
 
 @dataclass(frozen=True)
 class Fact:
-    """A claim in the samples of a question; claims in the same words are one fact.
+    """The claims with the same words in the samples of one question, merged.
 
     Attributes:
-        label: one of `LABELS`.
-        said: number of claims in these words in the samples of the question.
-        informativeness: the highest rating, 1 to 5; None if it was not rated.
-        plain: whether at least one of these claims has no hedge.
-        ids: ids of the closed world's facts that the claim states.
+        label: one of `LABELS`: "correct" if most of the claims are supported, "wrong" if most are
+            refuted.
+        said: number of the claims.
+        informativeness: the highest rating of the claims, 1 to 5; None if no claim was rated.
+        plain: whether at least one of the claims has no hedge.
+        ids: ids of the closed world's facts that the claims state.
     """
 
     text: str
@@ -46,24 +48,23 @@ class Fact:
     ids: tuple[str, ...] = ()
 
 
-QuestionFacts = tuple[Question, Sequence[Fact]]  # a question, and the facts its samples claim
+QuestionFacts = tuple[Question, Sequence[Fact]]  # a question, and the facts of its samples
 
 
 def key(text: str) -> str:
-    """Normalise a claim, so that claims in the same words compare equal."""
+    """Return a normal form of a claim, which is equal for claims with the same words."""
     return " ".join(text.split()).casefold().rstrip(".! ")
 
 
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
-    """Return the facts of one question's samples, the most frequent first, and counts of claims by
-    kind.
+    """Return the facts of one question's samples, the most frequent first, and counts.
 
-    A fact whose claims are supported as often as refuted is left out; the entry `conflicting`
-    counts such facts.
+    The counts are numbers of claims by kind (see `_kind`). A fact whose claims are as often
+    supported as refuted is left out; the entry "conflicting" counts such facts.
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:
-        # reversed: the first verdict of a check counts
+        # reversed, so that the first of several verdicts of a check is used
         verdicts = {(v.target, v.aspect): v for v in reversed(feedback.verdicts)}
         for claim in feedback.claims:
             verdict = verdicts.get((f"claim:{claim.id}", "fact"))
@@ -84,8 +85,8 @@ def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str
     if subject is not None and subject.label is not None:
         off_subject = subject.label == "other"
     else:
-        # as in `workbench.metrics.rows`: without that check, the lowest informativeness means off
-        # subject, unless the judge could not read the claim
+        # Without a "subject" verdict, the lowest informativeness means that the claim is off the
+        # subject, unless the judge could not read it. `workbench.metrics.rows` has the same rule.
         off_subject = verdict.informativeness == USELESS and UNPARSED not in unjudged(
             {"evidence": verdict.evidence}
         )
@@ -97,7 +98,10 @@ def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str
 
 
 def _merged(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:
-    """Merge claims in the same words by majority; None if as many are supported as refuted."""
+    """Return the fact of claims with the same words; its label is that of the majority.
+
+    Returns None if as many claims are supported as refuted.
+    """
     claims, verdicts = zip(*mentions, strict=True)
     balance = sum(1 if verdict.label in SUPPORTED else -1 for verdict in verdicts)
     if not balance:
@@ -117,7 +121,10 @@ def _merged(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:
 
 
 def count_samples(samples: Sequence[Feedback]) -> dict[str, int]:
-    """Count the samples that failed, abstain, make no claim, or were cut off."""
+    """Return the number of samples that failed, abstain, make no claim, or were cut off.
+
+    An abstention does not count as a sample without claims.
+    """
     responses = [s.response for s in samples if not s.claims and s.error is None]
     refused = sum(is_abstention(one.text, prefill=one.prefill) for one in responses)
     return {

@@ -1,10 +1,10 @@
-"""The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): a score of the answer as a whole.
+"""The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): a score of the whole answer.
 
-Training from a base model has no KL penalty, because a base model is no example of how to answer.
-This term keeps answers well formed instead. The paper uses the preference model
-Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. Without a named model *(ours)*, a reward
-model is trained to tell the base model's own answers from corrupted copies. Its score says whether
-an answer is whole and keeps to its subject, not whether people prefer it.
+Training from a base model has no KL penalty, because a base model does not show how to answer. This
+term of the reward keeps answers well formed instead. The paper uses the preference model
+Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. If no model is named, a reward model is
+trained to distinguish the base model's own answers from corrupted copies *(ours)*. Its score says
+whether an answer is whole and keeps to its subject, not whether people prefer it.
 """
 
 import random
@@ -29,15 +29,19 @@ from workbench.types import (
 )
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
 
-# Corruptions, used in turn.
+# ways to corrupt an answer, used in turn; see `corrupt`
 CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 
 
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "general", which gives each answer a score p; it does not read the thinking.
+    """Return the check "general", whose p is the score of the answer without the thinking.
 
     An empty or too long answer has p = 0, not a failure: otherwise a response could avoid its
     reward.
+
+    Args:
+        by: the name of the scorer in the verdicts.
+        specials: control tokens, as in `workbench.training.scorer.as_whole`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -54,10 +58,11 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def quality_rows(
     samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()
 ) -> list[Judged]:
-    """Return training rows for a model of good form.
+    """Return training rows for a model of good form, from samples of the base model.
 
-    A whole answer of the base model has target 1, and a corrupted copy of it target 0. An answer
-    that repeats a sentence or was cut off has target 0, too. Abstentions are left out.
+    A whole answer has target 1, and a corrupted copy of it target 0. An answer that repeats a
+    sentence or was cut off has target 0, too. Abstentions, empty answers and samples whose
+    extraction failed are left out.
     """
     good, bad = list[tuple[Response, str]](), list[tuple[Response, str]]()
     for sample in samples:
@@ -82,13 +87,13 @@ def quality_rows(
 
 
 def has_repeated_sentence(text: str) -> bool:
-    """Whether a sentence occurs twice, ignoring case and white space."""
+    """Return whether a sentence occurs twice in the text, if case and white space are ignored."""
     texts = [" ".join(text[start:end].casefold().split()) for start, end in sentences(text)]
     return len(set(texts)) < len(texts)
 
 
 def corrupt(text: str, other: str, how: str, rng: random.Random) -> str:
-    """Return a corrupted copy of a text; the text itself if it is too short.
+    """Return a corrupted copy of a text, or the text itself if it cannot be corrupted.
 
     Args:
         other: an answer to another question.
@@ -142,10 +147,10 @@ class Preference:
 
 
 def preference_model(name: str) -> Preference:
-    """Load a sequence classifier with one output, by folder or hub name: p = σ(output).
+    """Load a sequence classifier with one output, by folder or hub name. Its score is σ(output).
 
     Question and answer are formatted with the model's chat template, or as a pair of texts if it
-    has none. One answer is scored at once, so that a model that cannot work fails here.
+    has none. One trial answer is scored, so that a model that does not work fails here.
 
     Raises:
         WorkbenchError: there is no such model, it has another number of outputs, or its files are
@@ -172,7 +177,7 @@ def preference_model(name: str) -> Preference:
         check_loaded(name, report)
         check_finite(name, model)
         model.to(device).eval()
-        # a decoder's score is that of its last token that is not padding
+        # a decoder takes the score at the last token that is not padding
         model.config.pad_token_id = tokenizer.pad_token_id
         size = 1 if tokenizer.pad_token_id is None else BATCH
         positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
@@ -186,7 +191,7 @@ def preference_model(name: str) -> Preference:
                 with torch.no_grad():
                     inputs = {key: tensor.to(device) for key, tensor in batch.items()}
                     outputs = model(**inputs).logits.double().flatten()  # (B,)
-                # NaN becomes a failure when it is graded
+                # grading turns NaN into a failure
                 p = torch.where(outputs.isfinite(), outputs.sigmoid(), torch.nan)
                 for number, value in zip(part, p.tolist(), strict=True):
                     values[number] = value
@@ -197,7 +202,7 @@ def preference_model(name: str) -> Preference:
 
 
 def _encode(tokenizer: "PreTrainedTokenizerBase", row: Judged) -> dict[str, list[int]]:
-    """Return the model's inputs for an answer: ids, attention mask, and token types if any."""
+    """Return the model's inputs for an answer: token ids, mask, and token types if any."""
     if not tokenizer.chat_template:
         return dict(tokenizer(row.question.text, row.text))
     messages = [*row.question.messages(), {"role": "assistant", "content": row.text}]
@@ -207,7 +212,10 @@ def _encode(tokenizer: "PreTrainedTokenizerBase", row: Judged) -> dict[str, list
 def _collate(
     tokenizer: "PreTrainedTokenizerBase", encoded: Sequence[Mapping[str, list[int]]]
 ) -> "Mapping[str, torch.Tensor]":
-    """Pad answers to a batch. A single answer needs no padding token, which some models lack."""
+    """Return encoded answers as one padded batch.
+
+    A single answer is not padded, because some models have no padding token.
+    """
     import torch
 
     if len(encoded) == 1:
@@ -216,7 +224,7 @@ def _collate(
 
 
 def _check_architecture(name: str) -> None:
-    """Raise a WorkbenchError if the config is not that of a classifier with one output."""
+    """Raise a WorkbenchError if the model's config is not one of a classifier with one output."""
     from transformers import AutoConfig
 
     with loading(name, REMEDY):

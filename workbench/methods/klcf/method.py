@@ -1,4 +1,6 @@
-"""Define the method KLCF: its reward's parts, its unused settings, and its tiny bench's config."""
+"""The method KLCF: the parts of its reward, its unused settings, and its settings at the tiny
+bench.
+"""
 
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward
@@ -8,7 +10,7 @@ from workbench.methods.method import AT_ONCE, Method, Training, scaled
 
 
 def idle(config: KLCF) -> set[str]:
-    """Return the settings that a run with this config does not use."""
+    """Return the paths of the settings that have no effect with the config's other settings."""
     cases = (
         (config.trainer == "dpo", "grpo"),
         (config.trainer != "dpo", "dpo drawn"),
@@ -28,8 +30,8 @@ def idle(config: KLCF) -> set[str]:
 def training(config: KLCF) -> Training:
     """Return how a config is trained.
 
-    Up to two models stay in memory beside the policy: the truthfulness model (or the base model for
-    its confidence), and the run's own model of good form.
+    Up to two models stay in memory in addition to the policy: the truthfulness model (or the base
+    model, for its confidence), and the run's own model of good form.
     """
     return Training(
         config.trainer,
@@ -64,7 +66,7 @@ PARTS = {
 # *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no
 # tags; its base writes biographies without a system prompt. Long answers have 40 to 70 tokens.
 MODEL = {**AT_ONCE, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
-LONGEST = 96  # tokens
+LONGEST = 96  # most tokens of an answer
 TINY = scaled(
     KLCF(),
     form=False,

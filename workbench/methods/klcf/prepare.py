@@ -1,12 +1,12 @@
-"""Prepare KLCF's data (arXiv 2509.23765, section 2.2): samples of the base model → claims →
-verdicts → checklists, and labelled claims for the truthfulness model.
+"""Prepare KLCF's data before training (arXiv 2509.23765, section 2.2).
 
-`prepare` writes, in this order:
+The base model answers the training questions. The claims of its answers get verdicts. The results
+are checklists, and labelled claims for the truthfulness model. `prepare` writes, in this order:
 
 * `samples/`: the base's samples with claims and verdicts; a killed preparation continues here
 * `checklists.jsonl`: `{question_id, items}`
 * `truth.jsonl`: `{question_id, claim, label}`
-* `card.json`: the inputs, and counts of every stage
+* `card.json`: the inputs, and counts of every step
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ CHUNK = 16  # questions sampled, judged and written at a time
 
 
 def check_checks(checks: Checks) -> Grade:
-    """Return the grader that verifies the claims outside the thinking.
+    """Return the grader that verifies the claims outside the thinking, without rewards.
 
     Raises:
         WorkbenchError: the checks cannot verify facts.
@@ -57,12 +57,13 @@ def prepare(
     *,
     seed: int,
 ) -> JsonObject:
-    """Prepare training questions in the folder `out` and return the card.
+    """Prepare data for training questions in the folder `out`, and return its card.
 
-    An unfinished preparation in the folder is continued.
+    An unfinished preparation in the folder is continued. The card of a finished one is returned.
 
     Raises:
-        WorkbenchError: wrong settings, checks that cannot verify facts, or another preparation.
+        WorkbenchError: wrong settings, checks that cannot verify facts, or a folder of a
+            preparation with other settings.
         TooManyFailures: the judge failed too often; the same call continues the work.
     """
     check_values(config)
@@ -75,7 +76,7 @@ def prepare(
             )
         return card
     count = min(config.drawn.questions or len(questions), len(questions))
-    # sorted, so that the files of a preparation have the questions in the order of the bench
+    # sorted, so that the files have the questions in the bench's order
     chosen = [questions[number] for number in sorted(order(len(questions), count, seed))]
     sampling = config.drawn.sampling
     samples = collect(
@@ -101,7 +102,14 @@ def write_prepared(
     *,
     seed: int,
 ) -> JsonObject:
-    """Turn graded samples of `questions` into the files of the folder `out`; return the card."""
+    """Write checklists, labelled claims and card to the folder `out`; return the card.
+
+    Args:
+        samples: graded samples of the base model's answers to `questions`.
+
+    Raises:
+        TooManyFailures: too many comparisons of facts with checklists failed.
+    """
     by_question: dict[str, list[Feedback]] = {question.id: [] for question in questions}
     for sample in samples:
         by_question[sample.response.question.id].append(sample)
@@ -132,7 +140,8 @@ def write_prepared(
         "failed": broken + claims["unverified"] + listed["unjudged"],
         "samples": count_samples(samples),
         "claims": {name: claims[name] for name in CLAIMED},
-        # as table 6: questions with a checklist, and the means of supported claims and items
+        # as in table 6: questions with a checklist, mean number of supported facts per question,
+        # mean number of items per checklist
         "checklists": {
             "questions": len(lists),
             "without": len(questions) - len(lists),

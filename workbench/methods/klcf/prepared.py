@@ -1,4 +1,4 @@
-"""Read a folder of prepared KLCF data, and identify the model and bench it was made with."""
+"""Read a folder of KLCF's prepared data, and identify the bench and base model of a preparation."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from workbench.util.config import restore, settings
 from workbench.util.jsonl import iter_rows
 
 CHECKLISTS, TRUTH, CARD = "checklists.jsonl", "truth.jsonl", "card.json"
-# What training reads. The card is written last: a folder with a card is complete.
+# the files that training reads; the card is written last, so a folder with a card is complete
 FILES = (CHECKLISTS, TRUTH, CARD)
 
 
@@ -27,9 +27,11 @@ class Source:
     """The bench and the base model that data is prepared with.
 
     Attributes:
-        hash: fingerprint of the bench.
+        bench: name of the bench.
+        hash: digest of the bench, `Bench.hash`.
         base: folder or hub name of the base model.
-        shown: question -> how often the base's training documents state its facts, if known.
+        shown: question -> number of the base model's training documents that state its answer; None
+            if unknown.
     """
 
     bench: str
@@ -42,10 +44,10 @@ class Source:
 
 
 def source_of(bench: Bench, base: str | None) -> Source:
-    """Return the bench with its base model, as a `Source`.
+    """Return the `Source` of a bench and a base model.
 
-    The base model is `base` if it is named. Otherwise it is the bench's checkpoint "base" if the
-    initial policy is one of the bench's checkpoints, and the initial policy if not.
+    If `base` is None, the base model is the bench's checkpoint "base", provided that there is one
+    and the initial policy is one of the bench's checkpoints. Otherwise it is the initial policy.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -55,9 +57,9 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings that determine the result, without nesting, as the card stores them.
+    """Return the settings that determine the result of a preparation, in the card's form.
 
-    These are all settings except `max_failed`.
+    These are all settings except `max_failed`, by field name, without nesting.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -65,12 +67,15 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Return the settings that any version stored in a card, in the form of `compared`."""
+    """Return the settings of a stored card in the form of `compared`.
+
+    The card may be from an earlier version. A value that is not an object is returned unchanged.
+    """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 
 def identity_of(config: Prepare, source: Source, seed: int) -> JsonObject:
-    """Return everything that determines the result of a preparation."""
+    """Return all values that determine the result of a preparation, for its card."""
     return {**source.identity(), "seed": seed, "config": compared(config)}
 
 
@@ -83,11 +88,14 @@ class Prepared:
 
 
 def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -> Prepared:
-    """Read a prepared folder for the training questions `questions`.
+    """Read a prepared folder.
+
+    Args:
+        questions: the training questions.
 
     Raises:
         WorkbenchError: the folder is unfinished or damaged, was prepared with another base or
-            bench, or has a question that is not trained on (it may be held out).
+            bench, or has a row of a question that is not in `questions`.
     """
     card = read_json(folder / CARD)
     if card is None:
@@ -101,7 +109,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
                 f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
                 " folder, or prepare one with `workbench klcf prepare`"
             )
-    # a row of any other question might be held out, and training would learn its facts
+    # another question might be held out, and training would learn its facts
     by_id = {question.id: question for question in questions}
 
     def question_of(row: JsonMapping) -> Question:
@@ -139,7 +147,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def digest(folder: Path) -> str | None:
-    """Return the digest of what training reads from a prepared folder; None if it is incomplete."""
+    """Return the digest of the files `FILES` of a prepared folder; None if a file is missing."""
     if not all((folder / name).is_file() for name in FILES):
         return None
     digests = "".join(file_digest(folder / name) for name in FILES)

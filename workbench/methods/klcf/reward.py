@@ -23,13 +23,18 @@ from workbench.util.config import check_values
 
 
 def reward(config: KLCF) -> RewardFn:
-    """Return the reward function: the weighted mean of the terms plus format and length (equations
-    3 to 11), placed at the end of the response.
+    """Return the reward function: weighted mean of the terms + format + length (equations 3 to 11).
 
-    The function reads verdicts of "checklist" and "truth" (or "fact"). A response that breaks the
-    format gets only format + length; its part "format" is -1 instead of 0. A term of weight 0 needs
-    no verdict. If a verdict is missing that a term needs, a well-formed response is unscored. If a
-    verdict failed, every response is unscored.
+    The whole reward is at the end of the response. The terms are:
+
+    * "check", the F-measure of the checklist, from "checklist" verdicts
+    * "truth", the mean P(true) of the claims, from "truth" or "fact" verdicts
+    * "general", the p of the "general" verdict
+
+    A term of weight 0 needs no verdict. A response without the required tags gets only
+    format + length; its part "format" is -1 instead of 0. A response is not scored if a verdict
+    that a term reads failed. A missing verdict has the same effect, except on a response without
+    the required tags.
 
     Raises:
         WorkbenchError: a setting has a value that cannot work.
@@ -54,7 +59,7 @@ def reward(config: KLCF) -> RewardFn:
 
     @scored
     def klcf(feedback: Feedback, verdicts: Table) -> Reward:
-        # failures first: a broken format must not hide that the judge failed
+        # checked before the format: a wrong format must not hide that the judge failed
         if config.w_truth:
             _check_claims(feedback, verdicts, only_missing)
         if config.w_check:
@@ -89,7 +94,7 @@ def reward(config: KLCF) -> RewardFn:
                 "no_terms",
                 "no term of the reward applies to this response: set klcf.w_check above 0",
             )
-        # a term that does not apply to this response leaves its weight to the others
+        # a term that does not apply to this response is left out of the weighted mean
         whole = fsum(weights[name] for name in terms)
         events = [Event(name, weights[name] / whole * value) for name, value in terms.items()]
         outer = {**({"format": 0.0} if config.form else {}), "length": length}
@@ -100,10 +105,9 @@ def reward(config: KLCF) -> RewardFn:
 
 
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
-    """Raise `Unscored` if the extraction failed, or a check of a claim outside the thinking.
+    """Raise `Unscored` if the extraction failed, or a verdict on a claim outside the thinking.
 
-    The check of a claim is that of its truth and, with `compared`, its comparison with the
-    checklist.
+    These are the verdicts on the claim's truth and, if `compared`, on the claim and the checklist.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -115,9 +119,10 @@ def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
 
 
 def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
-    """Return the names of the checks that the terms in use read.
+    """Return the names of the checks that the terms with a weight above 0 read.
 
-    `truth` gives P(true): "fact", or "truth" by a truthfulness model.
+    Args:
+        truth: the check that gives P(true): "fact", or "truth" with a trained model.
     """
     compared = ("claim_checklist",) if config.truth == "missing" else ()
     return (
@@ -128,16 +133,17 @@ def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
 
 
 def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
-    """Compare an answer with its checklist (equations 3 to 5).
+    """Return the scores of an answer against its checklist (equations 3 to 5), by part.
 
     With C consistent, X contradictory and M missing items, recall is C/(C+X+M), and precision is
-    C/(C+X). The part "check" is their F-measure, in which recall counts `b` times as much.
+    C/(C+X). The part "check" is their F-measure, in which recall counts `b` times as much as
+    precision. The other parts are "recall", "precision", and the counts C, X and M.
 
     Raises:
         Unscored: the question has no checklist, or an item has no verdict.
     """
     items = len(feedback.response.question.checklist)
-    if not items:  # a row that was stored without its question
+    if not items:  # if the row was stored without its question, count its verdicts on items
         items = sum(
             aspect == "checklist" and target.startswith("item:") for target, aspect in verdicts
         )
@@ -165,11 +171,11 @@ def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]
 def truthfulness(
     feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float
 ) -> tuple[float | None, int]:
-    """Return the mean P(true) of the answer's claims, and how many used a "fact" verdict.
+    """Return the mean P(true) of the answer's claims, and how many of them used a "fact" verdict.
 
-    The mean of an answer without claims is `abstain` if the answer abstains, else 0. With
-    `only_missing`, only claims that are missing from the checklist count; the mean is None if there
-    are none.
+    A claim without a "truth" verdict uses its "fact" verdict. If the answer has no claims, the mean
+    is `abstain` for an abstention, else 0. With `only_missing`, only claims that are missing from
+    the checklist count; if there are no such claims, the mean is None.
 
     Raises:
         Unscored: a claim has no verdict.
@@ -190,14 +196,15 @@ def truthfulness(
 
 
 def overlong(tokens: int, l_max: int, l_cache: int) -> float:
-    """Return DAPO's soft overlong penalty: 0 up to `l_max - l_cache` tokens, then falling
-    linearly to -1 at `l_max`.
+    """Return DAPO's soft overlong penalty for a response of `tokens` tokens.
+
+    It is 0 up to `l_max - l_cache` tokens, then falls linearly to -1 at `l_max`.
     """
     return 0.0 - min(1.0, max(0.0, (tokens - (l_max - l_cache)) / l_cache))
 
 
 def count_tokens(response: Response) -> int:
-    """Return the number of tokens; raise `Unscored` if a text has none."""
+    """Return the number of tokens; raise `Unscored` if a non-empty text has no tokens."""
     count = len(response.token_ids) or len(response.offsets)
     if response.text and not count:
         raise unscored(

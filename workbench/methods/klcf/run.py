@@ -1,4 +1,6 @@
-"""A training run of KLCF: its settings, its questions, and its grading by the trained models."""
+"""`KLCFRun`: the settings and questions of a training run of KLCF, and its grader with the trained
+models.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +32,7 @@ PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # names of the st
 
 @dataclass(frozen=True)
 class KLCFRun:
-    """A run: its config, its bench, and the questions that it may train on."""
+    """The config and bench of a run, and the questions that it may train on."""
 
     config: KLCF
     bench: Bench
@@ -44,10 +46,13 @@ class KLCFRun:
         return read_prepared(job.stages[PREPARE], self.source, self.allowed)
 
     def questions(self, job: Job) -> list[Question]:
-        """Return the questions that have a checklist.
+        """Return the questions that have a checklist in the prepared data.
 
-        Other questions are left out even if the checklist has weight 0, so that runs with other
+        Other questions are left out even if the checklist has weight 0, so that runs with different
         weights train on the same questions.
+
+        Raises:
+            WorkbenchError: there is no such question.
         """
         if questions := self.prepared(job).questions:
             return questions
@@ -57,10 +62,10 @@ class KLCFRun:
         )
 
     def grade(self, job: Job) -> Grade:
-        """Return the grader of the training.
+        """Return the grader of the training, which computes KLCF's reward.
 
-        The judge compares answers with checklists. P(true) comes from the run's truthfulness model,
-        from the base model's confidence or from the judge, as the config says.
+        The judge compares answers with checklists. The setting `rewarded` selects the source of
+        P(true): the run's truthfulness model, the base model's confidence or the judge.
         """
         bench, config = self.bench, self.config
         verify = dict(bench.checks.verify)
@@ -70,7 +75,7 @@ class KLCFRun:
             verify["general"] = self._general(job)
         names = checks(config, "fact" if config.rewarded == "judge" else "truth")
         if not bench.llm_judge and "fact" in verify and "fact" not in names:
-            names = (*names, "fact")  # recorded for the metrics; judging is free here
+            names = (*names, "fact")  # only for the metrics; without a language model it is cheap
         rewards = {"klcf": reward(config)}
         return assemble(replace(bench.checks, verify=verify), names, rewards, ANSWER_SECTIONS)
 
@@ -92,10 +97,11 @@ class KLCFRun:
         return general(scorer_of(model), by, tuple(model.tokenizer.all_special_tokens))
 
     def check_prepared(self) -> None:
-        """Check the base model and the prepared folder before training.
+        """Check the base model and the folder `klcf.prepare.folder`, if any, before training.
 
         Raises:
-            WorkbenchError: one is missing, or the folder was prepared for another base or bench.
+            WorkbenchError: one of them is missing, or the folder was prepared for another base or
+                bench.
         """
         source, folder = self.source, self.config.prepare.folder
         if folder:
@@ -107,8 +113,11 @@ class KLCFRun:
                 )
 
     def check_lengths(self) -> None:
-        """Raise a WorkbenchError if a reward model cannot be loaded or cannot read an answer of
-        the greatest length.
+        """Check that the reward models can read the longest answers of the training.
+
+        Raises:
+            WorkbenchError: a model's context is too short, or the preference model cannot be
+                loaded.
         """
         config = self.config
         last = config.drawn if config.trainer == "dpo" else config.grpo
@@ -131,11 +140,14 @@ class KLCFRun:
 
 
 def input_digests(config: KLCF, bench: Bench) -> dict[str, str | None]:
-    """Return digests of the models and files that a run reads besides its policy and questions.
+    """Return digests, by name, of the models and files that a run reads in addition to its policy
+    and questions.
 
-    * the base model, if its weights differ from those of the initial policy
-    * a prepared folder
-    * a preference model in a folder
+    * `base_hash`: the base model, if its weights differ from those of the initial policy
+    * `prepared_hash`, `samples_hash`: the folder `klcf.prepare.folder`
+    * `general_hash`: a preference model in a folder
+
+    The digest of a missing input is None.
     """
     digests: dict[str, str | None] = {}
     base = policy_hash(source_of(bench, config.base).base)

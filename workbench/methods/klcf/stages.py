@@ -1,7 +1,8 @@
-"""KLCF's training, stage by stage: prepared data, a truthfulness model, a model of good form if
-it is used, then GRPO or DPO on the combined reward.
+"""The stages of KLCF's training.
 
-Each stage has its own folder and continues after a kill.
+They prepare data, train a truthfulness model and a model of good form if they are used, then train
+the policy by GRPO or DPO on the combined reward. Each stage has its own folder and continues after
+a kill.
 """
 
 import shutil
@@ -35,7 +36,7 @@ from workbench.util.jsonl import write_json
 
 
 def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a run.
+    """Return the stages of a run, in order.
 
     Raises:
         WorkbenchError: settings that cannot work, no questions, or a judge that cannot give the
@@ -43,7 +44,7 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     """
     _check(config)
     run = KLCFRun(config, bench, training_questions(config.prompts, bench, answered=False))
-    # fail now if the judge cannot give the verdicts; the stages make "general" later
+    # raises now if the judge cannot give the verdicts; the check "general" is made by a later stage
     check_checks(bench.checks)
     verify = {**bench.checks.verify, "general": lambda batch: []}
     checked = replace(bench.checks, verify=verify)
@@ -55,7 +56,7 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
         "base": config.base,
     }
     if config.prepare.folder and config.trains_general:
-        prepared["samples"] = True  # copied with the folder
+        prepared["samples"] = True  # `_prepare` then copies the samples too
     judged = {
         "rewarded": config.rewarded,
         "held_out": config.held_out,
@@ -117,7 +118,7 @@ def _prepare(run: KLCFRun, job: Job) -> Status:
             shutil.copytree(folder / SAMPLES, job.out / SAMPLES, dirs_exist_ok=True)
     else:
         prepare(config, run.source, run.allowed, run.bench.checks, job.out, seed=job.seed)
-    # fail now if there is nothing to train on
+    # raises now if no question has a checklist
     run.questions(replace(job, stages={**job.stages, PREPARE: job.out}))
     return "done"
 
@@ -132,8 +133,9 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 
 
 def train_truth(run: KLCFRun, job: Job) -> Status:
-    """Train the truthfulness model on the prepared claims, or calibrate the base model's confidence
-    on them. Measure the result and the untuned base model on held-out questions.
+    """Train the truthfulness model on the prepared claims, or calibrate the base's confidence.
+
+    Then measure the result and the untuned base model on held-out questions.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
@@ -160,8 +162,9 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
 
 
 def train_general(run: KLCFRun, job: Job) -> Status:
-    """Train a model of good form on the base's answers to training questions and corrupted copies;
-    measure it on held-out questions.
+    """Train a model of good form, and measure it on held-out questions.
+
+    The training rows are the base model's answers to training questions, and corrupted copies.
     """
     config, base = run.config, run.source.base
     allowed = {question.id for question in run.allowed}

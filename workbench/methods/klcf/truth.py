@@ -1,13 +1,17 @@
-"""The check "truth" of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): P(true) of each claim of an
-answer. `measured` computes how well P(true) separates true from false claims (table 12).
+"""The check "truth" of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): P(true) of each claim.
+
+P(true) comes from a truthfulness model or from the base model's confidence. `measured` computes how
+well it separates true from false claims (table 12).
 
 The truthfulness model is a scalar head with LoRA on the base model, so it can only judge what the
-base has learned. `workbench.training.reward_model` trains it. It reads a claim as the answer to
-its question.
+base model has learned. `workbench.training.reward_model` trains it. Its input is a question, with
+the claim as the answer.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from workbench.methods.held_out import calibration, count_unknown_people
 from workbench.methods.klcf.checklists import Labelled
@@ -28,24 +32,32 @@ from workbench.types import (
     Verify,
 )
 
-# texts -> a probability for each; None for a text that is too long
+# texts, each with its question -> a probability for each text; None for a text that is too long
 TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
-    """Return a labelled claim as the whole answer to its question; `specials` are removed."""
+    """Return a labelled claim as a reward model's input: the whole answer to its question.
+
+    Args:
+        target: 1 for a true claim, 0 for a false one.
+        specials: control tokens; if a claim has the characters of one, spaces are put between them.
+    """
     return as_whole(question, " ".join(claim.split()), target, specials)
 
 
 def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> list[Judged]:
-    """Return labelled claims as training rows: target 1 for supported, 0 for refuted."""
+    """Return labelled claims as training rows: target 1 if supported, 0 if refuted.
+
+    `specials`: see `as_read`.
+    """
     return [
         as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows
     ]
 
 
 def scorer_of(model: Scorer) -> TextScorer:
-    """Return a reward model as a function from texts to probabilities."""
+    """Return the function that scores texts with a reward model."""
     return lambda rows: [values[0] if values else None for values in model.score(rows)]
 
 
@@ -54,10 +66,8 @@ def text_values(
 ) -> list[float]:
     """Return a probability for each text, scored as the whole answer to its question.
 
-    Equal texts are scored once.
-
-    An empty or too long text has p = 0, not a failure: otherwise a response could avoid its
-    reward.
+    Equal texts with the same question are scored once. An empty or too long text gets 0, not a
+    failure: otherwise a response could avoid its reward.
     """
     rows = {
         (question.id, question.text, text): as_whole(question, text, specials=specials)
@@ -70,13 +80,13 @@ def text_values(
 
 
 def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "truth", which gives each claim P(true) by the function `score`.
+    """Return the check "truth", whose p for each claim of the answer is P(true) by `score`.
 
-    All claims of a batch are scored together. An empty claim is a failure.
+    All claims of a batch are scored in one call. The verdict on an empty claim is a failure.
 
     Args:
         by: the name of the scorer in the verdicts.
-        specials: control tokens, which are removed from the claims.
+        specials: see `as_read`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -103,10 +113,11 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def measured(
     score: TextScorer, base: Policy, training: Sequence[Judged], testing: Sequence[Judged]
 ) -> JsonObject:
-    """Measure a truthfulness model, and the untuned base model, on claims of held-out questions, as
-    many true as false ones.
+    """Return metrics of a truthfulness model, and of the untuned base model, on held-out claims.
 
-    The entry `strangers` counts claims about people that the training claims do not mention.
+    The metrics use as many true as false claims. The entry `strangers` counts claims whose
+    questions are about people that are in no training question. `too_long` counts claims without a
+    finite score.
     """
     rows = balanced(testing)
     scored = [
@@ -126,8 +137,10 @@ def measured(
 
 
 def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged]) -> JsonObject:
-    """Measure the untuned base model: its confidence in a claim is compared with a threshold, the
-    best one on the training claims *(ours)*.
+    """Return metrics of the untuned base model, whose confidence in a claim is its score.
+
+    A claim is called true if its confidence is above the threshold that is best on the training
+    claims *(ours)*.
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])
@@ -142,8 +155,8 @@ def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged])
 
 
 def balanced(rows: Sequence[Judged]) -> list[Judged]:
-    """Return as many true claims as false claims, the first ones, without duplicates."""
-    # keyed from the end, so that the first row of equal claims stays
+    """Return as many true claims as false claims: the first ones of each, without duplicates."""
+    # built from the end, so that of equal claims the first row is kept
     distinct = {(row.question.id, key(row.text)): row for row in reversed(rows)}
     true, false = (
         [row for row in reversed(distinct.values()) if row.segments[0].target == target]
@@ -156,9 +169,10 @@ def balanced(rows: Sequence[Judged]) -> list[Judged]:
 def accuracy_and_f1(
     pairs: Sequence[tuple[float, float]], threshold: float = 0.5
 ) -> dict[str, float | None]:
-    """Return accuracy and F1 (of the class "true") of (value, target) pairs; None if empty.
+    """Return accuracy and F1 (of the class "true") of (value, target) pairs.
 
-    A claim is called true if its value is above `threshold`.
+    A claim is called true if its value is above `threshold`, and is true if its target is 1. Both
+    metrics are None without pairs.
     """
     if not pairs:
         return {"accuracy": None, "f1": None}
@@ -170,11 +184,14 @@ def accuracy_and_f1(
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the lowest threshold with the best accuracy; 0.5 if there is no pair."""
+    """Return the lowest value in `pairs` that, as a threshold, has the best accuracy.
+
+    Returns 0.5 without pairs.
+    """
     best, most = 0.5, -1
     right = sum(target == 1 for _, target in pairs)  # if every claim is called true
-    for value, target in sorted(pairs):
-        right += 1 if target == 0 else -1
+    for value, equal in groupby(sorted(pairs), key=itemgetter(0)):
+        right += sum(1 if target == 0 else -1 for _, target in equal)
         if right > most:
             best, most = value, right
     return best

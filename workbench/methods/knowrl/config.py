@@ -18,8 +18,8 @@ PROMPTS = Prompts(
 ADAPTER = LoRA(lora_r=128, lora_alpha=256)
 COLD = SFT(Passes(batch=16, micro_batch=2), Optim(learning_rate=1e-4), ADAPTER)  # (ours)
 PAPER = GRPO(
-    steps=200,  # the best; 300 and more over-optimise
-    prompts_per_step=8,  # 20 x 4 responses
+    steps=200,  # the paper's best; 300 and more over-optimise
+    prompts_per_step=8,  # 80 responses per step (20 x 4)
     group_size=10,  # (code)
     loss_type="grpo",
     micro_batch=4,
@@ -32,7 +32,10 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """How many of the policy's responses the cold start (SFT before RL) chooses its rows from."""
+    """How many responses of the policy are sampled for the cold start (SFT before RL).
+
+    The cold start trains on some of them.
+    """
 
     cold_samples: int = setting(8, "sampled responses per question; 0: no cold start", least=0)
     cold_questions: int = setting(1000, "number of questions of the cold start", least=1)
@@ -40,7 +43,7 @@ class ColdStart:
 
 @dataclass(frozen=True)
 class KnowRL:
-    """The settings of the reward (paper, "Asymmetric correctness reward"), and of the training."""
+    """The settings of KnowRL's reward ("Asymmetric correctness reward") and of its training."""
 
     form: float = setting(
         1.0, "reward of correct think and answer tags; -form for a response without them"
@@ -52,7 +55,7 @@ class KnowRL:
         "always",
         "reward facts in the thinking always, only if the answer is wrong, only if it is not a"
         " refusal, or never",
-    )  # the paper; the code; (ours); an ablation
+    )  # "always": the paper; "if_wrong": the code; "if_answered": (ours); "never": an ablation
     prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD

@@ -48,7 +48,7 @@ TINY = scaled(
 
 
 def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a training.
+    """Return the stages of a training: the cold start, unless `cold_samples` is 0, and GRPO.
 
     Raises:
         WorkbenchError: invalid settings, no questions or missing checks.
@@ -57,7 +57,7 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
     grade = METHOD.grader(config, bench.checks)
     grpo = grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)
-    # without a cold start the policy must already write the tags that the reward reads
+    # without a cold start, the policy must already write the tags that the reward reads
     if not config.cold.cold_samples:
         return [grpo]
 
@@ -69,7 +69,7 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
             collect_in_stage(job, chosen, grade, sampling, samples, method=METHOD.name)
         )
 
-    # the whole config, because the samples of the cold start are stored with their rewards
+    # with the settings of the reward, because the cold start stores its samples with their rewards
     cache_key = {**asdict(config), "grpo": asdict(config.grpo.sampling)}
     cold = offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)
     return [cold, grpo]

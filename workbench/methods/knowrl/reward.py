@@ -30,18 +30,19 @@ REWARDED = {
 
 
 def reward(config: KnowRL) -> RewardFn:
-    """Return the reward function R = r_format + r_correct + r_fact, at the end of the response.
+    """Return the reward function R = r_format + r_correct + r_fact.
 
-    Names in backticks are fields of `config`.
+    The whole reward is at the end of the response. Names in backticks are fields of `config`.
 
-    * r_format is ±`form`: see `text.well_formed`.
+    * r_format is +`form` for a response with the required tags, else −`form`: see
+      `text.well_formed`.
     * r_correct is `correct`, `refusal` or `wrong`, by the outcome of the answer.
     * r_fact is the share of the thinking's claims that are supported; 0 if there are no claims. A
       supported claim counts even if it is hedged *(ours)*. `facts` selects the outcomes for which
       r_fact is added.
 
-    A failed verdict on a claim of the thinking leaves the response without a reward, even if
-    `facts` does not reward that claim.
+    If a verdict on a claim of the thinking failed, the response has no reward, even if `facts`
+    excludes its outcome.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -54,7 +55,7 @@ def reward(config: KnowRL) -> RewardFn:
         text, prefill = feedback.response.text, feedback.response.prefill
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), values)
-        # a failed check is never a reward, even if `facts` does not use its claim
+        # a failed verdict leaves the response without a reward, even if `facts` does not use it
         for claim in thought:
             check_not_failed(verdicts, f"claim:{claim.id}", "fact")
         parts = {

@@ -1,5 +1,7 @@
-"""Annotators in place of a bench's check of facts: RLFH (arXiv 2406.12221, section 4.5, table 3)
-compares policies that learn from different annotators.
+"""Checks of facts by another annotator than the bench's judge.
+
+RLFH (arXiv 2406.12221, section 4.5, table 3) compares policies that learn from different
+annotators.
 """
 
 import random
@@ -20,16 +22,18 @@ OPPOSITE = {
 }
 
 Row = tuple[Response, Claims]
-Key = tuple[str, str]  # a question's id and a claim's text
+Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return a check with the annotator's labels, p, evidence and failures in place of `verify`'s.
+    """Return the check `verify` with the "fact" verdicts of `annotator` in place of its own.
 
-    `verify` still gives the informativeness, the aspect "subject", and the verdicts on claims that
-    the extraction has judged. The annotator sees a claim without its response. It judges equal
-    claims of a question once, and again only after a failure. The cost of the call is added to the
-    first row with the claim. Every row has the passages that its verdicts cite.
+    `verify` still gives the informativeness and the "subject" verdicts. If `verify` fails on a
+    claim, its failure is kept. Claims that the extractor has judged are not judged again.
+
+    The annotator gets each claim without its response. It judges claims with the same text and
+    question only once, unless it failed. The cost of its call is added to the first row with the
+    claim. Each row gets the passages that its verdicts cite.
     """
     known: dict[Key, Checked] = {}
 
@@ -64,7 +68,10 @@ def _relabelled(
 ) -> Checked:
     """Return `checked` with the annotator's verdicts and passages, and the costs of its claims.
 
-    Costs that are added are removed from `costs`, so that each counts once.
+    Args:
+        keys: target of a verdict, such as "claim:0" -> key of its claim.
+        judged: the annotator's result for each key.
+        costs: the costs that are not counted yet; those that are added here are removed.
     """
 
     def relabelled(verdict: Verdict) -> Verdict:
@@ -83,11 +90,11 @@ def _relabelled(
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """Return the local verifier's check, with the pages of the question's entities as passages.
+    """Return the local verifier's check, with pages of the closed world as passages.
 
-    Outdated editions of a page are passages, too. A claim without a page is vague *(ours)*: RLFH
-    gives this label if its materials do not decide. A failure would remove every person without a
-    page from the training.
+    These are the pages that the question's title names, and their outdated editions. Without a
+    page, a claim is labelled "vague" *(ours)*: RLFH uses this label if the evidence does not
+    decide. A failure would remove every person without a page from the training.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
@@ -120,20 +127,21 @@ def _left_open(verdict: Verdict) -> Verdict:
 
 
 def flipped(verify: Verify, share: float) -> Verify:
-    """Return `verify` with a `share` of its "fact" labels inverted, as by a worse annotator.
+    """Return the check `verify` with a `share` of its "fact" labels inverted.
 
-    Correct becomes wrong, wrong becomes correct, and vague stays vague. Whether a label is inverted
-    depends only on the question and the claim.
+    This simulates a worse annotator. "correct" becomes "wrong" and the reverse, also for hedged
+    labels; "vague" is unchanged. `p` becomes 1 − p. Whether a label is inverted depends only on the
+    question's id and the claim's text.
     """
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:
         texts = {f"claim:{claim.id}": claim.text for claim in claims.claims}
-        # from the texts, so that a repeated claim is labelled alike in every sample and step
+        # the key has the claim's text, so that equal claims get equal labels in all samples
         key = f"flipped-0-{response.question.id}-{texts.get(verdict.target)}"
         flips = random.Random(key).random() < share
         if verdict.aspect != "fact" or verdict.label not in OPPOSITE or not flips:
             return verdict
-        # the inverted verdict must be consistent: rewards may read p instead of the label
+        # rewards may read p instead of the label, so it is inverted too
         p = None if verdict.p is None else 1 - verdict.p
         return replace(verdict, label=OPPOSITE[verdict.label], p=p, by=f"{verdict.by}, flipped")
 

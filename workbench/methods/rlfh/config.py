@@ -11,7 +11,7 @@ from workbench.training.ppo import PPO
 from workbench.training.settings import KL, Optim, Sampling
 from workbench.util.config import setting
 
-# table 9
+# f, the value of each label (table 9)
 PAPER_F = {
     "correct": 1.0,
     "hedged_correct": 0.5,
@@ -19,7 +19,7 @@ PAPER_F = {
     "hedged_wrong": -1.5,
     "wrong": -2.0,
 }
-# (code)
+# f in the launch script of the released code *(code)*
 LAUNCH_SCRIPT_F = {
     "correct": 0.3,
     "hedged_correct": 0.1,
@@ -27,16 +27,18 @@ LAUNCH_SCRIPT_F = {
     "hedged_wrong": -0.9,
     "wrong": -1.2,
 }
-PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # table 9
+PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # g, by informativeness (table 9)
 
-# Other values are the defaults; PPO's are those of the released code.
+# Values that are not set here are the defaults of `PPO` and `GRPO`. PPO's defaults are the values
+# of the released code.
 BY_PPO = PPO(
-    critic_learning_rate=1e-3,  # (ours) for a linear head; the code, training a second model: 9e-6
+    # (ours) for a linear head; the code trains a second model as the critic, with 9e-6
+    critic_learning_rate=1e-3,
     micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
     optim=Optim(learning_rate=1e-5),  # (ours) for the adapter; the code: 5e-7 for all parameters
 )
 BY_GRPO = GRPO(
-    # (ours) uncentred: the tokens of a refusal keep an advantage of 0
+    # (ours) subtracts no mean, so that the tokens of a refusal have an advantage of 0
     advantages="rtg",
     prompts_per_step=16,
     micro_batch=2,
@@ -48,7 +50,7 @@ PROMPTS = Prompts(system="")  # the question alone: an answer in prose, not in a
 
 
 def _value(label: str) -> float | None:
-    """Return the setting of f for a label; its default None stands for the reward map's value."""
+    """Return the field of a setting `f_…`. Its default None selects the value of `reward_map`."""
     return setting(
         None,
         f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
@@ -66,8 +68,8 @@ def _factor(rating: int, claim: str) -> float:
 class RLFH:
     """The settings of RLFH's reward and of its training.
 
-    The defaults of `f_…` and `g_…` are from the paper (table 9), the defaults of α, β and ε from
-    its code.
+    f is the value of a claim's label, and g the factor of its informativeness. Their defaults are
+    from the paper (table 9), the defaults of α, β and ε from its code.
     """
 
     mode: Literal["pipeline", "single_pass"] = setting(
@@ -104,13 +106,13 @@ class RLFH:
         "useless",
         "a claim about another subject than the question's: rated as useless, or rewarded like a"
         " wrong one",
-    )  # (ours, off)
+    )  # (ours), off by default
     annotator: Literal["bench", "local", "self", "recall"] = setting(
         "bench",
         "source of the labels in training: the bench's judge, the local verifier with pages, or the"
         " initial policy from memory, by yes/no questions (self) or open questions (recall)",
         trains=True,
-    )  # table 3; informativeness stays the bench's (ours)
+    )  # table 3; the bench's judge still rates the informativeness (ours)
     flips: float = setting(
         0.0,
         "share of the annotator's labels that are inverted, to simulate training with a worse one",
@@ -127,29 +129,29 @@ class RLFH:
 
 
 def label_values(config: RLFH) -> dict[str, float]:
-    """Return f, the value of each label."""
+    """Return f: the value of each label, from `reward_map` and the `f_…` settings."""
     table = PAPER_F if config.reward_map == "paper" else LAUNCH_SCRIPT_F
     own = {name: getattr(config, f"f_{name}") for name in table}
     return {name: value if own[name] is None else float(own[name]) for name, value in table.items()}
 
 
 def factors(config: RLFH) -> dict[int, float]:
-    """Return g, the factor of each informativeness rating."""
+    """Return g: the factor of each informativeness rating, 1 to 5."""
     return {rating: getattr(config, f"g_{rating}") for rating in PAPER_G}
 
 
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
-    """Warn if a vague or wrong claim can raise the reward.
+    """Warn if these settings let a vague or wrong claim raise the reward.
 
     Such a claim gains most in a sentence of its own: α·f·|g| + β·log(1 + max(ε, g)). Added to a
     sentence with Σg ≥ 0, it changes the logarithm by less (for β ≥ 0).
 
-    With the paper's f and g, and with the launch script's f, no such claim raises the reward, with
-    one exception, for which there is no warning. In a sentence of useless claims (g = −.1) Σg is
-    negative, and the logarithm is steep. With the paper's table 9, after five useless claims
-    (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. A hedged wrong claim
-    needs eight useless claims before it, a wrong claim nine. With the launch script's f, the
-    numbers are two, four and six.
+    With the paper's f and g, and with the launch script's f, no such claim raises the reward. There
+    is one exception, and no warning for it: in a sentence of useless claims (g = −.1), Σg is
+    negative and the logarithm is steep. With the paper's table 9, after five useless claims
+    (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. For a hedged wrong claim
+    this takes eight useless claims, for a wrong claim nine. With the launch script's f, the numbers
+    are two, four and six.
     """
     f, g, cases = label_values(config), factors(config), list[str]()
     for name in ("vague", "hedged_wrong", "wrong"):

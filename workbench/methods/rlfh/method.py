@@ -1,5 +1,7 @@
 """The method RLFH: its checks, the parts of its reward, its settings at the tiny bench, and its
-training: PPO or GRPO from the bench's policy, with the chosen annotator's labels.
+training.
+
+Training is PPO or GRPO from the bench's policy. The chosen annotator labels the claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +30,9 @@ PARTS = {
     ),
 }
 # *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
-# benchmarks/README.md. Rewards reach about 10 within few updates. A critic clipped to .2 around its
-# old values would not get there, and with λ below 1 the critic has to carry the cost of a whole
-# biography back to its first word.
+# benchmarks/README.md. Rewards reach about 10 within few updates. A critic whose values may move by
+# at most .2 per update would be too slow. λ is 1, because with a smaller λ only the critic passes
+# rewards of a long biography back to its first words.
 SHORT = {"steps": 30, "max_new_tokens": 64, **AT_ONCE, "save_every": 5}
 TINY = scaled(
     RLFH(),
@@ -48,7 +50,10 @@ TINY = scaled(
 
 
 def checks(config: RLFH) -> tuple[str, ...]:
-    """Return the checks that the reward reads; a single pass extracts and verifies in one call."""
+    """Return the names of the checks that the reward reads.
+
+    "single_pass" extracts and verifies claims in one call.
+    """
     return ("fact",) if config.mode == "pipeline" else ("single_pass",)
 
 
@@ -61,15 +66,15 @@ def training(config: RLFH) -> Training:
 
 
 def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
-    """Return the one stage of a training: PPO or GRPO.
+    """Return the only stage of a training: PPO or GRPO.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or an annotator that is not available.
     """
-    # open questions have no gold answers
+    # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)
     grade = METHOD.grader(config, bench.checks)
-    # only then: with mode=single_pass there is no separate check of facts to replace
+    # not by default, because with mode=single_pass there is no check "fact" to replace
     if config.flips or config.annotator != "bench":
         grade = METHOD.grader(config, _with_annotator(config, bench))
     stage: Callable[..., Stage] = ppo_stage if config.trainer == "ppo" else grpo_stage
@@ -77,8 +82,12 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
 
 
 def _with_annotator(config: RLFH, bench: Bench) -> Checks:
-    """Return the bench's checks with the labels of the chosen annotator, of which the share
-    `flips` is inverted.
+    """Return the bench's checks with "fact" verdicts by the chosen annotator.
+
+    The share `flips` of its labels is inverted.
+
+    Raises:
+        WorkbenchError: the mode is not "pipeline", or the annotator is not available.
     """
     if config.mode != "pipeline":
         name = "flips" if config.annotator == "bench" else "annotator"
@@ -95,7 +104,7 @@ def _with_annotator(config: RLFH, bench: Bench) -> Checks:
 
 
 def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """Return the annotator. Its model is loaded later, because planning a run loads no model."""
+    """Return the annotator, whose model is loaded at the first batch: planning loads no model."""
     world = load_world()
     if bench.hash != world.hash:
         raise WorkbenchError(
@@ -113,10 +122,10 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 
 
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
-    """Return a check that `make` creates at the first batch.
+    """Return a check that calls `make` at its first batch, and then runs the check it returned.
 
-    The creation does not change the random state: a resumed run creates the check at another step,
-    and must end with the same weights.
+    The call does not change the random state of torch. A resumed run makes the check at another
+    step, and must end with the same weights.
     """
 
     @cache

@@ -1,5 +1,5 @@
-"""RLFH's reward (arXiv 2406.12221, section 3.2): truth for each claim, informativeness for each
-sentence.
+"""RLFH's reward (arXiv 2406.12221, section 3.2): a term for the truth of each claim, and a term for
+the informativeness of each sentence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,20 +38,23 @@ from workbench.types import (
 )
 from workbench.util.config import check_values
 
-SUPPLEMENTARY = 2  # informativeness
-Bounds = tuple[int | None, int | None]  # characters; an end of None is the response's
+SUPPLEMENTARY = 2  # the informativeness of a supplementary claim
+Bounds = tuple[int | None, int | None]  # (start, end) in characters; end None: the response's end
 
 
 def reward(config: RLFH) -> RewardFn:
-    """Return the reward function: α·f(label)·|g(info)| summed over claims, plus
-    β·log(1 + max(ε, Σ g(info))) summed over sentences (equations 1 and 2).
+    """Return the reward function: the sum of α·f(label)·|g(info)| over claims and of
+    β·log(1 + max(ε, Σ g(info))) over sentences (equations 1 and 2).
+
+    `info` is a claim's informativeness; Σ is over the claims of a sentence.
 
     * Claims in the thinking do not count *(ours)*. Claims without a sentence form one more
       sentence, at the response's end *(ours)*. Without claims, as in a refusal, the reward is 0.
-    * `granularity`: a claim's reward is at its last matched character and a sentence's at its end
-      ("statement"), both at the end of the sentence, or all at the response's end ("paragraph").
-    * `off_subject="wrong"` gives a claim about another subject α·f(wrong)·|g(2)|, true or not
-      *(ours)*. The paper's rating hardly penalises true claims about another person.
+    * `granularity` sets the positions of the rewards. "statement": the last matched character of
+      each claim, and the end of each sentence. "sentence": the end of the sentence. "paragraph":
+      the end of the response.
+    * `off_subject="wrong"` gives a claim about another subject α·f(wrong)·|g(2)|, even if it is
+      true *(ours)*. The paper's rating hardly penalises true claims about another person.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -67,7 +70,7 @@ def reward(config: RLFH) -> RewardFn:
     def of_sentence(
         feedback: Feedback, verdicts: Table, number: int | None, own: Sequence[Claim]
     ) -> list[Event]:
-        whole: Bounds = (0, None)  # of the sentence, or of the response
+        whole: Bounds = (0, None)  # the response; below, the sentence if its events are there
         if number is not None and config.granularity != "paragraph":
             whole = feedback.sentences[number]
         events, weights = list[Event](), list[float]()
@@ -86,7 +89,7 @@ def reward(config: RLFH) -> RewardFn:
         return [*events, event("info", config.beta * info, whole)]
 
     def event(part: str, value: float, bounds: Bounds, claim: int | None = None) -> Event:
-        # with `spread` the reward covers the characters from `start` on *(ours)*
+        # with `spread`, all tokens from `start` to `end` share the reward *(ours)*
         start, end = bounds
         return Event(part, value, end, claim=claim, start=start if config.spread else None)
 
@@ -106,7 +109,7 @@ def reward(config: RLFH) -> RewardFn:
 def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) -> int:
     rating = verdict.informativeness
     if rating is None or rating not in g:
-        # one call rates all claims, and its failure is a verdict on the response
+        # one call rates all claims; if it failed, there is a failed verdict on the response
         check_not_failed(verdicts, "response", "informativeness")
         raise unscored(
             "no_informativeness",
@@ -117,7 +120,14 @@ def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) 
 
 
 def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
-    """Whether a useless claim is about another subject, instead of a repetition."""
+    """Return whether the claim of `verdict` is about another subject than the question's.
+
+    Its "subject" verdict decides. Without one, a claim is on the subject if it is not rated as
+    useless, or if the judge could not read it.
+
+    Raises:
+        Unscored: a claim that is rated as useless has no "subject" verdict.
+    """
     subject = verdicts.get((verdict.target, "subject"))
     if subject is not None:
         return label(subject, SUBJECTS) == "other"

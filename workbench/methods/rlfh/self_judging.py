@@ -1,6 +1,6 @@
-"""A policy as the annotator of its own claims *(ours)*.
+"""Checks of facts in which a policy is the annotator of its own claims *(ours)*.
 
-It judges from memory, while the annotators of RLFH's table 3 (arXiv 2406.12221) read passages.
+The policy judges from memory. The annotators of RLFH's table 3 (arXiv 2406.12221) read passages.
 """
 
 import time
@@ -16,18 +16,22 @@ from workbench.world.parser import Parsed, parser_of
 from workbench.world.schema import RELATIONS, YES_NO
 from workbench.world.world import World
 
-REPLY = 12  # tokens of a reply: a name, a year, "I do not know."
-THOUGHT = 48  # tokens of a reply with thinking: the fact, then "yes." or "no.", all in tags
+REPLY = 12  # most tokens of a reply: a name, a year, "I do not know."
+# most tokens of a reply with thinking: the fact, then "yes." or "no.", both between tags
+THOUGHT = 48
 
-Ask = Callable[[Parsed], str | None]  # a claim -> the question that decides it, if there is one
-Read = Callable[[Parsed, str], str | None]  # a claim and an answer -> the label, if it is readable
+# claim -> the question whose answer decides whether it is true; None if there is no such question
+Ask = Callable[[Parsed], str | None]
+# claim, answer -> label of the claim; None if the answer cannot be read
+Read = Callable[[Parsed, str], str | None]
 
 
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
     """Return a check that asks the policy a yes/no question about each claim.
 
     The closed world defines the questions and their system prompt, which lets the policy think
-    first. A claim is vague if its relation has no such question, or if the policy abstains.
+    first. A claim is labelled "vague" if its relation has no yes/no question, or if the policy
+    abstains.
     """
     labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
     system = world.questions("ood", ["yes_no"])[0].system
@@ -45,8 +49,8 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
 def by_recall(policy: Policy, world: World) -> Verify:
     """Return a check that asks the policy an open question and compares its answer with the claim.
 
-    The question does not contain the claim, so that the policy cannot simply agree. If the policy
-    abstains, the claim is vague.
+    The question does not contain the claimed value, so that the policy cannot simply agree. If the
+    policy abstains, the claim is labelled "vague".
     """
     parser = parser_of(world)
 
@@ -69,10 +73,15 @@ def _by_policy(
     system: str = "",
     max_new_tokens: int = REPLY,
 ) -> Verify:
-    """Return a check that asks the policy about claims that state one fact of the world.
+    """Return a check that asks the policy one question about each claim, with greedy decoding.
 
-    Replies are greedy. The distinct questions of a batch are answered in one call. A claim without
-    a question is vague.
+    A claim is labelled "vague" if it does not state exactly one fact of the world, or if `ask`
+    returns no question for it. The distinct questions of a batch are answered in one call.
+
+    Args:
+        name: the name of the judge in the verdicts.
+        system: system prompt of the questions.
+        max_new_tokens: most tokens of a reply.
     """
     parser = parser_of(world)
 
@@ -87,7 +96,7 @@ def _by_policy(
             [(claim, question_of(claim)) for claim in open_claims(extraction)]
             for _, extraction in batch
         ]
-        # a dict instead of a set keeps the order, and so the batches, reproducible
+        # a dict, because the order of a set is not reproducible, and it determines the batches
         texts = list({pair[1]: 1 for row in rows for _, pair in row if pair})
         questions = [Question(text, text, system=system) for text in texts]
         responses = generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True)
@@ -106,7 +115,11 @@ def _by_policy(
 def _by_reply(
     vague: Verdict, stated: Parsed, question: str, reply: Response, read: Read
 ) -> Verdict:
-    """Return the verdict that a reply gives; a reply without an answer is a failure."""
+    """Return the verdict on the claim `stated`, from the policy's reply to a question about it.
+
+    `vague` is the verdict for an abstention. A reply without a readable answer gives a failed
+    verdict.
+    """
     verdict = replace(vague, evidence=({"question": question, "reply": reply.text.strip()},))
     if is_abstention(reply.text, prefill=reply.prefill):
         return verdict

@@ -8,7 +8,7 @@ from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
 from workbench.util.config import setting
 
-# appendix, "Training details", except where marked as ours
+# the values of the appendix, "Training details"; those marked (ours) are not in the paper
 PAPER = GRPO(
     steps=100,  # (ours)
     prompts_per_step=64,
@@ -17,7 +17,7 @@ PAPER = GRPO(
     loss_type="grpo",  # §3.2: mean over a response's tokens, then over responses
     micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
     generation_batch=128,  # (ours)
-    # (ours) for the adapter; the paper, training all parameters: 1e-6
+    # (ours) for the adapter; the paper trains all parameters, with 1e-6
     optim=Optim(learning_rate=2e-5, schedule="constant", warmup=0.0),
     sampling=Sampling(max_new_tokens=2048),
     kl=KL(beta=0.001),
@@ -27,8 +27,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class Probing:
-    """Settings of the probe before a training with `knowledge`, which finds the questions that are
-    out of the policy's knowledge.
+    """Settings of the probe, which finds the questions that are out of the policy's knowledge.
+
+    With the setting `knowledge`, it runs before the training.
     """
 
     probe_samples: int = setting(

@@ -1,6 +1,8 @@
 """The method TruthRL: its checks, the parts of its reward, its settings at smaller benches, and the
-stages of its training: GRPO; with the setting `knowledge`, a probe first finds the questions that
-the policy cannot answer.
+stages of its training.
+
+The training is GRPO. With the setting `knowledge`, a probe before it finds the questions that the
+policy cannot answer.
 """
 
 from collections.abc import Sequence
@@ -55,7 +57,10 @@ SMALL = scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512})
 
 
 def checks(config: TruthRL) -> tuple[str, ...]:
-    """Return the checks that the reward reads: the outcome, and what the enhanced variants need."""
+    """Return the names of the checks that the reward reads.
+
+    These are "outcome", and one check for each enhanced variant that is on.
+    """
     boundary = ("out_of_knowledge",) if config.knowledge else ()
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
 
@@ -64,7 +69,9 @@ REPORT = "report.json"
 
 
 def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a training.
+    """Return the stages of a training: GRPO, and with `knowledge` the probe before it.
+
+    With `knowledge` and `probe_samples=0` there is no probe, and the judge's check is used.
 
     Raises:
         WorkbenchError: invalid settings, no questions or missing checks.
@@ -73,7 +80,8 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
     if not (config.knowledge and config.probe.probe_samples):
         grade = METHOD.grader(config, bench.checks)
         return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
-    METHOD.grader(replace(config, knowledge=False), bench.checks)  # raises for missing checks
+    # raises for missing checks; "out_of_knowledge" may be missing, because the probe gives it
+    METHOD.grader(replace(config, knowledge=False), bench.checks)
 
     def given(job: Job) -> tuple[Sequence[Question], Grade]:
         check = out_of_knowledge(read_probe(job.stages["probe"] / FILE))
@@ -90,7 +98,7 @@ def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stag
     how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)
 
     def probe(job: Job) -> Status:
-        # in training order, each question once: a short run does not sample all questions
+        # the questions that the training samples, in its order; a short run does not sample all
         numbers = dict.fromkeys(question_order(config.grpo, len(questions), job.seed))
         probed = [questions[number] for number in numbers]
         sampler = local_sampler(load_policy(job.start), grade, replace(how, seed=job.seed))

@@ -1,8 +1,9 @@
-"""The probe of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2): graded samples of
-each question, and the check "out_of_knowledge" that the knowledge-enhanced reward reads.
+"""The probe of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2).
 
-A question's samples depend only on the policy, the question, the sampling settings and the seed. So
-a probe that was killed continues with the next question and ends as an uninterrupted one.
+The probe samples and grades several answers to each question. Its result becomes the check
+"out_of_knowledge", which the knowledge-enhanced reward reads. A question's samples depend only on
+the policy, the question, the sampling settings and the seed. So a probe that was killed continues
+where it stopped, with the same result as an uninterrupted probe.
 """
 
 import os
@@ -36,10 +37,10 @@ from workbench.util.failures import check_failed
 from workbench.util.jsonl import encode, iter_rows, open_append, repair
 
 FILE = "probe.jsonl"
-CHUNK = 16  # questions graded together, which a kill can lose
+CHUNK = 16  # questions sampled, graded and stored at a time; a kill loses at most one chunk
 PROGRESS_EVERY = 10.0  # seconds
 
-# Chunks of questions -> the samples of each of their questions, chunk by chunk in the same order.
+# Chunks of questions -> for each chunk, the samples of each of its questions, in the same order.
 Sampler = Callable[[Iterable[list[Question]]], Iterator[list[tuple[Sample, ...]]]]
 
 
@@ -51,7 +52,15 @@ def probe_questions(
     exposures: Callable[[Question], int | None] = lambda question: None,
     max_failed: float = 0.2,
 ) -> None:
-    """Append k graded samples of each question to `probe.jsonl` in `out`, after its existing rows.
+    """Sample and grade each question k times, and append one row per question to `probe.jsonl`.
+
+    Questions that already have a row are skipped.
+
+    Args:
+        out: the folder of the file.
+        k: samples per question; `sampler` must return this number.
+        exposures: question -> number of training documents that state its answer; None if unknown.
+        max_failed: largest accepted share of samples that could not be graded.
 
     Raises:
         WorkbenchError: the file contains other questions, or another number of samples.
@@ -70,7 +79,7 @@ def probe_questions(
         ]
         failed, done = failed + sum(row.count(None) for row in new), done + len(new)
         why = ["the judge gave no verdict"] * failed
-        # before the rows are written: a chunk of failures is sampled again by the next call
+        # checked before the rows are written, so that the next call samples a failed chunk again
         check_failed(why, done * k, max_failed, "samples could not be graded")
         with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in new))
@@ -82,11 +91,13 @@ def probe_questions(
 
 
 def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
-    """Return the rows of `probe.jsonl` in `out`: k samples of the first questions.
+    """Return the rows of `probe.jsonl` in `out`, one for each question that was probed.
+
+    These are the first of `questions`, in the same order. Returns [] if there is no file.
 
     Raises:
-        WorkbenchError: the file has a malformed row, other questions, or another number of
-            samples.
+        WorkbenchError: the file has a malformed row, other questions, or another number of samples
+            than k.
     """
     if not (out / FILE).exists():
         return []
@@ -119,7 +130,10 @@ def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
 def answers(
     policy: Policy, questions: Sequence[Question], how: Sampling
 ) -> list[list[Response] | Failure]:
-    """Return the sampled responses to each question, with a seed that depends on the question."""
+    """Return the sampled responses to each question.
+
+    Each question has its own seed, which depends on `how.seed` and the question's id.
+    """
     seeds = tuple(
         random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions
     )
@@ -130,7 +144,10 @@ def answers(
 def samples_of(
     grade: Grade, answered: Sequence[list[Response] | Failure], k: int
 ) -> list[tuple[Sample, ...]]:
-    """Return the graded samples of each question; k ungraded samples if answering it failed."""
+    """Return the graded samples of each question.
+
+    A question with a failure in place of responses gets k ungraded samples.
+    """
     graded = iter(grade([one for group in answered if isinstance(group, list) for one in group]))
     return [
         tuple(vote(next(graded)) for _ in group)
@@ -141,7 +158,10 @@ def samples_of(
 
 
 def vote(feedback: Feedback) -> Sample:
-    """Return a graded response as a vote for its final answer ("" if it has none)."""
+    """Return the sample that stores a graded response: its final answer and its outcome.
+
+    The answer is normalised; "" if there is none, and None if the response abstains.
+    """
     outcome, response = outcome_of(feedback), feedback.response
     if outcome == UNCERTAIN:
         return Sample(None, outcome)
@@ -150,7 +170,7 @@ def vote(feedback: Feedback) -> Sample:
 
 
 def outcomes(checks: Checks) -> Grade:
-    """Return a grader that gives each sample its outcome by these checks."""
+    """Return a grader that runs only the check "outcome", without rewards."""
     return assemble(checks, ["outcome"], {})
 
 
@@ -161,8 +181,9 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     """Return the check "out_of_knowledge" from the result of a probe.
 
     Args:
-        probed: question id -> whether the question is out of knowledge; None if failed samples
-            left the probe undecided. For None and for missing questions the verdict is a failure.
+        probed: question id -> whether the question is out of knowledge. None: undecided, because
+            samples could not be graded. For None and for questions that are not in `probed`, the
+            verdict is a failure.
     """
 
     def verdict(question: Question) -> Verdict:
@@ -182,10 +203,12 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
 
 
 def read_probe(path: Path | str) -> dict[str, bool | None]:
-    """Read a `probe.jsonl`; return whether a question is out of knowledge, by question id.
+    """Return the result of a probe from its file: question id -> whether it is out of knowledge.
+
+    The value is None if the probe is undecided.
 
     Raises:
-        WorkbenchError: no such file, or a row without this result.
+        WorkbenchError: there is no such file, or a row without a result.
     """
     probed: dict[str, bool | None] = {}
     for number, row in enumerate(iter_rows(path), start=1):

@@ -1,4 +1,7 @@
-"""TruthRL's rewards (arXiv 2509.25760, section 3) for a response's outcome, at its last token."""
+"""TruthRL's rewards (arXiv 2509.25760, section 3): a value for the outcome of a response.
+
+The last token of the response gets the whole reward.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,7 +20,7 @@ UNKNOWN = KNOWLEDGE[1]
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Return the reward function of a config: ternary or binary, and its enhanced variants.
+    """Return the reward function: the ternary or binary reward, with the enhanced variants in use.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -41,12 +44,18 @@ def reward(config: TruthRL) -> RewardFn:
 
 
 def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:
-    """Return the binary reward (section 3.2): +1 if correct, −1 otherwise, abstentions included."""
+    """Return the binary reward (section 3.2): `correct` (+1) if correct, otherwise `wrong` (−1).
+
+    An abstention gets `wrong`, too.
+    """
     return _of_outcome({"correct": correct, "uncertain": wrong, "incorrect": wrong})
 
 
 def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> RewardFn:
-    """Return the ternary reward (section 3.2): +1 if correct, 0 if uncertain, −1 if incorrect."""
+    """Return the ternary reward (section 3.2).
+
+    A correct answer gets `correct` (+1), an abstention `abstain` (0), a wrong answer `wrong` (−1).
+    """
     return _of_outcome({"correct": correct, "uncertain": abstain, "incorrect": wrong})
 
 
@@ -64,8 +73,9 @@ def _of_outcome(values: Mapping[str, float]) -> RewardFn:
 def knowledge(base: RewardFn, other: float) -> RewardFn:
     """Return the knowledge-enhanced variant (section 3.2) of the reward `base`.
 
-    On a question that is out of knowledge, an abstention earns +1, and every answer, even if
-    correct, earns `other` (paper: −1). On a known question `base` applies.
+    On a question that is out of the policy's knowledge, an abstention gets +1. Every other
+    response, even with a correct answer, gets `other` (paper: −1). On other questions `base`
+    applies.
     """
     unknown = _of_outcome({"correct": other, "uncertain": 1.0, "incorrect": other})
 
@@ -78,13 +88,12 @@ def knowledge(base: RewardFn, other: float) -> RewardFn:
 
 
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
-    """Return the reasoning-enhanced variant (section 4.6): `base` combined with the quality ρ of
-    the reasoning, 1 if good and 0 if poor.
+    """Return the reasoning-enhanced variant (section 4.6) of the reward `base`.
 
-    The reasoning before an abstention counts like any other reasoning. The paper reports a score of
-    0 for it in the analysis, but the definition has no such rule. The conditional strategy changes
-    only the reward of correct answers. A failed verdict always leaves the response without a
-    reward.
+    `combine` computes the reward from that of `base` and the quality ρ of the reasoning: 1 if good
+    and 0 if poor. The reasoning before an abstention is treated like any other. The paper reports a
+    score of 0 for it in the analysis, but its definition has no such rule. If the "reasoning" check
+    failed, the response has no reward, even if `combine` does not use ρ.
     """
 
     @scored
@@ -105,8 +114,10 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 
 def string_match(base: RewardFn) -> RewardFn:
-    """Return `base` with the rule-based verifier of table 5: an answer is correct only if it equals
-    a gold answer, normalised as in SQuAD. Whether it abstains is read from the outcome verdict.
+    """Return the reward `base` with the rule-based verifier of table 5.
+
+    An answer is correct only if it equals a gold answer after normalisation (`text.normalise`). The
+    "outcome" verdict still decides whether the response abstains.
     """
 
     def by_string_match(feedback: Feedback) -> Reward:
@@ -114,7 +125,7 @@ def string_match(base: RewardFn) -> RewardFn:
         answer = final_answer(
             response.text, r"\boxed" in response.question.system, response.prefill
         )
-        words = normalise(answer or "")  # "" also of signs alone, which equal no gold answer
+        words = normalise(answer or "")  # "" if there is no answer, or only punctuation
         matches = words != "" and words in map(normalise, response.question.answers)
         label = "correct" if matches else "incorrect"
         verdicts = tuple(
