@@ -506,8 +506,11 @@ class Checks:
 
     Attributes:
         extract: finds the claims of responses.
-        verify: name -> check: "fact", "outcome", "checklist", "claim_checklist", "reasoning",
-            "out_of_knowledge". Training adds a trained model as "truth", "factuality" or "general".
+        verify: name -> check. "fact": is a claim true? "outcome": is the answer right?
+            "checklist": does the response have an item? "claim_checklist": is a claim in the
+            checklist? "reasoning": are the thoughts sound? "out_of_knowledge": can the initial
+            policy not know the answer? Training adds a trained model as "truth", "factuality" or
+            "general".
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
         recognise: returns a question with the reference data that the judge has for it, such as
             gold answers; None if the judge has no reference data.

@@ -79,8 +79,9 @@ def self_consistency(
 ) -> list[Feedback]:
     """Return for each question the first sample with the majority answer, or an abstention.
 
-    An abstention is returned, graded by `grade`, if the majority answer's share of the graded
-    samples is below `least`. If no sample of a question is graded, its first sample is returned.
+    The majority is among the samples whose outcome was judged; samples whose judge failed do not
+    count. If the majority's share of them is below `least`, the result is an abstention, judged by
+    `grade`. If no sample of a question was judged, its first sample is returned.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):

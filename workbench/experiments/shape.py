@@ -65,7 +65,7 @@ def shape_of(policy: str) -> Shape:
     if config.model_type not in TYPES or any(getattr(config, key, None) for key in unsupported):
         raise WorkbenchError(
             f"'{policy}' (type {config.model_type}) is not a plain dense model of the types"
-            f" {', '.join(TYPES)}: plan with such a model of about the same size"
+            f" {', '.join(TYPES)}: name a model of such a type and about the same size"
         )
     modules = model.model.layers.modules()
     linear = [module.weight.shape for module in modules if isinstance(module, torch.nn.Linear)]

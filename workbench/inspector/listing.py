@@ -290,7 +290,11 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return a page of the rollouts that a query selects, scored by every method, as JSON text."""
+    """Return one page of the rollouts of run `name` that a query selects, as an object for JSON.
+
+    Each row has its reward by every method, computed now if the run did not store it. The result is
+    {} without a name.
+    """
     if not name:
         return {}
     record = Record.of(runs, name)

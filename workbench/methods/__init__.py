@@ -34,7 +34,7 @@ def register(value: Method) -> Method:
             the workbench.
     """
     if not isinstance(value, Method):
-        raise WorkbenchError(f"{value!r} is not a Method")
+        raise WorkbenchError(f"{value!r} is not a `workbench.methods.Method`: register an instance")
     if value.name in OURS or value.name in BASELINES:
         raise WorkbenchError(f"the name '{value.name}' is taken: choose another")
     METHODS[value.name] = TRAINED[value.name] = value

@@ -59,7 +59,8 @@ def collect(
 
 
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
-    """Return the metrics of R resamples: an array (R, metrics + 2), with AURC and AUROC last.
+    """Return the metrics of R resamples: an array (R, M + 2) for the M metrics of `sums`, in their
+    order; the last two are the area under the risk–coverage curve and that under the ROC curve.
 
     Resample r counts question q `weights_RQ[r, q]` times. Without weights, R is 1 and each question
     counts once. An undefined metric is NaN.

@@ -94,7 +94,7 @@ def breakdown(
     key: Callable[[Graded], str | None],
     summary: Callable[[Sequence[Graded]], JsonObject],
 ) -> JsonObject:
-    """Group responses by `key`; return `{value of key: summary(responses)}`, sorted by value.
+    """Return {group: summary of its responses}, sorted by group, which is the result of `key`.
 
     Responses whose key is None are left out.
     """

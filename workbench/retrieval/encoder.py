@@ -42,8 +42,8 @@ def load_encoder(name: str) -> Encode:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise WorkbenchError(
-            f"the encoder '{name}' needs sentence-transformers: install this package's dependencies"
-            " (`make demo` does), or use --encoder none"
+            f"the encoder '{name}' needs sentence-transformers: install the workbench's"
+            " dependencies (`make demo` does), or use --encoder none"
         ) from None
     source = str((name in PACKAGED and packaged_folder()) or name)
     try:

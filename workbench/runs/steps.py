@@ -45,9 +45,9 @@ def reward_of(rows: Rows, method: str) -> "Series":
 
 
 def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
-    """Return the parts of a method's reward as columns `part:NAME`.
+    """Return the parts of a method's reward, each as a column "part:NAME".
 
-    If `method` is "", return the numbers that a trainer logged as columns `logged:NAME`.
+    If `method` is "", return the numbers that a trainer logged, each as a column "logged:NAME".
     """
     if method:
         own = [part for name, part in rows.rewards if part and name == method]

@@ -101,8 +101,10 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
     r"""Return the final answer of a response, or None.
 
     It is the last balanced `\boxed{…}` after the thinking, else the last `<answer>…</answer>`
-    or `[Answer]`, else the text after `</think>`. The result is None if the thinking is not closed,
-    if nothing follows the thinking, or if `require_box` is set and there is no box.
+    or `[Answer]`, else all text after the thinking, which is the whole response if there is none.
+    The result is None if the thinking is not closed, if nothing follows it, or if `require_box` is
+    set and there is no box. `prefill` is the part of the prompt with which the response begins,
+    such as "<think>".
     """
     pieces, state = _pieces(text, prefill)
     if state == "think":

@@ -105,9 +105,13 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Run `collect` with the policy that a stage starts from, in the stage's subfolder `samples`.
+    """Run `collect` with the policy that a stage starts from. The rows are stored in the stage's
+    folder, in "samples".
 
-    `samples` is the number of responses per question. If `seed` is None, `job.seed` is used.
+    Args:
+        samples: number of responses per question.
+        method: the method whose reward a usable sample has; None: any verdict will do.
+        seed: None: `job.seed`.
     """
     return collect(
         job.start,

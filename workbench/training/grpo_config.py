@@ -206,7 +206,8 @@ def check_split(config: GRPO, processes: int) -> None:
 
 
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
-    """Return indices into `count` questions, in the order in which a run trains on them."""
+    """Return the question of each prompt of a run, as an index below `count`: all steps in order,
+    so a question may occur several times."""
     return order(count, config.steps * config.prompts_per_step, seed)
 
 

@@ -175,12 +175,15 @@ def map_chunks(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of each chunk, in the order of the chunks, in a `ray_session`.
+    """Yield the results of each chunk, in the order of the chunks.
+
+    The function starts Ray, or connects to a running cluster, by `ray_session`.
 
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
     one by one. If two more processes die on the same item, its result is that of `failed`.
 
     Args:
+        actors: number and resources of the worker processes.
         make: returns the function that processes a chunk; called once in each worker process.
         failed: (item, failure) -> the result of an item that could not be processed.
         chunks: lists of items, read a few ahead of the results (`AHEAD` per worker).

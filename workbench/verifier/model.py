@@ -156,8 +156,8 @@ def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
     head = {name for name in state if name.startswith("head.")}
     if not names <= set(state) or not head <= set(small):
         raise WorkbenchError(
-            "the weights do not fit this version of the verifier: restore its folder, or leave out"
-            " --verifier"
+            "the verifier's weights do not fit this version of the workbench: use weights that this"
+            " version has made, or leave out --verifier"
         )
     for name in names:
         if name.startswith("head."):

@@ -15,7 +15,8 @@ from workbench.types import JsonObject
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation, with its templates by language."""
+    """A relation between an entity and a value, such as "born_in", with the sentence and question
+    templates of each language."""
 
     name: str
     subject: str  # entity kind

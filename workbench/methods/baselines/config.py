@@ -37,8 +37,8 @@ class PairDPO:
     """DPO on pairs of the policy's own sampled answers.
 
     With several rounds, each round samples its pairs from the policy that the previous round
-    trained, and uses that policy as the reference model *(ours)*. The paper's iterative DPO starts
-    from the DPO checkpoint and has 4 rounds (table 1), so it is `rounds=5` here.
+    trained, and uses that policy as the reference model *(ours)*. Iterative DPO of the TruthRL
+    paper starts from the DPO checkpoint and has 4 rounds (table 1), so it is `rounds=5` here.
     """
 
     rounds: int = setting(

@@ -139,7 +139,8 @@ def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> 
 
 
 def unlabelled(response: Response, found: Segments) -> Judged:
-    """Return the response with the spans of its segments as a reward model's input."""
+    """Return a response as a reward model reads it: with the spans of its segments (the sentences
+    or claims that get a reward), and without labels."""
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
     return Judged(response.question, response.text, placed, ids)

@@ -52,9 +52,10 @@ class Confidence:
     offset: float
 
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
-        """Return P(true) of each claim: NaN if undefined, None if the claim is too long.
+        """Return P(true) of the claim of each row.
 
-        Grading turns NaN into a failure.
+        It is None if question and claim are longer than the model can read, and NaN if the model's
+        probabilities are not finite, which grading turns into a failure.
         """
         short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
         scores = confidences(self.policy, [rows[number] for number in short])
@@ -89,7 +90,8 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
         )
     if stored.get("base") != _base_id(policy):
         raise WorkbenchError(
-            f"'{file}' was fitted to another model than '{policy.name}': train with that model"
+            f"'{file}' was fitted to another model than '{policy.name}': train with the model that"
+            f" prepared '{folder}' (--policy), or prepare the data again with this one"
         )
     return Confidence(policy, slope, offset)
 

@@ -59,8 +59,10 @@ def key(text: str) -> str:
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
     """Return the facts of one question's samples, the most frequent first, and counts.
 
-    The counts are numbers of claims by kind (see `_kind`). A fact whose claims are as often
-    supported as refuted is left out; the entry "conflicting" counts such facts.
+    A fact is all claims of the samples with the same words. If they are as often supported as
+    refuted, it is left out. The counts are numbers of claims: "support", "refute",
+    "not_enough_info", "unverified", "other_subject" and "empty" (without words). "conflicting" is
+    the number of facts left out.
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:

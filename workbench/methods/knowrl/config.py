@@ -43,7 +43,8 @@ class ColdStart:
 
 @dataclass(frozen=True)
 class KnowRL:
-    """The settings of KnowRL's reward ("Asymmetric correctness reward") and of its training."""
+    """The settings of KnowRL's reward (the paper's section "Asymmetric correctness reward") and of
+    its training."""
 
     form: float = setting(
         1.0, "reward of correct think and answer tags; -form for a response without them"
