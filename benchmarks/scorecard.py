@@ -174,7 +174,11 @@ COLUMNS = ["finding", "result", "statement (source)", "deciding contrast", "effe
 def counts(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return how many findings have each result, as a sentence."""
     by = Counter(row["result"] for row in rows)
-    listed = ", ".join(f"{by[name]} {name}" for name in VERDICTS if by[name])
+    listed = ", ".join(
+        f"{by[name]} {name if by[name] == 1 else name.removesuffix('s')}"
+        for name in VERDICTS
+        if by[name]
+    )
     return f"{len(rows)} finding{'s' * (len(rows) != 1)}: {listed}"
 
 

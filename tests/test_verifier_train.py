@@ -99,7 +99,7 @@ def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
             expand(small).get_parameter(name) - model.get_parameter(name)
         ).norm() / change.norm()
         assert left < error if error else left > 0.1
-    with raises_error("do not fit this version of the verifier"):
+    with raises_error("do not fit this version of the workbench"):
         expand({**small, "encoder.other.weight.up": small[f"{name}.up"]})
 
 
