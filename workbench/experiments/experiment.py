@@ -34,8 +34,7 @@ from workbench.verdicts.local import warn_of_training
 MAX_FAILED = 0.2  # share of ungraded answers that stops an evaluation, unless a trainer sets one
 # keys of config.json that summary.json repeats
 SUMMARY = (
-    *("method", "config", "seed", "threads", "questions_hash", "judge", "bench", "policy"),
-    *("world_hash", "policy_hash"),
+    "method config seed threads questions_hash judge bench policy world_hash policy_hash".split()
 )
 
 

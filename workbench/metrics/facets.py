@@ -36,17 +36,9 @@ from workbench.text import answer_text, in_answer
 from workbench.text.outline import Outline, Point, citations, read_outline
 from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, JsonObject, Question, Verdict
 
-FACET_METRICS = (
-    "form",
-    "facets",
-    "order",
-    "as_planned",
-    "repetition",
-    "off_subject",
-    "coherent",
-    "length",
-    "citation_precision",
-    "citation_recall",
+FACET_METRICS = tuple(
+    "form facets order as_planned repetition off_subject coherent length citation_precision"
+    " citation_recall".split()
 )
 FACT_METRICS = ("fact_per_query", "fact_per_sentence")
 

@@ -14,11 +14,7 @@ from workbench.util.failures import judged
 Pair = tuple[str, str]  # the label in the first file, the label in the second
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
 LEFT_OUT = (
-    "only_first",
-    "only_second",
-    "unreadable",
-    "other_response",
-    "not_judged",
+    *"only_first only_second unreadable other_response not_judged".split(),
     *ASPECTS,
     "verdicts",
 )
