@@ -25,6 +25,7 @@ from workbench.retrieval.words import (
 )
 from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject, Passage, WorkbenchError
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,9 +97,7 @@ class Index:
         hits = {"": dict(zip(unlimited, self._search(unlimited, k, mode), strict=True))}
         # limited queries: read the named pages once for all their queries and rank them in memory
         columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
-        names = list(groups)
-        for start in range(0, len(names), 200):  # limits the pages in memory
-            chunk = names[start : start + 200]
+        for chunk in split_batches(list(groups), 200):  # limits the pages in memory
             for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
                 ranked = self._rank(groups[limit], rows, k, mode)
                 hits[limit] = dict(zip(groups[limit], ranked, strict=True))
@@ -192,10 +191,8 @@ class Index:
             - {""}
         )
         by_key: dict[str, list[JsonObject]] = defaultdict(list)
-        for start in range(0, len(keys), 500):  # limits the length of a filter
-            names = ",".join(
-                "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
-            )
+        for batch in split_batches(keys, 500):  # limits the length of a filter
+            names = ",".join("'" + key.replace("'", "''") + "'" for key in batch)
             search = self._table.search().where(f"key IN ({names})").select(list(columns))
             for row in search.limit(None).to_list():
                 by_key[row["key"]].append(row)
