@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from typer.exceptions import TyperException
 from workbench import __version__
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import disk
+from workbench.util.signals import handled_signals
 from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # a missing value in a table
@@ -203,18 +203,9 @@ def stdout_kept_clean() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def ended_by_signal() -> Iterator[None]:
+def ended_by_signal() -> contextlib.AbstractContextManager[None]:
     """Treat SIGTERM, which batch systems send, like Ctrl-C."""
-    # Python allows signal handlers in the main thread only
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return handled_signals(signal.default_int_handler, signal.SIGTERM)
 
 
 def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
