@@ -262,7 +262,7 @@ class _Run:
     out: Path
     identity: JsonMapping
     max_failed: float
-    shared: Shared | None = None
+    shared: Shared | None
 
     def run(self, stages: Sequence[Stage], start: str) -> JsonObject:
         """Evaluate, train the stages, evaluate; write the summary also after a stop."""

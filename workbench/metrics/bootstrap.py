@@ -73,7 +73,7 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 
 
 def draws(
-    questions: int, answers: int, resamples: int, seed: int, runs: int = 1
+    questions: int, answers: int, resamples: int, seed: int, runs: int
 ) -> Iterator[np.ndarray]:
     """Yield resampling weights (R, runs · questions) in pieces that fit into memory.
 
@@ -132,7 +132,7 @@ def intervals(
 
 
 def paired(
-    a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
+    a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int
 ) -> dict[str, dict[str, float | None]]:
     """Return `{value, other, diff, low, high, p, n}` of each metric.
 

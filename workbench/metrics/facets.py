@@ -30,7 +30,6 @@ from itertools import groupby, pairwise
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.metrics.claims import Term, claim_terms
 from workbench.metrics.hacks import repetitions
-from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import Row
 from workbench.text import answer_text, in_answer
 from workbench.text.outline import Outline, Point, citations, read_outline
@@ -44,7 +43,7 @@ FACT_METRICS = ("fact_per_query", "fact_per_sentence")
 
 
 def facet_table(
-    feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES
+    feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int, resamples: int
 ) -> JsonObject:
     """Return `{metric: {value, low, high, n}}` of `FACET_METRICS` and facts per query and sentence.
 

@@ -253,7 +253,7 @@ def _passage(row: JsonMapping) -> Passage:
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
-def index_folder(name: str | Path, root: Path | str = ROOT) -> Path:
+def index_folder(name: str | Path, root: Path | str) -> Path:
     """Return the folder of an index: under `root`, unless the name is a path.
 
     Raises WorkbenchError if the name is not a word, a path, or an existing index.
