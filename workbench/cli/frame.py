@@ -261,7 +261,7 @@ def show(
 
 def print_mapping(mapping: JsonMapping) -> None:
     """Print scalars as one table of names and values, then a table for every list or mapping."""
-    nested = {k: v for k, v in mapping.items() if v and isinstance(v, (Mapping, list, tuple))}
+    nested = {k: v for k, v in mapping.items() if v and isinstance(v, Mapping | list | tuple)}
     if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)
     for key, value in nested.items():

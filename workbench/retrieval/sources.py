@@ -88,7 +88,7 @@ def page_of(row: JsonMapping) -> Page | str:
         return f"no 'text', only {_names(row)}"
     if not isinstance(text, str | None) or not isinstance(title, str | None):
         return f"'{'title' if isinstance(text, str | None) else 'text'}' is not a string"
-    if isinstance(name, (dict, list, bool, float)):
+    if isinstance(name, dict | list | bool | float):
         return "'id' is neither a string nor a whole number"
     text, title = clean(text or ""), clean(title or "")
     return Page(passage_id(title, text) if name in (None, "") else clean(str(name)), title, text)
