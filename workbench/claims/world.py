@@ -9,8 +9,7 @@ from workbench.claims.statements import vouches
 from workbench.credit.attribute import strip_end
 from workbench.text import final_answer, is_invalid, section_at, sections, sentences
 from workbench.text.outline import uncited
-from workbench.text.sentences import Span
-from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
+from workbench.types import Claim, Claims, Extract, Question, Response, Span, Verdict
 from workbench.util.failures import unparsed
 from workbench.world import schema
 from workbench.world.facts import Fact, value_forms

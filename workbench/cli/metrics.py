@@ -105,7 +105,7 @@ def metrics(
             raise WorkbenchError(
                 "--dry-run needs a judge: name one with --judge URL, or leave out --dry-run"
             )
-        return show(_estimate(feedback, other), as_json, print_mapping)
+        return show(_estimate(feedback, other), as_json)
     try:
         with ended_by_signal(), stdout_kept_clean():
             if judge:

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from workbench.runs.store import iter_feedback
-from workbench.types import Feedback
+from workbench.types import Feedback, Spans
 
 
-def words(text: str) -> tuple[tuple[int, int], ...]:
+def words(text: str) -> Spans:
     """Split a text, for which no tokens were sampled, into words, punctuation and tags.
 
     Each span includes the white space before its word.

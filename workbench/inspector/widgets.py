@@ -147,7 +147,6 @@ def _box(control: JsonMapping) -> "Widget":
         limits = {"min": control["min"], "max": control["max"], "step": control["step"]}
         box = FloatSlider(
             value=control["min"] if value is None else value,
-            continuous_update=True,
             **limits,
             **shared,
         )

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.text.sentences import Span, sentences
-from workbench.types import JsonMapping, Passage, WorkbenchError
+from workbench.text.sentences import sentences
+from workbench.types import JsonMapping, Passage, Span, WorkbenchError
 from workbench.util.grouping import split_batches
 from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256

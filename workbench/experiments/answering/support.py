@@ -13,7 +13,16 @@ from itertools import pairwise
 from workbench.metrics.facets import about, cited_numbers, supporting_passages
 from workbench.text import answer_sections, section_at, sections, sentences
 from workbench.text.outline import read_outline, read_plan, uncited
-from workbench.types import CLAIM_LABELS, Claim, Feedback, JsonObject, Passage, Response, Verdict
+from workbench.types import (
+    CLAIM_LABELS,
+    Claim,
+    Feedback,
+    JsonObject,
+    Passage,
+    Response,
+    Span,
+    Verdict,
+)
 
 NOTHING_WRITTEN = "the policy wrote nothing"
 NO_PLAN = "the answer has no plan ([Structure] … [Outline] … [Answer] …) and is shown unchanged"
@@ -90,7 +99,7 @@ def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
     )
 
 
-def _spans(response: Response) -> list[tuple[int, int]]:
+def _spans(response: Response) -> list[Span]:
     """The sentences of the answer without thinking and plan; citations begin no sentence."""
     text, prefill = response.text, response.prefill
     parts, wanted = sections(text, prefill), answer_sections(text, prefill)
@@ -99,11 +108,9 @@ def _spans(response: Response) -> list[tuple[int, int]]:
     ]
 
 
-def _by_span(
-    feedback: Feedback, spans: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], list[Claim]]:
+def _by_span(feedback: Feedback, spans: Sequence[Span]) -> dict[Span, list[Claim]]:
     """The claims of each sentence, by the beginning of their own sentence or their span."""
-    claims: dict[tuple[int, int], list[Claim]] = {span: [] for span in spans}
+    claims: dict[Span, list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:
         start, _ = claim.span or (-1, -1)
         if claim.sentence is not None:
@@ -116,8 +123,8 @@ def _by_span(
 
 def _sentences(
     feedback: Feedback,
-    spans: Sequence[tuple[int, int]],
-    claims: Mapping[tuple[int, int], Sequence[Claim]],
+    spans: Sequence[Span],
+    claims: Mapping[Span, Sequence[Claim]],
 ) -> Iterator[Sentence]:
     response, passages = feedback.response, feedback.response.question.passages
     plan, names = read_outline(response.text), _facets(response)

@@ -15,6 +15,7 @@ from workbench.types import (
     Feedback,
     JsonMapping,
     JsonObject,
+    Span,
     Verdict,
     WorkbenchError,
 )
@@ -118,7 +119,7 @@ def payload(
 
 def as_json(data: object) -> str:
     """JSON that is safe inside a script element and in any encoding: ASCII without `<>&`."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(data, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -224,7 +225,7 @@ def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
     return [*reasons, *remarks(vars(verdict)), *useless]
 
 
-def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
+def _whole_words(text: str, span: Span) -> list[int]:
     """Extend a span to whole words, because a match may begin or end inside a word."""
     start, end = span
     while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():

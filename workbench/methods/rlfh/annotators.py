@@ -44,7 +44,7 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
         questions = {response.question.id: response.question for response, _ in batch}
         new = [key for key in {key: 1 for row in rows for key in row.values()} if key not in known]
         alone = [
-            (Response("", questions[name], text), Claims((), (Claim(0, text, "body"),)))
+            (Response("", questions[name], text), Claims((), (Claim(0, text),)))
             for name, text in new
         ]
         fresh = dict(zip(new, annotator(alone), strict=True))

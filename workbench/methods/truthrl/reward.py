@@ -42,7 +42,7 @@ def reward(config: TruthRL) -> RewardFn:
 
 def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:
     """Return the binary reward (section 3.2): +1 if correct, −1 otherwise, abstentions included."""
-    return _of_outcome({"correct": correct, "uncertain": wrong, "incorrect": wrong})
+    return ternary(correct, wrong, wrong)
 
 
 def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> RewardFn:
