@@ -1,7 +1,7 @@
 """Extract claims about the closed world exactly, by its grammar."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -43,10 +43,9 @@ def world(world: World) -> Extract:
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
-    def extract(responses: Sequence[Response]) -> list[Claims]:
-        return [_extract(response, parser, facts, world.names.l2) for response in responses]
-
-    return extract
+    return lambda responses: [
+        _extract(response, parser, facts, world.names.l2) for response in responses
+    ]
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:

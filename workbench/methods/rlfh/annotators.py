@@ -137,10 +137,7 @@ def flipped(verify: Verify, share: float) -> Verify:
         p = None if verdict.p is None else 1 - verdict.p
         return replace(verdict, label=OPPOSITE[verdict.label], p=p, by=f"{verdict.by}, flipped")
 
-    def verify_flipped(batch: Sequence[Row]) -> list[Checked]:
-        return [
-            replace(one, verdicts=tuple(inverted(*row, verdict) for verdict in one.verdicts))
-            for row, one in zip(batch, verify(batch), strict=True)
-        ]
-
-    return verify_flipped
+    return lambda batch: [
+        replace(one, verdicts=tuple(inverted(*row, verdict) for verdict in one.verdicts))
+        for row, one in zip(batch, verify(batch), strict=True)
+    ]
