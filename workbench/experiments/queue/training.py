@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -123,15 +123,15 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+@dataclass
 class _Stopping:
     """Forward Ctrl-C and SIGTERM to the current run.
 
     The first signal lets the run save and stop, the second stops it at once, the third kills it.
     """
 
-    def __init__(self) -> None:
-        self.signals = 0
-        self.process: Background | None = None
+    signals: int = 0
+    process: Background | None = None
 
     def wait(self, process: Background) -> int:
         """Return the process's exit code once it has ended."""
