@@ -101,14 +101,13 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
         for claim in claims
     )
     coherent = whole and ordered and not repeated and not off_subject and covered == set(names)
-    words = answer_text(response.text, response.prefill).split()
     values: dict[str, float] = {
         "form": whole and outline is not None,
         "facets": len(covered) / len(names),
         "order": ordered,
         **({"as_planned": order == plan} if plan else {}),
         "coherent": coherent,
-        "length": len(words),
+        "length": len(answer_text(response.text, response.prefill).split()),
     }
     return {
         **{name: (float(value), 1.0) for name, value in values.items()},

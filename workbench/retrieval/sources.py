@@ -163,8 +163,7 @@ def _folder(path: Path) -> Source:
         raise WorkbenchError(f"{path}: this folder has no .txt or .md file: --from takes {FORMATS}")
     digests = [[str(file.relative_to(path)), _digest(file)] for file in files]
     fingerprint = json_digest(digests, 64)
-    pages = partial(_texts, files, folder=path)
-    return Source(str(path), fingerprint, pages, "file")
+    return Source(str(path), fingerprint, partial(_texts, files, folder=path), "file")
 
 
 def _world(spec: str) -> Source:

@@ -45,8 +45,7 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     run = KLCFRun(config, bench, training_questions(config.prompts, bench, answered=False))
     # fail now if the judge cannot give the verdicts; the stages make "general" later
     check_checks(bench.checks)
-    verify = {**bench.checks.verify, "general": lambda batch: []}
-    checked = replace(bench.checks, verify=verify)
+    checked = replace(bench.checks, verify={**bench.checks.verify, "general": lambda batch: []})
     assemble(checked, checks(config), {"klcf": reward(config)}, ANSWER_SECTIONS)
     prepared: JsonObject = {
         "method": "klcf",
