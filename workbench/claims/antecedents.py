@@ -12,7 +12,7 @@ NAME = (
     r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin"
     r" |al-)*[A-Z][\w'’.-]*)*"
 )
-_COPULAR = re.compile(
+_COPULAR = re.compile(  # a form of "to be" with a noun phrase: "is a painter"
     r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)*"
     r" (?:an?|the|one|his|her|its|\w+'s)\b"
 )
@@ -43,7 +43,7 @@ def who(subject: str, previous: str, link: str) -> str:
         link: the words that begin the clause, such as ", who".
     """
     text = _without_dates(previous)
-    if not is_copular(previous):
+    if not _COPULAR.search(previous.strip(" ,")):
         phrase = _phrase(previous)
         head = _HEAD.split(phrase)[0]  # a name after a preposition of place is not a person
         person = AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head)
@@ -80,11 +80,6 @@ def which(previous: str, verb: str) -> str:
     head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
     plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
     return "" if verb in ("have", "are", "were", "do") and not plural else phrase
-
-
-def is_copular(text: str) -> bool:
-    """Whether the text has a form of "to be" with a noun phrase: "is a painter"."""
-    return bool(_COPULAR.search(text.strip(" ,")))
 
 
 def _without_dates(text: str) -> str:

@@ -9,7 +9,7 @@ from workbench.credit.attribute import THRESHOLD, find_sentence, locate
 from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text.sections import Section, section_at, sections
-from workbench.text.sentences import Span, sentences
+from workbench.text.sentences import sentences
 from workbench.types import (
     Claim,
     Claims,
@@ -18,6 +18,7 @@ from workbench.types import (
     JsonMapping,
     Judge,
     Response,
+    Span,
     Verdict,
 )
 

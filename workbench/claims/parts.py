@@ -41,7 +41,7 @@ class Part:
 
     kind: str
     text: str
-    link: str = ""
+    link: str
 
 
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())

@@ -264,7 +264,7 @@ _JOINING = re.compile(
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
 
 
-def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
+def _objects(group: str, verb: list[str], rest: str, lead: str) -> Iterator[str]:
     """Yield the texts that can follow the verb alone: one for each example, list item or adjunct.
 
     Args:

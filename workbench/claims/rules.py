@@ -35,8 +35,7 @@ from workbench.claims.statements import makes_claims, says_nothing
 from workbench.claims.topic import is_unclear, topic_of
 from workbench.credit.attribute import THRESHOLD, coverage, locate, strip_end
 from workbench.text import sections, sentences
-from workbench.text.sentences import Span
-from workbench.types import Claim, Claims, Extract, Response
+from workbench.types import Claim, Claims, Extract, Response, Span
 
 
 def rules() -> Extract:

@@ -1,7 +1,7 @@
 """Extract claims about the closed world exactly, by its grammar."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -9,8 +9,7 @@ from workbench.claims.statements import vouches
 from workbench.credit.attribute import strip_end
 from workbench.text import final_answer, is_invalid, section_at, sections, sentences
 from workbench.text.outline import uncited
-from workbench.text.sentences import Span
-from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
+from workbench.types import Claim, Claims, Extract, Question, Response, Span, Verdict
 from workbench.util.failures import unparsed
 from workbench.world import schema
 from workbench.world.facts import Fact, value_forms
@@ -45,10 +44,9 @@ def world(world: World) -> Extract:
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
-    def extract(responses: Sequence[Response]) -> list[Claims]:
-        return [_extract(response, parser, facts, world.names.l2) for response in responses]
-
-    return extract
+    return lambda responses: [
+        _extract(response, parser, facts, world.names.l2) for response in responses
+    ]
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:

@@ -32,10 +32,8 @@ def compare_command(
         list[str],
         Argument(
             metavar="RUN…",
-            help=(
-                "Runs, folders of runs (such as runs/queue), files of feedback rows, or results"
-                " files of lm-evaluation-harness."
-            ),
+            help="Runs, folders of runs (such as runs/queue), files of feedback rows, or results"
+            " files of lm-evaluation-harness.",
         ),
     ],
     against: Annotated[

@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from typer.exceptions import TyperException
 from workbench import __version__
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import disk
+from workbench.util.signals import handled_signals
 from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # a missing value in a table
@@ -206,18 +206,9 @@ def stdout_kept_clean() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def ended_by_signal() -> Iterator[None]:
+def ended_by_signal() -> contextlib.AbstractContextManager[None]:
     """Treat SIGTERM, which batch systems send, like Ctrl-C: the block gets a KeyboardInterrupt."""
-    # Python allows signal handlers in the main thread only
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return handled_signals(signal.default_int_handler, signal.SIGTERM)
 
 
 def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
@@ -276,7 +267,7 @@ def show(
 
 def print_mapping(mapping: JsonMapping) -> None:
     """Print scalars as one table of names and values, then a table for every list or mapping."""
-    nested = {k: v for k, v in mapping.items() if v and isinstance(v, (Mapping, list, tuple))}
+    nested = {k: v for k, v in mapping.items() if v and isinstance(v, Mapping | list | tuple)}
     if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)
     for key, value in nested.items():

@@ -38,10 +38,8 @@ def judge_serve(
         int | None,
         typer.Option(
             min=1,
-            help=(
-                "Maximum tokens of prompt and reply together; default: as many as fit, or"
-                f" {LENGTH} for a GGUF file."
-            ),
+            help="Maximum tokens of prompt and reply together; default: as many as fit, or"
+            f" {LENGTH} for a GGUF file.",
         ),
     ] = None,
     as_json: Json = False,

@@ -17,21 +17,17 @@ JudgeURL = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help=(
-            "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
-            " for api.openai.com, OPENAI_API_KEY."
-        ),
+        help="OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
+        " for api.openai.com, OPENAI_API_KEY.",
     ),
 ]
 LocalOrURL = Annotated[
     str | None,
     typer.Option(
         metavar="local|URL|local+URL",
-        help=(
-            "The local verifier, an OpenAI-compatible endpoint, or both: the endpoint then judges"
-            " the claims that the verifier calls correct. The key is read from WORKBENCH_JUDGE_KEY"
-            " or, for api.openai.com, OPENAI_API_KEY."
-        ),
+        help="The local verifier, an OpenAI-compatible endpoint, or both: the endpoint then judges"
+        " the claims that the verifier calls correct. The key is read from WORKBENCH_JUDGE_KEY"
+        " or, for api.openai.com, OPENAI_API_KEY.",
     ),
 ]
 VerifierName = Annotated[
@@ -64,10 +60,8 @@ JudgeOption = Annotated[
     typer.Option(
         "--judge-option",
         metavar="KEY=VALUE",
-        help=(
-            "Field of each request to the endpoint, such as reasoning_effort=low; VALUE is JSON or"
-            " a text, and null removes a field; repeatable."
-        ),
+        help="Field of each request to the endpoint, such as reasoning_effort=low; VALUE is JSON or"
+        " a text, and null removes a field; repeatable.",
     ),
 ]
 JudgeTokens = Annotated[

@@ -35,10 +35,9 @@ def methods(
         }
         show(result, as_json, _print)
     else:
-        config = trained(name).configure(bench)
         fields = {
             f"{name}.{field}": {"value": value, "help": help}
-            for field, value, help in settings(config)
+            for field, value, help in settings(trained(name).configure(bench))
         }
         show(fields, as_json, _print)
 

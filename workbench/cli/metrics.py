@@ -105,7 +105,7 @@ def metrics(
             raise WorkbenchError(
                 "--dry-run needs a judge: name one with --judge URL, or leave out --dry-run"
             )
-        return show(_estimate(feedback, other), as_json, print_mapping)
+        return show(_estimate(feedback, other), as_json)
     try:
         with ended_by_signal(), stdout_kept_clean():
             if judge:
@@ -231,8 +231,7 @@ def _names(result: JsonMapping) -> list[str]:
 def _complain_of_metrics(result: JsonMapping) -> None:
     """Print the metrics without a value, by reason."""
     reasons: dict[str, list[str]] = {}
-    cells = [*result.items(), *result.get("paired", {}).items()]
-    for name, cell in cells:
+    for name, cell in [*result.items(), *result.get("paired", {}).items()]:
         if isinstance(cell, Mapping) and "reason" in cell and name not in REASONS:
             reasons.setdefault(cell["reason"], []).append(name)
     for reason, names in reasons.items():

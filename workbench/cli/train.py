@@ -115,10 +115,8 @@ def evaluate(
     inference: Annotated[
         Inference | None,
         Option(
-            help=(
-                "Also report a baseline at inference time: the best sample by the local verifier,"
-                " the majority of the samples or an abstention, or chain of verification."
-            )
+            help="Also report a baseline at inference time: the best sample by the local verifier,"
+            " the majority of the samples or an abstention, or chain of verification."
         ),
     ] = None,
     seed: Seed = 0,

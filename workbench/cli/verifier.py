@@ -86,7 +86,7 @@ def verifier_evaluate(
 
 
 def _print(result: JsonMapping) -> None:
-    scalars = {name: value for name, value in result.items() if not isinstance(value, (dict, list))}
+    scalars = {name: value for name, value in result.items() if not isinstance(value, dict | list)}
     columns = ("n", "accuracy", "balanced_accuracy")
     sources = [
         {"source": source, **{name: cell[name] for name in columns}}

@@ -24,9 +24,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from workbench.types import Claim, Event, Feedback, Response, Reward
+from workbench.types import Claim, Event, Feedback, Response, Reward, Span
 
-Span = tuple[int, int]
 LARGEST = 1e100  # largest absolute value of a reward; squares of larger ones could overflow
 THRESHOLD = 0.5  # (ours) a claim with less coverage is unplaced
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.credit.advantages import Estimator, Rewarded
 from workbench.types import Response
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -43,8 +44,7 @@ def token_advantages(
 
     Every `group_size` successive rows are the responses to one prompt, and form a group.
     """
-    groups = [rows[start : start + group_size] for start in range(0, len(rows), group_size)]
-    return list(chain.from_iterable(estimator(groups)))
+    return list(chain.from_iterable(estimator(split_batches(rows, group_size))))
 
 
 def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:

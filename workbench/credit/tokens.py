@@ -17,13 +17,11 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from workbench.text.sections import opened
-from workbench.types import WorkbenchError
+from workbench.types import Spans, WorkbenchError
 from workbench.util.hub import panics_as_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-Offsets = tuple[tuple[int, int], ...]
 
 REPLACEMENT = "\ufffd"  # what decoders write for bytes that are not UTF-8
 # number of context tokens in incremental decoding; a character may be spread over 4 tokens, one for
@@ -36,7 +34,7 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
     return tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
-def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, Offsets]:
+def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, Spans]:
     """Return the decoded text and, for each id, the span of its characters in this text.
 
     Special tokens have empty spans. The spans are contiguous and cover the text. For byte-level
@@ -205,7 +203,7 @@ _WORD = re.compile(
 )
 
 
-def words(text: str) -> Offsets:
+def words(text: str) -> Spans:
     """Split a text into words, without a tokenizer, and return the span of each word.
 
     A span includes the white space before its word. The spans are contiguous and cover the text.
@@ -217,7 +215,7 @@ def words(text: str) -> Offsets:
     return tuple(zip([0, *ends], ends, strict=False))
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ...], Offsets]:
+def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ...], Spans]:
     """Encode a text that was not sampled; return the token ids and the span of each token.
 
     The spans are contiguous and cover the text. No special tokens are added.

@@ -215,7 +215,7 @@ def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
         texts = strings(value)
     except ValueError as error:
         raise ValueError(f'"{name}": {error}') from error
-    if isinstance(value, (list, tuple)) and value and not texts:
+    if isinstance(value, list | tuple) and value and not texts:
         raise ValueError(f'"{name}" has only empty texts: leave "{name}" out if there are none')
     return texts
 

@@ -20,6 +20,7 @@ from workbench.runs.folder import describe_runs, finished, read_json
 from workbench.runs.naming import APART, differing, flat, with_settings
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.grouping import group_by
 from workbench.util.jsonl import iter_rows
 
 
@@ -148,12 +149,12 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     A group's name is its method, with the settings that differ between groups of this method.
     Without a method, it is the path.
     """
-    groups: dict[str, list[Evaluated]] = {}
-    for one in found:
-        key = json.dumps(
+    groups = group_by(
+        found,
+        lambda one: json.dumps(
             [one.method, one.settings or str(one.path), list(one.sets)], sort_keys=True
-        )
-        groups.setdefault(key, []).append(one)
+        ),
+    )
     named = {}
     for group in groups.values():
         own = group[0]

@@ -16,15 +16,8 @@ TEMPLATE = Path(__file__).with_name("compare_page.html")
 # metrics that the page shows at first, if a row has them; it also shows recall@K and F1@K
 SHOWN = (
     *RATES,
-    "factscore_on_subject",
-    "off_subject",
-    "responded",
-    "fact_per_sentence",
-    "coherent",
-    "citation_precision",
-    "citation_recall",
-    "run_seconds",
-    "calls",
+    *"factscore_on_subject off_subject responded fact_per_sentence coherent".split(),
+    *"citation_precision citation_recall run_seconds calls".split(),
 )
 # Metrics whose best value is shaded. They count all questions; others can rise by answering less.
 HIGH_IS_BEST = ("accuracy", "truthfulness", "coherent", "citation_recall")

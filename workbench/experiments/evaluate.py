@@ -114,8 +114,7 @@ def evaluate_policy(
         write = partial(generate, loaded, max_new_tokens=chosen.longest(selected))
         greedy, sampled = grade(write(selected, greedy=True)), list[Feedback]()
         if samples:
-            drawn = write(selected, samples=samples, seed=seed, temperature=temperature)
-            sampled = grade(drawn)
+            sampled = grade(write(selected, samples=samples, seed=seed, temperature=temperature))
         inferred = list[Feedback]()
         if inference == "best_of_n":
             inferred = best_of_n(sampled, verifier_grade(chosen))

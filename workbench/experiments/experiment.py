@@ -34,8 +34,7 @@ from workbench.verdicts.local import warn_of_training
 MAX_FAILED = 0.2  # a larger share of ungraded answers stops an evaluation; a trainer can set it
 # keys of config.json that summary.json repeats
 SUMMARY = (
-    *("method", "config", "seed", "threads", "questions_hash", "judge", "bench", "policy"),
-    *("world_hash", "policy_hash"),
+    "method config seed threads questions_hash judge bench policy world_hash policy_hash".split()
 )
 
 
@@ -269,7 +268,7 @@ class _Run:
     out: Path
     identity: JsonMapping
     max_failed: float
-    shared: Shared | None = None
+    shared: Shared | None
 
     def run(self, stages: Sequence[Stage], start: str) -> JsonObject:
         """Evaluate, train the stages, evaluate again; write and return the summary.

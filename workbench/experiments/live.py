@@ -207,9 +207,8 @@ class Live:
     def _ipython_display_(self) -> None:
         from IPython.display import DisplayHandle, display
 
-        controls = self.controls._repr_mimebundle_()
         # a widget's own text contains its current value
-        display({**controls, "text/plain": repr(self)}, raw=True)
+        display({**self.controls._repr_mimebundle_(), "text/plain": repr(self)}, raw=True)
         with self._lock:
             self._grew = not self._ended
             self._handle = DisplayHandle()

@@ -107,10 +107,9 @@ def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
     row, claim = _place(annotation["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")
     annotate(runs, run, feedback, {str(claim): {} if label is None else {"label": label}})
-    text = next(item.text for item in feedback.claims if item.id == claim)
     return {
         "place": [row, claim],
-        "text": text,
+        "text": next(item.text for item in feedback.claims if item.id == claim),
         "label": label,
         "judge": fact_labels(feedback).get(claim) if label else None,
     }

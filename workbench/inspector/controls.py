@@ -35,11 +35,10 @@ def control(name: str, kind: object, value: object, config: Any) -> JsonObject |
     """
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
-    label = name.replace("_", " ")
     entry: JsonObject = {
         "name": name,
         # f_hedged_wrong is f(hedged wrong), as the paper writes it
-        "label": re.sub("^([fg]) (.+)", r"\1(\2)", label),
+        "label": re.sub("^([fg]) (.+)", r"\1(\2)", name.replace("_", " ")),
         "value": value,
         "head": HEADS.get(name),
         "help": help_of(config)[name],

@@ -54,9 +54,12 @@ def run_list(runs: Runs) -> list[JsonObject]:
                 summaries.append(_summary(runs, name))
         except WorkbenchError as error:
             summaries.append({"name": name, "broken": str(error), "written": 0.0})
+    return sorted(_labelled(runs, summaries), key=lambda run: (-run["written"], run["name"]))
+
+
+def _labelled(runs: Runs, summaries: Sequence[JsonMapping]) -> list[JsonObject]:
     described = runs.labels()
-    summaries = [{**run, "label": described.get(run["name"], run["name"])} for run in summaries]
-    return sorted(summaries, key=lambda run: (-run["written"], run["name"]))
+    return [{**run, "label": described.get(run["name"], run["name"])} for run in summaries]
 
 
 def _summary(runs: Runs, name: str) -> JsonObject:
@@ -121,8 +124,7 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
             errors.append(str(error))
     if len(names) > MAX_RUNS:
         errors.append(f"Only {MAX_RUNS} of the {len(names)} selected runs are drawn together.")
-    described = runs.labels()
-    curves = [{**run, "label": described.get(run["name"], run["name"])} for run in curves]
+    curves = _labelled(runs, curves)
     unread = [run["name"] for run in curves if run["missing"]]
     rows = curves[0]["rows"] if curves else 0
     count = "its one row is" if rows == 1 else f"its {rows:,} rows are"

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from workbench.runs.store import iter_feedback
-from workbench.types import Feedback
+from workbench.types import Feedback, Spans
 
 
-def words(text: str) -> tuple[tuple[int, int], ...]:
+def words(text: str) -> Spans:
     """Return the spans of the words, punctuation marks and tags of a text.
 
     They serve as token offsets of a text that no policy sampled. Each span includes the white space

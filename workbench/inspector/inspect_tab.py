@@ -63,7 +63,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
     with gr.Row(elem_classes="wb-source", equal_height=True):
         source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=420)
         with gr.Row(visible=False) as stored:
-            run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
+            run = gr.Dropdown([], label="Run", min_width=200, scale=3)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
             before = gr.Button("Previous", min_width=80, scale=0, elem_id="wb-row-before")
             after = gr.Button("Next", min_width=70, scale=0, elem_id="wb-row-after")

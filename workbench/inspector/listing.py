@@ -142,7 +142,7 @@ class Listing:
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
-    left_out: int = 0  # rows that were neither scored nor sorted
+    left_out: int  # rows that were neither scored nor sorted
 
 
 def listing(record: Record, query: Query) -> Listing:

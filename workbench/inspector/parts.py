@@ -16,16 +16,7 @@ if TYPE_CHECKING:
 ServerFunction = Callable[[object], JsonObject]  # called by the page with a JSON value
 T = TypeVar("T")
 HERE = Path(__file__).parent
-SCRIPTS = (
-    "app.js",
-    "curves.js",
-    "runs.js",
-    "what_if.js",
-    "answer.js",
-    "same_prompt.js",
-    "annotate.js",
-    "keys.js",
-)
+SCRIPTS = "app.js curves.js runs.js what_if.js answer.js same_prompt.js annotate.js keys.js".split()
 # options of gradio events: without a progress display, or with a small one
 QUIET: JsonObject = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
 BUSY: JsonObject = {"api_visibility": "private", "show_progress": "minimal"}

@@ -170,8 +170,7 @@ class Runs:
             row = json.loads(line, parse_constant=_not_a_number)
             if str(row.get("id", columns["id"])) != columns["id"]:
                 raise ValueError("its index names another row: remove rollouts.index.parquet")
-            question = self.question(name, str(row.get("question_id")))
-            return Feedback.from_row(row, question)
+            return Feedback.from_row(row, self.question(name, str(row.get("question_id"))))
 
     def group(self, name: str, number: int) -> list[Feedback]:
         """Return the rows in the group of row `number`, including this row.

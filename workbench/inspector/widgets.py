@@ -145,11 +145,11 @@ def _box(control: JsonMapping) -> "Widget":
     elif control["kind"] == "flag":
         box = Checkbox(value=value, **shared)
     else:  # an unset optional number is at its minimum, and not applied until it is moved
-        limits = {"min": control["min"], "max": control["max"], "step": control["step"]}
         box = FloatSlider(
             value=control["min"] if value is None else value,
-            continuous_update=True,
-            **limits,
+            min=control["min"],
+            max=control["max"],
+            step=control["step"],
             **shared,
         )
     box.start = _value(box)

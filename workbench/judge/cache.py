@@ -102,7 +102,7 @@ class Cache:
         except BaseException as error:
             if connection:
                 connection.close()
-            if isinstance(error, (OSError, sqlite3.Error)):
+            if isinstance(error, OSError | sqlite3.Error):
                 raise self._unusable(error) from error
             raise
         self._opened[os.getpid()] = connection

@@ -79,8 +79,7 @@ async def read_response(
         target = redacted(sent_to.scrub(response.headers.get("Location", "")))
         return _refusal(status, raw, target, retry_after(response.headers.get("Retry-After")))
     if len(body) == LARGEST:
-        message = f"the body has {LARGEST:,} bytes or more"
-        return _failed("broken", message, raw, again="reask")
+        return _failed("broken", f"the body has {LARGEST:,} bytes or more", raw, again="reask")
     return _read_completion(body, raw, prompt, sent_to)
 
 

@@ -232,8 +232,7 @@ class Bench:
         """Load a policy by name for generation. A run's adapter is loaded on its base model."""
         path = self.path(policy)
         check_policy(policy, path)
-        loaded = load_policy(path, base=self.base(policy), engine=engine)
-        return replace(loaded, name=policy)
+        return replace(load_policy(path, base=self.base(policy), engine=engine), name=policy)
 
 
 def check_policy(name: str, path: str) -> None:

@@ -76,7 +76,7 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 
 
 def draws(
-    questions: int, answers: int, resamples: int, seed: int, runs: int = 1
+    questions: int, answers: int, resamples: int, seed: int, runs: int
 ) -> Iterator[np.ndarray]:
     """Yield the weights of all `resamples`, in arrays (R, runs · questions) that fit into memory.
 
@@ -135,7 +135,7 @@ def intervals(
 
 
 def paired(
-    a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
+    a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int
 ) -> dict[str, dict[str, float | None]]:
     """Return `{metric: {value, other, diff, low, high, p, n}}` of two sets of answers.
 

@@ -42,17 +42,8 @@ ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "prec
 # metrics that count claims of a response; the others are shares
 COUNTS = ("claims", "correct", "incorrect", "vague", "unparsed", "correct_on_subject")
 CLAIM_METRICS = (
-    "factscore",
-    "factscore_penalised",
-    "precision",
-    "responded",
-    "claims",
-    "correct",
-    "incorrect",
-    "vague",
-    "unparsed",
-    "fact_per_query",
-    "fact_per_sentence",
+    *"factscore factscore_penalised precision responded claims correct incorrect vague".split(),
+    *"unparsed fact_per_query fact_per_sentence".split(),
     *ON_SUBJECT,
 )
 

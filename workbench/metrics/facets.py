@@ -31,29 +31,20 @@ from itertools import groupby, pairwise
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.metrics.claims import Term, claim_terms
 from workbench.metrics.hacks import repetitions
-from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import Row
 from workbench.text import answer_text, in_answer
 from workbench.text.outline import Outline, Point, citations, read_outline
 from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, JsonObject, Question, Verdict
 
-FACET_METRICS = (
-    "form",
-    "facets",
-    "order",
-    "as_planned",
-    "repetition",
-    "off_subject",
-    "coherent",
-    "length",
-    "citation_precision",
-    "citation_recall",
+FACET_METRICS = tuple(
+    "form facets order as_planned repetition off_subject coherent length citation_precision"
+    " citation_recall".split()
 )
 FACT_METRICS = ("fact_per_query", "fact_per_sentence")
 
 
 def facet_table(
-    feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES
+    feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int, resamples: int
 ) -> JsonObject:
     """Return `{metric: {value, low, high, n}}` of `FACET_METRICS` and `FACT_METRICS`.
 
@@ -111,14 +102,13 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
         for claim in claims
     )
     coherent = whole and ordered and not repeated and not off_subject and covered == set(names)
-    words = answer_text(response.text, response.prefill).split()
     values: dict[str, float] = {
         "form": whole and outline is not None,
         "facets": len(covered) / len(names),
         "order": ordered,
         **({"as_planned": order == plan} if plan else {}),
         "coherent": coherent,
-        "length": len(words),
+        "length": len(answer_text(response.text, response.prefill).split()),
     }
     return {
         **{name: (float(value), 1.0) for name, value in values.items()},

@@ -11,7 +11,6 @@ from workbench.judge import render
 from workbench.judge.wire import MARKED
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.metrics.claims import COUNTS
-from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.pairs import ask, read_answers
 from workbench.metrics.rows import check_one_policy
 from workbench.types import JsonObject, Judge, Prompt
@@ -42,7 +41,7 @@ def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
 
 
 def marks(
-    judge: Judge, prompts: Sequence[tuple[str, Prompt]], seed: int = 0, resamples: int = RESAMPLES
+    judge: Judge, prompts: Sequence[tuple[str, Prompt]], seed: int, resamples: int
 ) -> JsonObject:
     """Return the share of answers with a mark of at least 4, and the mean mark, for each aspect.
 

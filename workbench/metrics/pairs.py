@@ -13,7 +13,7 @@ from workbench.credit.tokens import words
 from workbench.judge import read_reply, render
 from workbench.metrics.bootstrap import collect, intervals, wilson
 from workbench.metrics.outcomes import RESAMPLES
-from workbench.metrics.rows import check_one_policy, each_row, file_of
+from workbench.metrics.rows import check_one_policy, each_row, file_of, mean
 from workbench.runs.store import QUESTIONS, read_questions
 from workbench.text import answer_text
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Judge, Prompt, WorkbenchError
@@ -188,7 +188,7 @@ def win_rate(
         "incomplete": incomplete,
     }
     mean_words = {
-        name: sum(duel.words[side] for duel in duels) / len(duels) if duels else None
+        name: mean([duel.words[side] for duel in duels])
         for side, name in enumerate(("feedback", "other"))
     }
     return cells | {"words": mean_words, "pairs": counts}

@@ -87,7 +87,7 @@ class Row:
     @property
     def accuracy(self) -> float | None:
         """The share of claims that are supported; None without claims."""
-        return self.supported / len(self.labels) if self.labels else None
+        return share(self.supported, len(self.labels))
 
 
 def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:

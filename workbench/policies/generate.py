@@ -6,7 +6,7 @@ transformers, `vllm` uses vLLM. `workbench.policies.load` binds it into a `Polic
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from workbench.credit.tokens import offsets_from_ids, prefill
 from workbench.types import Question, Response, WorkbenchError
@@ -15,7 +15,6 @@ from workbench.util.hub import panics_as_errors
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-T = TypeVar("T")
 # sampled ids with the end token, and their log-probabilities or ()
 Completion = tuple[list[int], tuple[float, ...]]
 
@@ -66,11 +65,6 @@ class Policy:
     complete: Callable[[list[list[int]], Sequence[int], Sampling], list[Completion]]
     model: Any = None
     positions: int | None = None
-
-
-def split_batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Split items into batches of `size`; the last one may be smaller."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def prompt_ids(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.policies.decode import Prompt, decode, plain_model
-from workbench.policies.generate import Completion, Sampling, split_batches
+from workbench.policies.generate import Completion, Sampling
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     import torch

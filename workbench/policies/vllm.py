@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.policies.generate import Completion, Sampling, split_batches
+from workbench.policies.generate import Completion, Sampling
 from workbench.types import WorkbenchError
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     from vllm import LLM as VLLM  # LLM may only occur where a model is loaded

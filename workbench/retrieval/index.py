@@ -25,6 +25,7 @@ from workbench.retrieval.words import (
 )
 from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject, Passage, WorkbenchError
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,9 +98,7 @@ class Index:
         hits = {"": dict(zip(unlimited, self._search(unlimited, k, mode), strict=True))}
         # limited queries: read the named pages once for all their queries and rank them in memory
         columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
-        names = list(groups)
-        for start in range(0, len(names), 200):  # limits the pages in memory
-            chunk = names[start : start + 200]
+        for chunk in split_batches(list(groups), 200):  # limits the pages in memory
             for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
                 ranked = self._rank(groups[limit], rows, k, mode)
                 hits[limit] = dict(zip(groups[limit], ranked, strict=True))
@@ -193,10 +192,8 @@ class Index:
             - {""}
         )
         by_key: dict[str, list[JsonObject]] = defaultdict(list)
-        for start in range(0, len(keys), 500):  # limits the length of a filter
-            names = ",".join(
-                "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
-            )
+        for batch in split_batches(keys, 500):  # limits the length of a filter
+            names = ",".join("'" + key.replace("'", "''") + "'" for key in batch)
             search = self._table.search().where(f"key IN ({names})").select(list(columns))
             for row in search.limit(None).to_list():
                 by_key[row["key"]].append(row)
@@ -263,7 +260,7 @@ def _passage(row: JsonMapping) -> Passage:
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
-def index_folder(name: str | Path, root: Path | str = ROOT) -> Path:
+def index_folder(name: str | Path, root: Path | str) -> Path:
     """Return the folder of an index: under `root`, unless the name is a path.
 
     Raises WorkbenchError if the name is not a word, a path, or an existing index.

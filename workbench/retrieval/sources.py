@@ -91,7 +91,7 @@ def page_of(row: JsonMapping) -> Page | str:
         return f"no 'text', only {_names(row)}"
     if not isinstance(text, str | None) or not isinstance(title, str | None):
         return f"'{'title' if isinstance(text, str | None) else 'text'}' is not a string"
-    if isinstance(name, (dict, list, bool, float)):
+    if isinstance(name, dict | list | bool | float):
         return "'id' is neither a string nor a whole number"
     text, title = clean(text or ""), clean(title or "")
     return Page(passage_id(title, text) if name in (None, "") else clean(str(name)), title, text)
@@ -168,8 +168,7 @@ def _folder(path: Path) -> Source:
         raise WorkbenchError(f"{path}: this folder has no .txt or .md file: --from takes {FORMATS}")
     digests = [[str(file.relative_to(path)), _digest(file)] for file in files]
     fingerprint = json_digest(digests, 64)
-    pages = partial(_texts, files, folder=path)
-    return Source(str(path), fingerprint, pages, "file")
+    return Source(str(path), fingerprint, partial(_texts, files, folder=path), "file")
 
 
 def _world(spec: str) -> Source:

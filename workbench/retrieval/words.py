@@ -152,8 +152,7 @@ def split_page(text: str, words: int) -> list[str]:
         return []
     if not words:
         return [text.strip()]
-    starts = word_starts(text)
-    cuts = _cuts(starts, [start for start, _ in sentences(text)], words)
+    cuts = _cuts(word_starts(text), [start for start, _ in sentences(text)], words)
     return [
         piece for begin, end in pairwise([*cuts, len(text)]) if (piece := text[begin:end].strip())
     ]

@@ -54,8 +54,8 @@ def metrics_rows(out: Path) -> list[JsonObject]:
     """Return the rows of metrics.jsonl for steps 1, 2, 3, … before the first missing step."""
     if not (out / "metrics.jsonl").exists():
         return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `truncate_after_step` reports an unfinished last line
+    # `truncate_after_step` reports an unfinished last line
+    with warnings.catch_warnings(action="ignore"):
         rows = list(iter_rows(out / "metrics.jsonl"))
     in_order = [row.get("step") == number for number, row in enumerate(rows, start=1)]
     return rows[: [*in_order, False].index(False)]

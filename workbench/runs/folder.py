@@ -237,8 +237,7 @@ def policy_hash(folder: str) -> str | None:
 
 def json_digest(value: object, digits: int = 12) -> str:
     """Return the first hexadecimal digits of the SHA-256 of a value as JSON."""
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:digits]
 
 
 def file_digest(path: Path) -> str:

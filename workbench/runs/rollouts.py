@@ -12,9 +12,8 @@ def whole_steps(rollouts: Path, size: int) -> int:
     """Return how many successive steps, from step 1, have exactly `size` rows with distinct ids."""
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():
-        with warnings.catch_warnings():
-            # `truncate_after_step` reports an unfinished last line
-            warnings.simplefilter("ignore")
+        # `truncate_after_step` reports an unfinished last line
+        with warnings.catch_warnings(action="ignore"):
             for row in iter_rows(rollouts):
                 ids.setdefault(row.get("step"), []).append(str(row.get("id")))
     # distinct ids, because a copied file may have a step twice

@@ -218,8 +218,7 @@ def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
     entries: list[Entry] = []
     for line in lines:
         if line.strip():
-            number = rows.total + len(entries)
-            entries.append(_entry(number, offset, line))
+            entries.append(_entry(rows.total + len(entries), offset, line))
         offset += len(line)
     new = _table(entries, rows.total)
     table = concat([rows.table, new]) if len(rows) and entries else new if entries else rows.table

@@ -14,11 +14,7 @@ from workbench.util.failures import judged
 Pair = tuple[str, str]  # the label in the first file, the label in the second
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
 LEFT_OUT = (
-    "only_first",
-    "only_second",
-    "unreadable",
-    "other_response",
-    "not_judged",
+    *"only_first only_second unreadable other_response not_judged".split(),
     *ASPECTS,
     "verdicts",
 )
@@ -150,8 +146,7 @@ def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
             excluded["unreadable"] += 1
             continue
         labels = {name: _labels(item.feedback, aspect) for name, aspect in ASPECTS.items()}
-        text = " ".join(item.response.text.split())
-        rows[item.response.id] = _Row(text, labels, judged(row))
+        rows[item.response.id] = _Row(" ".join(item.response.text.split()), labels, judged(row))
     if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
             f"'{path}' has nothing to compare: no row is judged feedback; run `workbench score"

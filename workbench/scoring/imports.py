@@ -205,4 +205,4 @@ def _reward(value: Any) -> Reward:
         return Reward(
             None, error=Failure("reward", "not_logged", "the trainer logged no number here")
         )
-    return Reward(number, {"logged": number}, (Event("logged", number),), ())
+    return Reward(number, {"logged": number}, (Event("logged", number),))

@@ -16,7 +16,7 @@ from workbench.pipeline import SECTIONS, assemble, rescore
 from workbench.retrieval import Search, from_passages, open_index
 from workbench.runs.store import passage_key, stored_passages
 from workbench.scoring.options import Options
-from workbench.scoring.rows import Item, Tokenize, Tokens, split_words
+from workbench.scoring.rows import Item, Tokenize, split_words
 from workbench.types import (
     Checks,
     Failure,
@@ -255,8 +255,4 @@ def tokenizer(name: str | None) -> Tokenize | None:
             " words"
         ) from error
     encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
-
-    def split(text: str) -> Tokens:
-        return *encode(loaded, text), "encoded"
-
-    return split
+    return lambda text: (*encode(loaded, text), "encoded")

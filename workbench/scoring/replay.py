@@ -24,11 +24,11 @@ from workbench.types import (
     JsonObject,
     Response,
     Reward,
+    Spans,
     Verdict,
 )
 
 T = TypeVar("T")
-Spans = tuple[tuple[int, int], ...]
 
 # The default aspect of a verdict, by the kind of its target.
 DEFAULT_ASPECTS = {"claim": "fact", "item": "checklist", "outcome": "answer"}

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from zlib import crc32
 
-from workbench.credit.tokens import Offsets, words
+from workbench.credit.tokens import words
 from workbench.data.chat import text_of
 from workbench.data.files import open_rows
 from workbench.data.record import cells, digest, question_of, whole_number
@@ -30,10 +30,10 @@ from workbench.scoring.replay import (
     spans_of,
     stored,
 )
-from workbench.types import SCHEMA, Feedback, JsonMapping, JsonObject, Question, Response
+from workbench.types import SCHEMA, Feedback, JsonMapping, JsonObject, Question, Response, Spans
 from workbench.util.failures import judged
 
-Tokens = tuple[tuple[int, ...], Offsets, str]  # ids, offsets, source
+Tokens = tuple[tuple[int, ...], Spans, str]  # ids, offsets, source
 Tokenize = Callable[[str], Tokens]
 
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
@@ -246,7 +246,7 @@ def _text(row: JsonMapping, name: str) -> str:
     value = row.get(name, "")
     if isinstance(value, float) and value.is_integer():  # as tables with gaps have it
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
+    if isinstance(value, bool) or not isinstance(value, str | int):
         raise Malformed(f'"{name}" is not a text or a whole number')
     return str(value)
 

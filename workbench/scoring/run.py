@@ -3,7 +3,6 @@
 An interrupted scoring continues after the last row of its output.
 """
 
-import hashlib
 import sys
 import threading
 import time
@@ -19,7 +18,7 @@ from workbench.judge.address import LOCAL_FIRST, key_of
 from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
-from workbench.runs.folder import lock
+from workbench.runs.folder import file_digest, lock
 from workbench.runs.store import Store, stored_questions
 from workbench.scoring.options import Options, check
 from workbench.scoring.output import Tally, claim, resume
@@ -240,8 +239,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
         settings |= {"judge_options": chosen} if chosen else {}
         settings["passages"] = None
         if options.passages:
-            with options.passages.open("rb") as file:
-                settings["passages"] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+            settings["passages"] = file_digest(options.passages)[:16]
     return settings
 
 

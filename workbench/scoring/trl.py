@@ -118,8 +118,7 @@ def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
     if "id" in row:
         identity = str(row["id"])
     else:  # equal rows get equal ids
-        content = json.dumps([text, row], sort_keys=True, default=str)
-        identity = digest(content)[:12]
+        identity = digest(json.dumps([text, row], sort_keys=True, default=str))[:12]
     try:
         return question_of(row, identity, text)
     except ValueError as error:

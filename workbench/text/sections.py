@@ -155,7 +155,7 @@ def planned(text: str) -> bool:
     return any(marker["part"] for marker in _MARKER.finditer(text))
 
 
-def unfinished(text: str, prefill: str = "") -> bool:
+def unfinished(text: str, prefill: str) -> bool:
     """Whether a response has a plan but no `[Answer]`, or an empty one."""
     pieces = _after_thinking(_pieces(text, prefill)[0])
     states = {state for state, *_ in pieces}

@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from workbench.text.markup import CITATION, EMOJI
 from workbench.text.names import groups
 from workbench.text.sections import sections
-
-Span = tuple[int, int]
+from workbench.types import Span, Spans
 
 _LINE = re.compile("[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LAYOUT = re.compile(
@@ -46,7 +45,7 @@ _FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 _WORDS = {name: frozenset(re.split("[ |]", words)) for name, words in groups("stops.txt").items()}
 
 
-def sentences(text: str, prefill: str = "") -> tuple[Span, ...]:
+def sentences(text: str, prefill: str = "") -> Spans:
     """Return the sentences of `text` as half-open character spans.
 
     The spans are ordered and disjoint. Each has a letter or digit, and no white space at either

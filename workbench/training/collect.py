@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workbench.credit.tokens import prefill
 from workbench.judge.outlines import Write
-from workbench.policies.generate import Sampling, generate, split_batches
+from workbench.policies.generate import Sampling, generate
 from workbench.policies.load import load_policy, load_tokenizer
 from workbench.runs.folder import policy_hash
 from workbench.runs.store import ROLLOUTS, Store, iter_feedback
@@ -24,6 +24,7 @@ from workbench.training.settings import Sampling as Settings
 from workbench.training.stage import Job
 from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
 from workbench.util.failures import check_failed
+from workbench.util.grouping import split_batches
 from workbench.util.jsonl import iter_rows, repair, truncate_after_step
 
 SAMPLES = "samples"  # subfolder of a stage for its samples

@@ -27,7 +27,7 @@ from workbench.credit.tensors import (
     with_token_stats,
     without,
 )
-from workbench.policies.generate import as_response, split_batches
+from workbench.policies.generate import as_response
 from workbench.training import colocate, unsloth_hooks
 from workbench.training.grpo_config import (
     GRPO,
@@ -42,6 +42,7 @@ from workbench.training.sampling import grouped, named, sample
 from workbench.training.shared_prefix import shared_prefix
 from workbench.training.trl_common import Offline, finish_trainer, report_callback
 from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, WorkbenchError
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, TrainerState

@@ -55,15 +55,8 @@ if TYPE_CHECKING:
 
 # TRL's metrics to record for a step; those that a trainer does not report are left out
 LOGGED = (
-    "loss",
-    "learning_rate",
-    "grad_norm",
-    "rewards/chosen",
-    "rewards/rejected",
-    "rewards/margins",
-    "rewards/accuracies",
-    "logps/chosen",
-    "logps/rejected",
+    "loss learning_rate grad_norm rewards/chosen rewards/rejected rewards/margins"
+    " rewards/accuracies logps/chosen logps/rejected".split()
 )
 # lower bound of 1 − p in the unlikelihood *(code: Welleck et al.)*; the gradient below it is 0
 LEAST = 1e-5

@@ -6,7 +6,6 @@ No training library is imported here; `trl_common` connects TRL's trainers.
 import gc
 import signal
 import sys
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +30,7 @@ from workbench.types import (
 )
 from workbench.util.failures import check_failed
 from workbench.util.jsonl import append_json
+from workbench.util.signals import handled_signals
 
 # what a trainer can report about a step
 LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
@@ -65,19 +65,15 @@ class MetricsLog:
         self.interrupted = self.stopped = False
         self.lap_start = time.perf_counter()
         self.steps, self.done, self.progress = steps, done, progress
-        self.handlers: dict[int, Any] = {}  # the previous signal handlers, to restore on exit
+        self.handling = handled_signals(self._stop, signal.SIGINT, signal.SIGTERM)
 
     def __enter__(self) -> Self:
-        # Python allows signal handlers only in the main thread
-        if threading.current_thread() is threading.main_thread():
-            for name in (signal.SIGINT, signal.SIGTERM):
-                self.handlers[name] = signal.signal(name, self._stop)
+        self.handling.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         gc.unfreeze()
-        for name, handler in self.handlers.items():
-            signal.signal(name, handler)
+        self.handling.__exit__(None, None, None)
 
     def begin(self) -> None:
         """Exclude all objects loaded so far from garbage collection.

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.policies.generate import split_batches
 from workbench.runs.checkpoints import rewind
 from workbench.training.actor import Actor, State
 from workbench.training.loading import load_trainee
@@ -22,6 +21,7 @@ from workbench.training.settings import LoRA, Optim, Passes, Saving, check_train
 from workbench.training.stage import Status, order
 from workbench.types import WorkbenchError
 from workbench.util.config import setting
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -69,7 +69,7 @@ class Card:
     rule: str
     questions: int
     samples: int
-    rows: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, int]
     dropped_questions: Mapping[str, int] = field(default_factory=dict)
     dropped_samples: Mapping[str, int] = field(default_factory=dict)
 

@@ -130,8 +130,7 @@ class Scorer:
         import torch
 
         ids = [row.ids for row in rows]
-        pad = self.tokenizer.pad_token_id
-        ids_BL, mask_BL = padded(ids, pad, self.model.device, left=False)
+        ids_BL, mask_BL = padded(ids, self.tokenizer.pad_token_id, self.model.device, left=False)
         # the layers without the output layer: logits of the vocabulary are not needed
         decoder = self.model.get_base_model().model
         output = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False)

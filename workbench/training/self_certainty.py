@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.pipeline import rescore
-from workbench.policies.generate import prompt_ids, split_batches
+from workbench.policies.generate import prompt_ids
 from workbench.policies.hf import SCORED, sampled_logits
 from workbench.training.loading import Trainee
 from workbench.types import Event, Feedback, Grade, Response, Reward
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -53,9 +53,20 @@ def setting(
         was: path of the field in earlier versions, which `--set` and stored configs may still use.
         unset: function from the config to the value that None stands for in this field.
     """
-    bounds = {"least": least, "most": most, "above": above, "below": below}
-    use = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
-    return field(default=default, metadata={**use, **bounds})
+    return field(
+        default=default,
+        metadata={
+            "help": help,
+            "range": range,
+            "least": least,
+            "most": most,
+            "above": above,
+            "below": below,
+            "trains": trains,
+            "was": was,
+            "unset": unset,
+        },
+    )
 
 
 def help_of(config: DataclassInstance) -> dict[str, str]:

@@ -55,7 +55,7 @@ def unjudged(verdict: JsonMapping) -> dict[str, str]:
     The result is `{UNPARSED: reason}`, `{UNFOUND: reason}`, or {} if the claim was compared.
     """
     items = verdict.get("evidence") or ()
-    evidence = items if isinstance(items, (list, tuple)) else ()
+    evidence = items if isinstance(items, list | tuple) else ()
     return {
         key: str(item[key])
         for item in evidence
@@ -178,7 +178,7 @@ def _is_failure(error: object) -> bool:
 def _verdicts(row: JsonMapping) -> list[JsonMapping]:
     """Return the verdicts of a row that are JSON objects. Code that reads rows reports others."""
     verdicts = row.get("verdicts")
-    items = verdicts if isinstance(verdicts, (list, tuple)) else ()
+    items = verdicts if isinstance(verdicts, list | tuple) else ()
     return [verdict for verdict in items if isinstance(verdict, Mapping)]
 
 

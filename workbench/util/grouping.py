@@ -1,6 +1,6 @@
-"""Group items by a key."""
+"""Group items by a key, or in batches."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -13,3 +13,8 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def split_batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    """Split items into batches of `size`; the last one may be smaller."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,12 +1,12 @@
 """Common parts of checks that compare claims with passages: retrieval, hedging and citations."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain
 
+from workbench.credit.attribute import words
 from workbench.retrieval import Search, from_passages
 from workbench.text import sentences
 from workbench.text.hedging import is_hedged as hedged
@@ -122,12 +122,6 @@ def _no_passages(message: str) -> Failure:
     return Failure("retrieve", "no_passages", message)
 
 
-# a CJK character counts as a word, since the text has no spaces between words
-_WORD = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
-)
-
-
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
 
@@ -171,4 +165,4 @@ def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
 
 @lru_cache(maxsize=1024)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word.casefold() for word in _WORD.findall(text))
+    return frozenset(words(text))

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
-from workbench.types import Checked, Claims, Response, Verdict, Verify
-from workbench.verdicts.claims import HEDGED, Batch, is_hedged
+from workbench.types import Claims, Response, Verdict, Verify
+from workbench.verdicts.claims import HEDGED, is_hedged
 
 # Forms of claims by relation; X is the entity and Y the value.
 _FORMS = {
@@ -66,14 +66,10 @@ def by_table(fact: Verify) -> Verify:
 
     The informativeness and the passages in the evidence always come from `fact`.
     """
-
-    def verify(batch: Batch) -> list[Checked]:
-        return [
-            replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
-            for (response, extraction), checked in zip(batch, fact(batch), strict=True)
-        ]
-
-    return verify
+    return lambda batch: [
+        replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
+        for (response, extraction), checked in zip(batch, fact(batch), strict=True)
+    ]
 
 
 def _exact(

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.text.sentences import Span, sentences
-from workbench.types import JsonMapping, Passage, WorkbenchError
+from workbench.text.sentences import sentences
+from workbench.types import JsonMapping, Passage, Span, WorkbenchError
+from workbench.util.grouping import split_batches
 from workbench.util.jsonl import encodable
 from workbench.util.minilm import BASE_SHA256
 from workbench.verifier.instructions import strip_instructions
@@ -294,8 +295,7 @@ def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int,
         while position < len(pieces) and pieces[position][0] < end:
             inside.append(pieces[position])
             position += 1
-        parts = [inside[i : i + size] for i in range(0, len(inside), size)]
-        units += [(part[0][0], part[-1][1], len(part)) for part in parts]
+        units += [(part[0][0], part[-1][1], len(part)) for part in split_batches(inside, size)]
     return units
 
 

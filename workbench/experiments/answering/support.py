@@ -15,7 +15,16 @@ from itertools import pairwise
 from workbench.metrics.facets import about, cited_numbers, supporting_passages
 from workbench.text import answer_sections, section_at, sections, sentences
 from workbench.text.outline import read_outline, read_plan, uncited
-from workbench.types import CLAIM_LABELS, Claim, Feedback, JsonObject, Passage, Response, Verdict
+from workbench.types import (
+    CLAIM_LABELS,
+    Claim,
+    Feedback,
+    JsonObject,
+    Passage,
+    Response,
+    Span,
+    Verdict,
+)
 
 NOTHING_WRITTEN = "the policy wrote nothing"
 NO_PLAN = "the answer has no plan ([Structure] … [Outline] … [Answer] …) and is shown unchanged"
@@ -95,7 +104,7 @@ def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
     )
 
 
-def _spans(response: Response) -> list[tuple[int, int]]:
+def _spans(response: Response) -> list[Span]:
     """Return the spans of the answer's sentences, without thinking and plan.
 
     A citation does not begin a sentence.
@@ -107,15 +116,13 @@ def _spans(response: Response) -> list[tuple[int, int]]:
     ]
 
 
-def _by_span(
-    feedback: Feedback, spans: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], list[Claim]]:
+def _by_span(feedback: Feedback, spans: Sequence[Span]) -> dict[Span, list[Claim]]:
     """Return the claims of each sentence, by the sentence's span.
 
     A claim belongs to the span in which its stored sentence begins. If it has no stored sentence,
     it belongs to the span in which its own text begins.
     """
-    claims: dict[tuple[int, int], list[Claim]] = {span: [] for span in spans}
+    claims: dict[Span, list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:
         start, _ = claim.span or (-1, -1)
         if claim.sentence is not None:
@@ -128,8 +135,8 @@ def _by_span(
 
 def _sentences(
     feedback: Feedback,
-    spans: Sequence[tuple[int, int]],
-    claims: Mapping[tuple[int, int], Sequence[Claim]],
+    spans: Sequence[Span],
+    claims: Mapping[Span, Sequence[Claim]],
 ) -> Iterator[Sentence]:
     response, passages = feedback.response, feedback.response.question.passages
     plan, names = read_outline(response.text), _facets(response)

@@ -3,12 +3,11 @@
 import shlex
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.experiments.experiment import earlier_seconds
 from workbench.experiments.queue.runs import FAILED, Run, distinct, train_entry
@@ -16,6 +15,7 @@ from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock, read_json, status_in
 from workbench.types import JsonObject
 from workbench.util.jsonl import write_json
+from workbench.util.signals import handled_signals
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
 LOG = "log.txt"  # in a run's folder: the output of its processes
@@ -70,7 +70,8 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
     """
     runs = distinct(runs)
     done = [run.summary is not None for run in runs]
-    with lock(Path(root)), _Stopping() as stopping:
+    stopping = _Stopping()
+    with lock(Path(root)), handled_signals(stopping.stop, signal.SIGINT, signal.SIGTERM):
         for number, run in enumerate(runs):
             if stopping.signals:
                 break
@@ -122,26 +123,15 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+@dataclass
 class _Stopping:
     """Forward Ctrl-C and SIGTERM to the current run.
 
     The first signal lets the run save and stop, the second stops it at once, the third kills it.
     """
 
-    def __init__(self) -> None:
-        self.signals = 0
-        self.process: Background | None = None
-        self.handlers: dict[int, Any] = {}
-
-    def __enter__(self) -> "_Stopping":
-        if threading.current_thread() is threading.main_thread():
-            for name in (signal.SIGINT, signal.SIGTERM):
-                self.handlers[name] = signal.signal(name, self._stop)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name, handler in self.handlers.items():
-            signal.signal(name, handler)
+    signals: int = 0
+    process: Background | None = None
 
     def wait(self, process: Background) -> int:
         """Wait for the end of a process, and return its exit code."""
@@ -153,7 +143,7 @@ class _Stopping:
         finally:
             self.process = None
 
-    def _stop(self, *_: object) -> None:
+    def stop(self, *_: object) -> None:
         self.signals += 1
         if self.signals == 1:
             _say("stopping after this step; a second interrupt stops at once")

@@ -15,6 +15,7 @@ from workbench.types import (
     Feedback,
     JsonMapping,
     JsonObject,
+    Span,
     Verdict,
     WorkbenchError,
 )
@@ -124,7 +125,7 @@ def as_json(data: object) -> str:
     Raises:
         ValueError: a number is NaN or infinite.
     """
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(data, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -241,7 +242,7 @@ def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
     return [*reasons, *remarks(vars(verdict)), *useless]
 
 
-def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
+def _whole_words(text: str, span: Span) -> list[int]:
     """Extend a span to whole words, because a match may begin or end inside a word."""
     start, end = span
     while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():

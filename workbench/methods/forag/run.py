@@ -64,9 +64,8 @@ class Run:
 
     def judged_samples(self, job: Job) -> list[Feedback]:
         drawn, questions = self.config.drawn, self.judged_questions(job.seed)
-        grade = self.judge_grade()
         return collect_in_stage(
-            job, questions, grade, drawn.sampling, drawn.samples, method="forag"
+            job, questions, self.judge_grade(), drawn.sampling, drawn.samples, method="forag"
         )
 
     def training_grade(self, job: Job, compared: bool = False) -> Grade:
@@ -87,8 +86,7 @@ class Run:
                 verify={**checks.verify, "factuality": factuality(scorer, config.evaluation)},
             )
         if compared:
-            samples = iter_feedback(job.stages["reference"] / SAMPLES)
-            values = reference_values(samples, "forag")
+            values = reference_values(iter_feedback(job.stages["reference"] / SAMPLES), "forag")
             checks = replace(checks, verify={**checks.verify, "baseline": baseline(values)})
             config, names = replace(config, baseline=True), [*names, "baseline"]
         return assemble(checks, names, {"forag": reward(config)}, ANSWER_SECTIONS)

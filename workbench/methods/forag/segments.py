@@ -17,11 +17,21 @@ from workbench.methods.lookup import Unscored, by_sentence, on_claim, supported,
 from workbench.text import in_answer
 from workbench.training.rows import Card
 from workbench.training.scorer import Judged, Scorer, Segment
-from workbench.types import Checked, Claim, Claims, Failure, Feedback, Response, Verdict, Verify
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Failure,
+    Feedback,
+    Response,
+    Span,
+    Verdict,
+    Verify,
+)
 
 # target of the segment's verdict, such as "segment:0" -> (its span without surrounding white space,
 # its claims)
-Segments = dict[str, tuple[tuple[int, int], list[Claim]]]
+Segments = dict[str, tuple[Span, list[Claim]]]
 
 
 def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:

@@ -14,6 +14,7 @@ from workbench.runs.folder import policy_hash, read_json
 from workbench.training.rows import encode_example
 from workbench.training.scorer import Judged
 from workbench.types import WorkbenchError
+from workbench.util.grouping import split_batches
 from workbench.util.jsonl import write_json
 
 CONFIDENCE = "confidence.json"
@@ -30,14 +31,14 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
     """
     import torch
 
-    pairs = [encode_example(policy.tokenizer, row.question, row.text) for row in rows]
-    values: list[float] = []
+    encoded = (encode_example(policy.tokenizer, row.question, row.text) for row in rows)
+    pairs = [(prompt, ids[:-1]) for prompt, ids in encoded]
     with torch.no_grad():
-        for start in range(0, len(pairs), BATCH):
-            part = [(prompt, ids[:-1]) for prompt, ids in pairs[start : start + BATCH]]
-            for logprobs in token_logprobs(policy.model, policy.tokenizer.pad_token_id, part):
-                values.append(math.exp(math.fsum(logprobs) / len(logprobs)))
-    return values
+        return [
+            math.exp(math.fsum(logprobs) / len(logprobs))
+            for batch in split_batches(pairs, BATCH)
+            for logprobs in token_logprobs(policy.model, policy.tokenizer.pad_token_id, batch)
+        ]
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,7 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     run = KLCFRun(config, bench, training_questions(config.prompts, bench, answered=False))
     # raises now if the judge cannot give the verdicts; the check "general" is made by a later stage
     check_checks(bench.checks)
-    verify = {**bench.checks.verify, "general": lambda batch: []}
-    checked = replace(bench.checks, verify=verify)
+    checked = replace(bench.checks, verify={**bench.checks.verify, "general": lambda batch: []})
     assemble(checked, checks(config), {"klcf": reward(config)}, ANSWER_SECTIONS)
     prepared: JsonObject = {
         "method": "klcf",

@@ -48,7 +48,7 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
         questions = {response.question.id: response.question for response, _ in batch}
         new = [key for key in {key: 1 for row in rows for key in row.values()} if key not in known]
         alone = [
-            (Response("", questions[name], text), Claims((), (Claim(0, text, "body"),)))
+            (Response("", questions[name], text), Claims((), (Claim(0, text),)))
             for name, text in new
         ]
         fresh = dict(zip(new, annotator(alone), strict=True))
@@ -145,10 +145,7 @@ def flipped(verify: Verify, share: float) -> Verify:
         p = None if verdict.p is None else 1 - verdict.p
         return replace(verdict, label=OPPOSITE[verdict.label], p=p, by=f"{verdict.by}, flipped")
 
-    def verify_flipped(batch: Sequence[Row]) -> list[Checked]:
-        return [
-            replace(one, verdicts=tuple(inverted(*row, verdict) for verdict in one.verdicts))
-            for row, one in zip(batch, verify(batch), strict=True)
-        ]
-
-    return verify_flipped
+    return lambda batch: [
+        replace(one, verdicts=tuple(inverted(*row, verdict) for verdict in one.verdicts))
+        for row, one in zip(batch, verify(batch), strict=True)
+    ]

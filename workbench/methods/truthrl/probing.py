@@ -34,6 +34,7 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.util.failures import check_failed
+from workbench.util.grouping import split_batches
 from workbench.util.jsonl import encode, iter_rows, open_append, repair
 
 FILE = "probe.jsonl"
@@ -69,9 +70,7 @@ def probe_questions(
     rows = read_rows(out, questions, k)
     repair(out / FILE)
     failed, reported, done = sum(row.count(None) for row in rows), time.monotonic(), len(rows)
-    chunks = [
-        list(questions[start : start + CHUNK]) for start in range(done, len(questions), CHUNK)
-    ]
+    chunks = [list(chunk) for chunk in split_batches(questions[done:], CHUNK)]
     for chunk, sampled in zip(chunks, sampler(chunks), strict=True):
         new = [
             Probed(question.id, samples, exposures(question))
@@ -101,8 +100,7 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
     """
     if not (out / FILE).exists():
         return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `repair` reports an unfinished last line
+    with warnings.catch_warnings(action="ignore"):  # `repair` reports an unfinished last line
         stored = list(iter_rows(out / FILE))
     try:
         rows = [Probed.from_row(row) for row in stored]
@@ -138,7 +136,7 @@ def answers(
         random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions
     )
     responses = generate(policy, questions, **asdict(replace(how, seeds=seeds)))
-    return [responses[at : at + how.samples] for at in range(0, len(responses), how.samples)]
+    return [list(answered) for answered in split_batches(responses, how.samples)]
 
 
 def samples_of(

@@ -48,7 +48,7 @@ def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:
 
     An abstention gets `wrong`, too.
     """
-    return _of_outcome({"correct": correct, "uncertain": wrong, "incorrect": wrong})
+    return ternary(correct, wrong, wrong)
 
 
 def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> RewardFn:

@@ -173,13 +173,7 @@ def precision_and_recall(points: Mapping[str, JsonMapping], recall: str) -> Figu
         axes = {"x": cells[recall], "y": cells["precision"]}
         point = Scatter(
             **{axis: [cell["value"]] for axis, cell in axes.items()},
-            **{
-                f"error_{axis}": {
-                    "array": [_distance(cell["value"], cell.get("high"))],
-                    "arrayminus": [_distance(cell.get("low"), cell["value"])],
-                }
-                for axis, cell in axes.items()
-            },
+            **{f"error_{axis}": _error_bars([cell]) for axis, cell in axes.items()},
             name=label,
             mode="markers",
             marker_color=RUN_COLOURS[number % len(RUN_COLOURS)],
@@ -207,10 +201,14 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
     figure = Figure()
     for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
         cells = [report[mode][rate] for rate in RATES]
-        bar = Bar(x=RATES, y=[cell["value"] for cell in cells], name=label)
-        bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
-        bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
-        figure.add_trace(bar.update(marker_color=colour))
+        bar = Bar(
+            x=RATES,
+            y=[cell["value"] for cell in cells],
+            error_y=_error_bars(cells),
+            name=label,
+            marker_color=colour,
+        )
+        figure.add_trace(bar)
     return styled(
         figure,
         barmode="group",
@@ -246,6 +244,13 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
         xaxis_title="exposures in one pass, both languages",
         yaxis={"title": "greedy accuracy", "range": [-0.12, 1.12], **FIFTHS},
     )
+
+
+def _error_bars(cells: Sequence[JsonMapping]) -> JsonObject:
+    return {
+        "array": [_distance(cell["value"], cell.get("high")) for cell in cells],
+        "arrayminus": [_distance(cell.get("low"), cell["value"]) for cell in cells],
+    }
 
 
 def _distance(low: float | None, high: float | None) -> float | None:

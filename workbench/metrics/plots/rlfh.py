@@ -90,14 +90,13 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
     figure.update_xaxes(title_text="accuracy", range=[-0.05, 1.05], showgrid=False, **FIFTHS)
     figure.update_yaxes(tickformat="d", showgrid=False)
     bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": PERCENT}
-    scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
     return styled(
         figure,
         panels=2,
         legend=False,
         title="Accuracy and number of claims",
         yaxis_title="claims in the response",
-        coloraxis=scale,
+        coloraxis={"colorscale": "Blues", "cmin": 0, "colorbar": bar},
     )
 
 
