@@ -5,13 +5,11 @@ import json
 import os
 import pty
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import read_json, write_json
+from tests.helpers import read_json, run_python, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
@@ -147,41 +145,14 @@ def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
     """On a terminal of its own, at which "y" is waiting for transformers to ask."""
     mark, rows = tmp_path / "run", tmp_path / "rows.jsonl"
     folder = sly_folder(policy, tmp_path / "sly", mark, what)
-    rows.write_text(
-        json.dumps(
-            {"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}
-        )
-        + "\n"
-    )
-    score = [
-        "score",
-        "--in",
-        str(rows),
-        "--out",
-        str(tmp_path / "out.jsonl"),
-        "--judge",
-        "world",
-        "--tokenizer",
-        str(folder),
-    ]
+    row = {"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}
+    write_json(rows, row)
+    score = f"score --in {rows} --out {tmp_path / 'out.jsonl'} --judge world --tokenizer {folder}"
     load = f"from workbench.policies.load import load_policy\nload_policy({str(folder)!r})"
-    command = (
-        [sys.executable, "-c", OPENING, *score]
-        if what == "tokenizer"
-        else [sys.executable, "-c", load]
-    )
+    command = [OPENING, *score.split()] if what == "tokenizer" else [load]
     master, terminal = pty.openpty()
     os.write(master, b"y\ny\ny\n")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        command,
-        stdin=terminal,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-c", *command, stdin=terminal, timeout=120)
     os.close(master)
     os.close(terminal)
     assert not mark.exists() and done.returncode != 0

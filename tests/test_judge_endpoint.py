@@ -8,25 +8,22 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import start_python
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def verify(number: int) -> Prompt:
@@ -420,13 +417,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
     with JudgeServer(faults=1.0, kinds=["hang"], hang=3600) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-c", INTERRUPTED, server.url],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = start_python("-c", INTERRUPTED, server.url, stderr=subprocess.PIPE)
         wait_for(lambda: server.running == 16, 30)
         os.kill(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)

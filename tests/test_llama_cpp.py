@@ -10,20 +10,18 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT, Cli, start_python
 from tests.helpers.waiting import wait_for
 from workbench.judge import endpoint, render
 
-ROOT = Path(__file__).resolve().parent.parent
-Cli = Callable[..., tuple[int, str, str]]
 PACKAGE = """
 import json, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,16 +63,10 @@ class Server:
 @contextmanager
 def serving(model: Path, cache: Path, *options: str) -> Iterator[tuple[Any, dict[str, str]]]:
     """Start the command; give its process and the object that it prints when it is ready."""
-    command = [sys.executable, "-m", "workbench.cli", "judge", "serve", str(model), "--port", "0"]
+    words = ("-m", "workbench.cli", "judge", "serve", model, "--port", 0, "--json", *options)
     places = [str(ROOT), str(cache), *filter(None, [os.environ.get("PYTHONPATH")])]
     paths = {"PYTHONPATH": os.pathsep.join(places), "XDG_CACHE_HOME": str(cache)}
-    process = subprocess.Popen(
-        [*command, "--json", *options],
-        env=os.environ | paths,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start_python(*words, env=paths, stderr=subprocess.PIPE)
     try:
         assert process.stdout and process.stderr
         line = process.stdout.readline()

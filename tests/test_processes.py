@@ -1,18 +1,16 @@
 """Training on several processes: the documented script and configs, and two against one."""
 
-import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, read_json
+from tests.helpers import ROOT, read_json, run_python
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
+from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo import check_processes, check_unsharded
 from workbench.types import Feedback
@@ -31,33 +29,24 @@ def block(language: str, number: int = 0) -> str:
 def trained(folder: Path, count: int) -> Path:
     """Train with the documented script on this number of processes."""
     (folder / "train.py").write_text(block("python"))
-    launcher = [
-        "-m",
-        "torch.distributed.run",
-        "--nproc-per-node",
-        str(count),
-        "--master-port",
-        str(port()),
-    ]
+    launcher = f"torch.distributed.run --nproc-per-node {count} --master-port {port()}".split()
     settings = [f"truthrl.{setting}" for setting in SMALL]
-    done = subprocess.run(
-        [sys.executable, *launcher, "train.py", str(count), *settings],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("done") == count
+    assert run_script(folder, *launcher, "train.py", count, *settings).count("done") == count
     return folder / str(count)
 
 
+def run_script(folder: Path, *words: object, **more: str) -> str:
+    """Run a launcher of a documented script in a folder; return its stdout."""
+    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
+    done = run_python("-m", *words, cwd=folder, timeout=500, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
 def metrics(out: Path) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     return [
         {name: value for name, value in row.items() if not name.startswith("seconds")}
-        for row in rows
+        for row in metrics_rows(out)
     ]
 
 
@@ -114,12 +103,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
 def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
     """The output of the documented script for TRL's trainer: four steps of two processes."""
     (folder / "train_trl.py").write_text(block("python", 1))
-    command = [sys.executable, "-m", *launcher, "train_trl.py", name, "4"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=500, env=environment
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_script(folder, *launcher, "train_trl.py", name, 4, **more)
     return folder / name
 
 

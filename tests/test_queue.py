@@ -2,17 +2,15 @@
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli, examples, read_json, refusal
+from tests.helpers import Cli, examples, read_json, refusal, start_python
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
@@ -209,10 +207,7 @@ def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
 
 def begin(file: Path, root: Path, *more: str) -> subprocess.Popen[str]:
     words = f"-m workbench.cli queue {file} --out {root} --json"
-    command = [sys.executable, *words.split(), *more]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return start_python(*words.split(), *more, stderr=subprocess.PIPE)
 
 
 def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:

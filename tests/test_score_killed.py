@@ -4,7 +4,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import ROOT
+from tests.helpers import start_python
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.scoring.rows import Item
@@ -67,9 +66,8 @@ def test_a_long_response_is_a_chunk_of_its_own() -> None:
 def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]:
     files = f"--in {folder}/in.jsonl --out {folder}/f.jsonl"
     options = f"--method {method} --judge {url} --model m --concurrency 16 --json"
-    command = [sys.executable, "-m", "workbench.cli", "score", *f"{files} {options}".split()]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
+    words = f"-m workbench.cli score {files} {options}".split()
+    return start_python(*words, stderr=subprocess.PIPE)
 
 
 def stored(cache: Path) -> int:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,8 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.engines.environment import ROOT, needs
+from tests.engines.environment import needs
+from tests.helpers import start_python
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
@@ -52,21 +52,11 @@ def same(one: Path, other: Path, *names: str) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
-def start(*words: object, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "workbench.cli", *map(str, words)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def scoring(folder: Path, *more: object, **environment: str) -> subprocess.Popen[str]:
     files = ("--in", folder / "in.jsonl", "--out", folder / "ray" / "f.jsonl")
-    engine = ("--method", "rlfh", "--engine", "ray", "--actors", 2, "--json")
-    return start("score", *files, *engine, *more, **environment)
+    engine = "--method rlfh --engine ray --actors 2 --json".split()
+    words = ("-m", "workbench.cli", "score", *files, *engine, *more)
+    return start_python(*words, env=environment, stderr=subprocess.PIPE)
 
 
 def lines(path: Path) -> int:
@@ -126,14 +116,7 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
     rows = bridges(6 * CHUNK)
     write(tmp_path / "in.jsonl", rows)
     out = tmp_path / "ray" / "f.jsonl"
-    nodes = subprocess.Popen(
-        [sys.executable, "-c", TWO_NODES],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, **OWN},
-        text=True,
-    )
+    nodes = start_python("-c", TWO_NODES, env=OWN, stdin=subprocess.PIPE)
     assert nodes.stdin and nodes.stdout
     try:
         address = nodes.stdout.readline().strip()

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,9 +18,9 @@ from typing import Any
 import pytest
 
 from tests.engines import colocated
-from tests.engines.environment import ROOT, needs
+from tests.engines.environment import needs
 from tests.engines.told import tell
-from tests.helpers import read_json, run_python, write_json
+from tests.helpers import read_json, run_python, start_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.errors import raises_error
@@ -230,12 +229,9 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str], float]]:
     words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --json"
-    command = [sys.executable, *words.split()]
     cache = {"XDG_CACHE_HOME": str(tmp_path), "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_CI_ENV": "1"}
     began = time.perf_counter()
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | cache, stdout=subprocess.PIPE, text=True
-    )
+    process = start_python(*words.split(), env=cache)
     try:
         assert process.stdout is not None
         yield process, json.loads(process.stdout.readline()), time.perf_counter() - began

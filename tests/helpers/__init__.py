@@ -39,14 +39,35 @@ def refusal(result: tuple[int, str, str]) -> str:
     return err
 
 
+def _python(arguments: tuple[object, ...], env: Mapping[str, str], more: Any) -> dict[str, Any]:
+    """Arguments for `subprocess`: Python from the project's folder, `env` added to the
+    environment.
+    """
+    command = [sys.executable, *map(str, arguments)]
+    return {"args": command, "env": {**os.environ, **env}, "text": True, "cwd": ROOT, **more}
+
+
 def run_python(
-    *arguments: object, env: Mapping[str, str] | None = None, **more: Any
+    *arguments: object, env: Mapping[str, str] = {}, **more: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run Python in a process of its own; `env` is added to the environment."""
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        **{"cwd": ROOT, **more},
-    )
+    return subprocess.run(**_python(arguments, env, {"capture_output": True, **more}))
+
+
+def start_python(
+    *arguments: object, env: Mapping[str, str] = {}, **more: Any
+) -> subprocess.Popen[str]:
+    """Start Python in a process of its own whose stdout can be read."""
+    return subprocess.Popen(**_python(arguments, env, {"stdout": subprocess.PIPE, **more}))
+
+
+def log_python(log: Path, *arguments: object, env: Mapping[str, str] = {}, timeout: float) -> str:
+    """Run Python with its output in a file, which can be read while the process hangs; return
+    the output of a process that succeeded.
+    """
+    with log.open("w") as file:
+        more = {"stdout": file, "stderr": file, "timeout": timeout}
+        done = subprocess.run(**_python(arguments, env, more))
+    output = log.read_text()
+    assert done.returncode == 0, output[-8000:]
+    return output
