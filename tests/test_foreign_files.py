@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import read_json, run_python, write_json
+from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
 from workbench.policies.load import load_policy
 from workbench.util.hub import check_adapter
@@ -117,12 +117,7 @@ CODE = "open({mark!r}, 'a').close()\nclass Sly: ...\n"
 OPENING = "import sys\nfrom workbench.cli import main\nmain(sys.argv[1:])\n"
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy"))
-
-
-def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: str = "sly") -> Path:
+def sly_folder(policy: str, folder: Path, mark: Path, what: str, model_type: str = "sly") -> Path:
     """A policy whose model, or whose tokenizer, is code of its own, as `auto_map` declares it."""
     shutil.copytree(policy, folder)
     (folder / "sly.py").write_text(CODE.format(mark=str(mark)))
@@ -140,7 +135,7 @@ def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: st
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["tokenizer", "policy"])
 def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
-    policy: Path, tmp_path: Path, what: str
+    policy: str, tmp_path: Path, what: str
 ) -> None:
     """On a terminal of its own, at which "y" is waiting for transformers to ask."""
     mark, rows = tmp_path / "run", tmp_path / "rows.jsonl"
@@ -159,25 +154,16 @@ def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
     assert "cannot load" in done.stderr and "[y/N]" not in done.stdout + done.stderr
 
 
-def test_a_known_model_is_loaded_without_the_code_beside_it(policy: Path, tmp_path: Path) -> None:
+def test_a_known_model_is_loaded_without_the_code_beside_it(policy: str, tmp_path: Path) -> None:
     folder = sly_folder(policy, tmp_path / "sly", tmp_path / "mark", "policy", model_type="llama")
     assert type(load_policy(folder, device="cpu").model).__module__.startswith("transformers.")
     assert not (tmp_path / "mark").exists()
 
 
 @pytest.fixture
-def adapter(policy: Path, tmp_path: Path) -> Path:
+def adapter(policy: str, tmp_path: Path) -> Path:
     """A LoRA adapter that changes the policy, as PEFT saves it."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import LlamaForCausalLM
-
-    torch.manual_seed(0)
-    model = get_peft_model(
-        LlamaForCausalLM.from_pretrained(policy), LoraConfig(r=2, target_modules=["q_proj"])
-    )
-    model.save_pretrained(tmp_path / "adapter")
-    return tmp_path / "adapter"
+    return adapter_on(policy, tmp_path / "run") / "policy"
 
 
 class Bomb:
@@ -192,7 +178,7 @@ class Bomb:
 
 @pytest.mark.slow
 def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
-    policy: Path, adapter: Path, tmp_path: Path
+    policy: str, adapter: Path, tmp_path: Path
 ) -> None:
     import torch
     from safetensors.torch import load_file
@@ -202,7 +188,7 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
     torch.save(load_file(weights), pickled)
     assert load_policy(adapter).name == str(adapter)  # the safetensors are what is read
     weights.unlink()
-    for holds in (load_file(policy / "model.safetensors"), Bomb(tmp_path / "mark")):
+    for holds in (load_file(Path(policy, "model.safetensors")), Bomb(tmp_path / "mark")):
         torch.save(holds, pickled)
         with raises_error(r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"):
             load_policy(adapter, base=tmp_path / "no such base")

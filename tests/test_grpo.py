@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers import contents
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import read as rows
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
 from workbench.training.grpo_config import GRPO, batches, check
@@ -28,10 +28,6 @@ from workbench.util.config import scaled
 from workbench.util.failures import TooManyFailures
 
 SMALL = run.SHORT
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_without_a_gpu_the_plain_path_is_taken(

@@ -273,10 +273,9 @@ def test_the_notebook_widget_is_the_same_view(browser):
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["dark"])
-def test_a_narrow_page_scrolls_only_vertically(browser, address, shots, scheme):
+def test_a_narrow_page_scrolls_only_vertically(browser, address, shots):
     seen = Seen()
-    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page.set_default_timeout(15000)
     seen.watch(page)
     page.goto(f"{address}?run={RUN}&id=tarven/1/0")
@@ -292,9 +291,7 @@ def test_a_narrow_page_scrolls_only_vertically(browser, address, shots, scheme):
         tab(page, name)
         page.wait_for_selector(selector)
         page.wait_for_timeout(150)
-        page.screenshot(
-            path=shots / f"phone-{scheme}-{name.lower().replace(' ', '-')}.png", full_page=True
-        )
+        page.screenshot(path=shots / f"phone-{name.lower().replace(' ', '-')}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
     page.close()
     assert (seen.outside(), seen.errors) == ([], [])

@@ -1,6 +1,5 @@
 """The `Method` type: settings, what a bench changes, and a new method that is defined here."""
 
-import json
 import os
 import re
 import sys
@@ -30,6 +29,7 @@ from workbench.methods.method import (
     training_questions,
 )
 from workbench.methods.truthrl.config import TruthRL
+from workbench.runs.store import read_questions
 from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check
 from workbench.training.settings import Sampling
@@ -170,8 +170,8 @@ def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> N
         TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 0, "system": " Be Flo"}
     )
     summary = run_experiment(METHODS["truthrl"], config, bench, out, seed=1, threads=1)
-    asked = [json.loads(line) for line in (out / "questions.jsonl").read_text().splitlines()]
-    assert {question["system"] for question in asked} == {" Be Flo"}
+    asked = read_questions(out).values()
+    assert {question.system for question in asked} == {" Be Flo"}
     again = evaluate_policy(str(out), "validation", bench, samples=0, seed=1, threads=1)
     assert again["greedy"] == summary["after"]["greedy"]
     assert (

@@ -14,7 +14,6 @@ import pytest
 from benchmarks.scripted_judge import by_checksum
 from tests.helpers import Cli, examples, refusal, run_python, write_json
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
-from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
     GIB,
     forward_flops,
@@ -285,11 +284,10 @@ def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: A
     assert "Traceback" not in refusal(cli(f"plan truthrl --policy {tmp_path} --json"))
 
 
-def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
+def test_the_command_shows_the_plan(cli: Cli, policy: str) -> None:
     status, out, said = cli("plan truthrl --gpu h200-141")
     assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
     assert "compared with one 7B model" in said
-    policy = make_policy(tmp_path / "policy")
     status, out, _ = cli(f"plan truthrl --bench tiny --gpu cpu --policy {policy} --json")
     assert status == 0 and json.loads(out)["fits"] is True
     status, out, _ = cli("plan truthrl --json")

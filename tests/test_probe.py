@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import Cli, read_json
+from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
@@ -40,7 +41,7 @@ def run(bench: Bench, out: Path, **options: Any) -> dict[str, Any]:
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "probe.jsonl").read_text().splitlines()]
+    return read(out / "probe.jsonl")
 
 
 def test_a_probe_from_start_to_result_and_again(
@@ -141,7 +142,7 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
     found = {row["question_id"]: row["ook"] for row in rows(out / "stages" / "probe")}
     report = read_json(out / "stages" / "probe" / "report.json")
     assert (report["k"], report["n"], report["ook"]) == (4, len(found), sum(found.values()))
-    stored = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
+    stored = read(out / "rollouts.jsonl")
     assert {row["question_id"] for row in stored} == set(found)
     for row in stored:
         labels = {verdict["aspect"]: verdict["label"] for verdict in row["verdicts"]}

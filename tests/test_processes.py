@@ -174,20 +174,19 @@ def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -
     assert config.distributed_type == kinds[number] and config.num_processes == 8
 
 
-def test_a_part_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
+def test_a_part_of_a_batch_is_sampled_as_in_the_whole(policy: str) -> None:
     """Half of the prompts, with their row numbers in the order of the whole batch."""
-    from tests.helpers.tiny_model import make_policy
     from workbench.policies import hf
     from workbench.policies.load import load_policy
 
-    policy = load_policy(str(make_policy(tmp_path / "policy")))
+    model = load_policy(policy).model
     prompts = [[7, 8, 9], [7, 8], [9, 7, 8, 9], [7, 8], [8, 9, 9], [9]]
     how = {"max_new_tokens": 8, "seed": 3}
-    whole = hf.complete(policy.model, 0, prompts, [1], Sampling(**how))  # type: ignore[arg-type]
+    whole = hf.complete(model, 0, prompts, [1], Sampling(**how))  # type: ignore[arg-type]
     places = {number: place for place, number in enumerate(hf.longest_first(prompts))}
     rows = tuple(places[number] for number in (3, 4, 5))
-    assert hf.complete(policy.model, 0, prompts[3:], [1], Sampling(**how, rows=rows)) == whole[3:]  # type: ignore[arg-type]
-    assert hf.complete(policy.model, 0, prompts[3:], [1], Sampling(**how)) != whole[3:]  # type: ignore[arg-type]
+    assert hf.complete(model, 0, prompts[3:], [1], Sampling(**how, rows=rows)) == whole[3:]  # type: ignore[arg-type]
+    assert hf.complete(model, 0, prompts[3:], [1], Sampling(**how)) != whole[3:]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])

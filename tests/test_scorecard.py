@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from benchmarks import scorecard
-from tests.helpers import Cli, write_json
+from tests.helpers import Cli, read_json, write_json
 
 
 def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> N
 def test_the_command_prints_the_committed_results(cli: Cli) -> None:
     code, out, _ = cli("scorecard --only R1", "--json")
     (found,) = json.loads(out)["findings"]
-    stored = json.loads((scorecard.RESULTS / "rlfh.json").read_text())["findings"][0]
+    stored = read_json(scorecard.RESULTS / "rlfh.json")["findings"][0]
     assert (found["statement"], found["result"]) == (stored["statement"], stored["result"])
     assert found["contrasts"][0]["effect"] == stored["contrasts"][0]["value"]
     assert code == 0 and " findings: " in cli("scorecard")[1]

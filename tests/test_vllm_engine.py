@@ -16,7 +16,6 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers import Cli, refusal
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.probe import probe_policy
 from workbench.policies import serve, vllm
@@ -42,38 +41,33 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy"))
-
-
 @pytest.fixture
-def trainee(folder: Path) -> Trainee:
+def trainee(policy: str) -> Trainee:
     """A model in training whose adapter is no identity."""
-    made = run.trainee_of(str(folder))
+    made = run.trainee_of(policy)
     run.perturb(made.model)
     return made
 
 
 @pytest.mark.usefixtures("absent")
 def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
-    folder: Path, tmp_path: Path, cli: Cli
+    policy: str, tmp_path: Path, cli: Cli
 ) -> None:
     for call in (
-        lambda: load_policy(folder, engine="vllm"),
-        lambda: evaluate_policy(str(folder), "validation", "tiny", engine="vllm"),
-        lambda: probe_policy(str(folder), k=2, out=tmp_path / "probe", engine="vllm"),
+        lambda: load_policy(policy, engine="vllm"),
+        lambda: evaluate_policy(policy, "validation", "tiny", engine="vllm"),
+        lambda: probe_policy(policy, k=2, out=tmp_path / "probe", engine="vllm"),
         lambda: check(scaled(GRPO(), vllm="colocate")),
-        lambda: serve.serve(str(folder)),
+        lambda: serve.serve(policy),
     ):
         with raises_error(r"vLLM is not installed: `pip install vllm==.*; or "):
             call()
     assert list(tmp_path.iterdir()) == []
     with raises_error("no engine 'llamacpp': choose one of hf, vllm"):
-        load_policy(folder, engine="llamacpp")  # type: ignore[arg-type]
+        load_policy(policy, engine="llamacpp")  # type: ignore[arg-type]
     error = refusal(cli("evaluate sft --split validation --engine vllm"))
     assert "or leave --engine at hf" in error
-    code, _, err = cli(f"judge serve {folder}")
+    code, _, err = cli(f"judge serve {policy}")
     assert code == 2 and "use another OpenAI-compatible server" in err
 
 
@@ -159,7 +153,7 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
 
 
 def test_what_vllm_is_to_load_is_checked_without_being_read(
-    folder: Path, trainee: Trainee, tmp_path: Path
+    policy: str, trainee: Trainee, tmp_path: Path
 ) -> None:
     """vLLM loads a checkpoint without one of its matrices, and an adapter without some of its
     pairs, as if it were whole.
@@ -168,7 +162,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
 
     from safetensors.torch import load_file, save_file
 
-    model, _ = load_checkpoint(str(folder), device="meta")
+    model, _ = load_checkpoint(policy, device="meta")
     assert {weight.device.type for weight in model.parameters()} == {"meta"}
     save_policy(trainee, tmp_path)
     over(model, tmp_path / "policy").merge_and_unload()
@@ -177,7 +171,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
         (tmp_path / "base", "q_proj"),
     ):
         if victim == "q_proj":
-            damaged = Path(shutil.copytree(folder, damaged)) / "model.safetensors"
+            damaged = Path(shutil.copytree(policy, damaged)) / "model.safetensors"
         weights = load_file(damaged)
         save_file(
             {name: w for name, w in weights.items() if victim not in name},
@@ -186,7 +180,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
         )
         with raises_error("are missing"):
             model, _ = load_checkpoint(
-                str(damaged.parent if victim == "q_proj" else folder), device="meta"
+                str(damaged.parent if victim == "q_proj" else policy), device="meta"
             )
             over(model, damaged.parent)
 
