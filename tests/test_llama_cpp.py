@@ -8,17 +8,13 @@ import importlib.util
 import json
 import os
 import signal
-import socket
-import subprocess
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli, start_python
+from tests.helpers import Cli
+from tests.helpers.served import listening, serving
 from tests.helpers.waiting import wait_for
 from workbench.judge import endpoint, render
 
@@ -58,29 +54,6 @@ class Server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.listening_address = f"http://{settings.hostnames[0]}:{settings.port}"
 """
-
-
-@contextmanager
-def serving(model: Path, cache: Path, *options: str) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Start the command; give its process and the object that it prints when it is ready."""
-    words = ("-m", "workbench.cli", "judge", "serve", model, "--port", 0, "--json", *options)
-    places = [str(ROOT), str(cache), *filter(None, [os.environ.get("PYTHONPATH")])]
-    paths = {"PYTHONPATH": os.pathsep.join(places), "XDG_CACHE_HOME": str(cache)}
-    process = start_python(*words, env=paths, stderr=subprocess.PIPE)
-    try:
-        assert process.stdout and process.stderr
-        line = process.stdout.readline()
-        assert line, process.stderr.read()
-        yield process, json.loads(line)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def listening(url: str) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]))) == 0
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.engines.environment import needs
 from tests.engines.told import tell
 from tests.helpers import run_python
 from tests.helpers.score_helpers import read, write
-from tests.test_llama_cpp import serving
+from tests.helpers.served import serving
 
 pytestmark = needs("smollm2")
 STEPS = 3

@@ -1,15 +1,14 @@
 """On a GPU: vLLM samples what transformers does, within bfloat16, and serves a judge."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers import log_python, read_json, start_python
+from tests.helpers import log_python, read_json
 from tests.helpers.adapters import adapter_on
+from tests.helpers.served import check_unreadable, serving
 from tests.helpers.tiny_model import make_policy
-from workbench.judge import endpoint, render
 from workbench.methods.bench import SCALES, bench
 from workbench.policies.generate import generate
 from workbench.policies.load import load_policy
@@ -63,19 +62,5 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path, sleep: boo
 
 
 def test_a_served_judge_answers_and_ends_with_its_command(tmp_path: Path) -> None:
-    """The tiny policy has never seen a judge's prompt: its reply is unreadable."""
-    words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --gpu-memory 0.1 --json"
-    process = start_python(*words.split(), env={"XDG_CACHE_HOME": str(tmp_path)})
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, "\n".join(path.read_text()[-5000:] for path in tmp_path.rglob("judge-*.log"))
-        told = json.loads(line)
-        judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
-        [reply] = judge(
-            [render("outcome", question="Who?", answers=["Ada"], response="It is Ada.")]
-        )
-        assert reply.text is None and reply.error and reply.error.kind != "connection"
-    finally:
-        process.kill()
-        process.wait()
+    with serving(SFT, tmp_path, "--name", "tiny", "--gpu-memory", "0.1") as (_, ready):
+        check_unreadable(ready)
