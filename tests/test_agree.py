@@ -25,6 +25,10 @@ def row(name: str, claims: list[tuple[str, str]], **more: Any) -> dict[str, Any]
     }
 
 
+def agreed(folder: Path, first: list[Any], second: list[Any]) -> dict[str, Any]:
+    return agreement(write(folder / "a.jsonl", first), write(folder / "b.jsonl", second))
+
+
 def test_accuracy_kappa_and_scores_by_hand() -> None:
     # 10 claims: both correct 4, both wrong 3, correct→wrong 2, wrong→correct 1.
     pairs = (
@@ -87,7 +91,7 @@ def test_claims_are_matched_by_text_and_the_rest_is_counted(tmp_path: Path) -> N
         row("new", []),
         {"id": "b", "response": 3},
     ]
-    found = agreement(write(tmp_path / "a.jsonl", first), write(tmp_path / "b.jsonl", second))
+    found = agreed(tmp_path, first, second)
     assert found["rows"] == 2
     assert (found["claims"]["n"], found["claims"]["accuracy"]) == (2, 0.5)
     assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
@@ -107,11 +111,9 @@ def test_claims_are_matched_by_text_and_the_rest_is_counted(tmp_path: Path) -> N
 
 
 def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("x", "wrong")])])
-    second = write(
-        tmp_path / "b.jsonl", [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])]
-    )
-    found = agreement(first, second)
+    first = [row("a", [("x", "correct"), ("x", "wrong")])]
+    second = [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])]
+    found = agreed(tmp_path, first, second)
     assert found["claims"]["n"] == 2
     assert found["excluded"]["claims"] == 1
 
@@ -128,8 +130,7 @@ def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
             {"target": "claim:1", "label": "wrong"},
         ],
     }
-    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
-    found = agreement(first, write(tmp_path / "b.jsonl", [failing]))
+    found = agreed(tmp_path, [row("a", [("x", "correct"), ("y", "wrong")])], [failing])
     assert (found["claims"]["n"], found["excluded"]["verdicts"]) == (1, 1)
 
 
@@ -138,17 +139,16 @@ UNJUDGED = {"schema": 1, "question": "?", "claims": [], "verdicts": [], "sentenc
 
 def test_rows_with_another_response_are_left_out(tmp_path: Path) -> None:
     names = "abcdefgh"
-    first = write(tmp_path / "a.jsonl", [row(name, [("x", "correct")]) for name in names])
+    first = [row(name, [("x", "correct")]) for name in names]
     changed = [
         row(name, [("x", "wrong")], **({} if name in "ab" else {"response": f"{name}."}))
         for name in names
     ]
     changed[1]["response"] = " X. \n"  # white space is no difference
-    second = write(tmp_path / "b.jsonl", changed)
-    found = agreement(first, second)
+    found = agreed(tmp_path, first, changed)
     assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
     with raises_error("another response under each"):
-        agreement(first, write(tmp_path / "b.jsonl", changed[2:]))
+        agreed(tmp_path, first, changed[2:])
 
 
 def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.helpers import ROOT, read_json, run_python
+from tests.helpers.credit import steps_of
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
-from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo import check_processes, check_unsharded
 from workbench.types import Feedback
@@ -41,13 +41,6 @@ def run_script(folder: Path, *words: object, **more: str) -> str:
     done = run_python("-m", *words, cwd=folder, timeout=500, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
-
-
-def metrics(out: Path) -> list[dict[str, Any]]:
-    return [
-        {name: value for name, value in row.items() if not name.startswith("seconds")}
-        for row in metrics_rows(out)
-    ]
 
 
 def moments(out: Path) -> Any:
@@ -89,7 +82,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
         assert alone.rewards["truthrl"].value == shared.rewards["truthrl"].value
         assert alone.response.advantages == pytest.approx(shared.response.advantages, abs=1e-5)
         assert alone.response.logprobs == pytest.approx(shared.response.logprobs, abs=1e-4)
-    for alone, shared in zip(metrics(one), metrics(two), strict=True):
+    for alone, shared in zip(steps_of(one), steps_of(two), strict=True):
         # a mean of each process's mean over its tokens
         entropies = alone.pop("entropy"), shared.pop("entropy")
         assert entropies[0] == pytest.approx(entropies[1], rel=0.1)
