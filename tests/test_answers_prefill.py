@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.helpers import examples
+from tests.helpers import examples, without
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.score_helpers import read, write
 from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer
@@ -155,7 +155,7 @@ def test_a_row_keeps_what_was_opened_and_is_paid_the_same_again() -> None:
     assert stored["prefill"] == "<think>"
     back = Feedback.from_row(stored, feedback.response.question)
     assert back == feedback and rescore(back, {"knowrl": knowrl(KnowRL())}) == feedback
-    older = {name: value for name, value in stored.items() if name != "prefill"}
+    older = without(stored, "prefill")
     assert Feedback.from_row(older, feedback.response.question).response.prefill == ""
 
 

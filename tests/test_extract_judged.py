@@ -1,6 +1,6 @@
 """Extraction by a judge: one call a response, strict, and never a place that was not found."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -30,6 +30,11 @@ def response(text: str, question: str = "Who is Toma Ardel?", **more: Any) -> Re
     return Response("r", Question("q", question, **more), text)
 
 
+def quoted(text: str, claims: Sequence[Any]) -> dict[str, Any]:
+    """A sentence of a judge's reply, with its claims."""
+    return {"text": text, "claims": claims}
+
+
 def extract(text: str, said: Any) -> Claims:
     return judged(answering(lambda _: said))([response(text)])[0]
 
@@ -48,12 +53,12 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
     found = extract(
         TEXT,
         [
-            {"text": "Toma was a painter.", "claims": ["Toma was a painter."]},
-            {
-                "text": "He was born in Vetra and died in Lomar.",
-                "claims": ["He was born in Vetra.", "He died in Lomar."],
-            },
-            {"text": "He was rich.", "claims": []},
+            quoted("Toma was a painter.", ["Toma was a painter."]),
+            quoted(
+                "He was born in Vetra and died in Lomar.",
+                ["He was born in Vetra.", "He died in Lomar."],
+            ),
+            quoted("He was rich.", []),
         ],
     )
     assert placed(found, TEXT) == [
@@ -68,7 +73,7 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
 
 def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_stay() -> None:
     texts = ["Toma was a painter.", "I don't know.", "", "Who is that?", "Dana was a baker."]
-    judge = answering(lambda text: [{"text": text, "claims": [text]}])
+    judge = answering(lambda text: [quoted(text, [text])])
     found = judged(judge)([response(text) for text in texts])
     assert [len(batch) for batch in judge.batches] == [2]
     assert [[claim.text for claim in one.claims] for one in found] == [
@@ -86,7 +91,7 @@ def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_sta
 def test_a_claim_belongs_to_the_sentence_of_its_quotation(
     text: str, quotes: dict[str, list[str]], sentences: list[int | None]
 ) -> None:
-    found = extract(text, [{"text": quote, "claims": claims} for quote, claims in quotes.items()])
+    found = extract(text, [quoted(quote, claims) for quote, claims in quotes.items()])
     assert [claim.sentence for claim in found.claims] == sentences
     for claim in found.claims:
         if claim.sentence is None:
@@ -94,7 +99,7 @@ def test_a_claim_belongs_to_the_sentence_of_its_quotation(
 
 
 def test_a_sentence_that_stands_twice_is_taken_in_order() -> None:
-    said = [{"text": "He won.", "claims": ["He won."]}] * 2
+    said = [quoted("He won.", ["He won."])] * 2
     assert [one.sentence for one in extract("He won. Dana lost. He won.", said).claims] == [0, 2]
 
 
@@ -104,7 +109,7 @@ def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -
         " baker."
     )
     quotes = ["Toma was rich.", "I don't know who he is.", "Was he a painter?", "Toma was a baker."]
-    found = extract(text, [{"text": quote, "claims": [quote]} for quote in quotes])
+    found = extract(text, [quoted(quote, [quote]) for quote in quotes])
     assert [claim.text for claim in found.claims] == ["Toma was a baker."]
 
 
@@ -116,10 +121,10 @@ def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
         "informativeness": rating,
     }
     said = [
-        {"text": "Who?", "claims": [rated("Who?", "wrong", 1)]},
-        {"text": "Toma was a painter.", "claims": [rated("Toma was a painter.", "correct", 5)]},
-        {"text": "Not there at all, so sorry.", "claims": [rated("Not there.", "wrong", 3)]},
-        {"text": "He may be rich.", "claims": [rated("Toma is rich.", "Hedged_Wrong", 2)]},
+        quoted("Who?", [rated("Who?", "wrong", 1)]),
+        quoted("Toma was a painter.", [rated("Toma was a painter.", "correct", 5)]),
+        quoted("Not there at all, so sorry.", [rated("Not there.", "wrong", 3)]),
+        quoted("He may be rich.", [rated("Toma is rich.", "Hedged_Wrong", 2)]),
     ]
     judge = answering(lambda _: said)
     (found,) = single_pass(judge)([response(text, passages=(Passage("p", "Toma", "He paints."),))])
@@ -136,7 +141,7 @@ def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
 def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> None:
     raw = "x" * 50_000
     said = {
-        "A was.": [{"text": "A was.", "claims": ["A was."]}],
+        "A was.": [quoted("A was.", ["A was."])],
         "B was.": Failure("judge", "timeout", "no reply in 30 s"),
         "C was.": "Sorry, here you are: {}",
         "D was.": '{"sentences": [{"text": "D was."}]}',
@@ -166,7 +171,7 @@ QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(
 def test_any_reply_gives_claims_within_their_sentences(
     text: str, said: list[tuple[str, list[str]]]
 ) -> None:
-    found = extract(text, [{"text": quote, "claims": claims} for quote, claims in said])
+    found = extract(text, [quoted(quote, claims) for quote, claims in said])
     assert found.sentences == sentences(text)
     for number, claim in enumerate(found.claims):
         assert claim.id == number and (claim.span is None) == (claim.end is None)

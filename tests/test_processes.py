@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, read_json, run_python
+from tests.helpers import ROOT, read_json, run_python, without
 from tests.helpers.credit import steps_of
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
@@ -124,11 +124,7 @@ def port() -> int:
 
 def logged(out: Path) -> list[dict[str, Any]]:
     rows = read_json(out / "trainer_state.json")["log_history"]
-    return [
-        {name: value for name, value in row.items() if name != "step_time"}
-        for row in rows
-        if "loss" in row
-    ]
+    return [without(row, "step_time") for row in rows if "loss" in row]
 
 
 def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:

@@ -6,9 +6,11 @@ import importlib.util
 import itertools
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,20 +85,17 @@ def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> No
     assert seeds(3, samples=3, seeds=(8,))[:2] == together[2:4]
 
 
+def llm(shutdown: Callable[[], None]) -> Any:
+    """What ends a model of vLLM, in the model's place."""
+    core = SimpleNamespace(shutdown=shutdown)
+    return SimpleNamespace(llm_engine=SimpleNamespace(engine_core=core))
+
+
 def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What vLLM has of a model in its stead: something with a way to end it."""
-    from types import SimpleNamespace
-
     monkeypatch.setattr(vllm, "_engines", [])
     ended: list[int] = []
-    first, second = (
-        SimpleNamespace(
-            llm_engine=SimpleNamespace(
-                engine_core=SimpleNamespace(shutdown=partial(ended.append, number))
-            )
-        )
-        for number in (1, 2)
-    )
+    first, second = (llm(partial(ended.append, number)) for number in (1, 2))
     vllm.register(first)
     vllm.check_registered(first)
     vllm.release()
@@ -117,33 +116,27 @@ def test_completions_that_memory_would_cut_short_are_refused(
     room: int, prompt: int, new: int, fits: bool
 ) -> None:
     """Of a model with 100 positions, at which completions end in any case."""
-    from types import SimpleNamespace
-
     config = SimpleNamespace(
         max_model_len=room, hf_text_config=SimpleNamespace(max_position_embeddings=100)
     )
-    llm = SimpleNamespace(llm_engine=SimpleNamespace(model_config=config))
+    sized = SimpleNamespace(llm_engine=SimpleNamespace(model_config=config))
     with (
         contextlib.nullcontext()
         if fits
         else pytest.raises(WorkbenchError, match=f"enough for {room} tokens")
     ):
-        vllm.check_room(llm, prompt, new)
+        vllm.check_room(sized, prompt, new)
 
 
 def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from types import SimpleNamespace
-
     monkeypatch.setattr(vllm, "_engines", [])
     monkeypatch.setenv("MASTER_PORT", "7")
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     ended: list[int] = []
-    engine = SimpleNamespace(engine_core=SimpleNamespace(shutdown=partial(ended.append, 1)))
-    trainer = SimpleNamespace(
-        vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine))
-    )
+    engine = llm(partial(ended.append, 1))
+    trainer = SimpleNamespace(vllm_generation=SimpleNamespace(llm=engine))
     config = scaled(GRPO(), vllm="colocate")
     with pytest.raises(KeyError), colocate.engine(config):
         os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.score_helpers import write
 from tests.helpers.tiny_model import WORDS, byte_tokenizer, random_model
 from workbench.data import load, split_of
 from workbench.methods.bench import THINK_THEN_BOX
@@ -110,7 +111,7 @@ def webglm_qa(path: Path, each: int = 6) -> Path:
         for city in CITIES
     ]
     kept: dict[str, list[str]] = {"rl": [], "validation": [], "test": []}
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write(path, rows)
     for row, question in zip(rows, load(path), strict=True):
         kept[question.meta["split"]].append(json.dumps(row) + "\n")
     path.write_text("".join(line for lines in kept.values() for line in lines[:each]))
