@@ -2,7 +2,6 @@
 question files.
 """
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import workbench.methods.bench as benches
 from tests.helpers import examples, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from tests.helpers.tiny_model import make_policy
 from workbench.data import split_of
 from workbench.methods.bench import Bench, bench
@@ -81,10 +81,8 @@ def test_hub_benches_need_questions() -> None:
 
 
 def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
-    file = tmp_path / "questions.jsonl"
-    file.write_text(
-        "".join(f'{{"id": {n}, "question": "Q{n}?", "answers": ["A{n}"]}}\n' for n in range(1000))
-    )
+    rows = [{"id": n, "question": f"Q{n}?", "answers": [f"A{n}"]} for n in range(1000)]
+    file = write(tmp_path / "questions.jsonl", rows)
     paper = benches.bench("paper", questions=file)
     splits = {split: paper.questions(split) for split in ("rl", "validation", "test")}
     assert sum(map(len, splits.values())) == 1000
@@ -101,10 +99,8 @@ def test_the_policy_is_told_of_false_premises_only_where_questions_have_them(
     """TruthRL, table 9."""
     row = {"question": "?", "answers": ["invalid question"], "kind": "false_premise"}
     for number, kinds in enumerate((["single"] * 40, [*["single"] * 39, "false_premise"])):
-        file = tmp_path / f"{number}.jsonl"
-        file.write_text(
-            "".join(json.dumps({**row, "id": n, "kind": k}) + "\n" for n, k in enumerate(kinds))
-        )
+        rows = [{**row, "id": n, "kind": kind} for n, kind in enumerate(kinds)]
+        file = write(tmp_path / f"{number}.jsonl", rows)
         prompted = benches.bench("small", questions=file).questions("rl")[0].system
         assert (r"\boxed{invalid question}" in prompted) == bool(number)
 
@@ -120,9 +116,10 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
         "kind": "single",
     }
     changes = examples("changed_questions")
-    files = [tmp_path / f"{number}.jsonl" for number in range(len(changes) + 2)]
-    for file, change in zip(files, [{}, {}, *changes], strict=True):
-        file.write_text(json.dumps({**row, **change}) + "\n")
+    files = [
+        write(tmp_path / f"{number}.jsonl", [{**row, **change}])
+        for number, change in enumerate([{}, {}, *changes])
+    ]
     first, same, *others = (bench("paper", file).hash for file in files)
     assert first == same and len({first, *others}) == len(changes) + 1
 

@@ -13,6 +13,7 @@ import pytest
 import workbench.methods.bench as benches
 from tests.helpers import ROOT, Cli, read_json, run_python
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
@@ -115,10 +116,9 @@ def test_a_new_method_is_scored_listed_and_inspected(brief: None, tmp_path: Path
     from workbench.inspector.opened import open_row
     from workbench.inspector.runs import Runs
 
-    source, out = tmp_path / "answers.jsonl", tmp_path / "runs" / "mine" / "rollouts.jsonl"
-    source.write_text(
-        '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
-    )
+    row = {"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}
+    source = write(tmp_path / "answers.jsonl", [row])
+    out = tmp_path / "runs" / "mine" / "rollouts.jsonl"
     assert cli(f"score --in {source} --out {out} --method brief --judge world")[0] == 0
     assert read_json(out)["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
     assert "Brief" in cli("methods")[1]

@@ -19,6 +19,7 @@ from tests.engines.told import tell
 from tests.helpers import read_json, run_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.credit import weights
 from tests.helpers.errors import raises_error
 from tests.helpers.served import check_unreadable, listening, serving
 from tests.helpers.tiny_model import make_policy
@@ -175,7 +176,6 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
     """Three steps: rows are stored, weights move, and what vLLM sampled had the probabilities of
     the weights as they were then, which those that the run started from do not give; a run whose
     last step is lost ends with the same rows and weights."""
-    from safetensors.torch import load_file
 
     policy, stub = make_policy(tmp_path / "policy", heads=HEADS), colocated.named(tmp_path / "stub")
 
@@ -206,16 +206,16 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
     assert (
         any(row.response.logprobs for row in rows) and len({row.response.text for row in rows}) > 12
     )
-    weights = load_file(tmp_path / "whole" / "policy" / "adapter_model.safetensors")
-    moved = max(float(weight.abs().max()) for name, weight in weights.items() if "lora_B" in name)
+    learnt = weights(tmp_path / "whole")
+    moved = max(float(weight.abs().max()) for name, weight in learnt.items() if "lora_B" in name)
     assert moved > 1e-3 and max(whole["differences"]) < HALF < 5 * HALF < max(whole["of_the_start"])
     lost = Path(shutil.copytree(tmp_path / "whole", tmp_path / "lost"))
     for folder in (lost / "checkpoints" / "checkpoint-3", lost / "policy"):
         shutil.rmtree(folder)
     train(lost, 3)
-    again = load_file(lost / "policy" / "adapter_model.safetensors")
+    again = weights(lost)
     assert [row.response for row in iter_feedback(lost)] == [row.response for row in rows]
-    assert all(bool((again[name] == weight).all()) for name, weight in weights.items())
+    assert all(bool((again[name] == weight).all()) for name, weight in learnt.items())
     largest = {
         "max_logprob_difference": max(whole["differences"]),
         "from_the_start": max(whole["of_the_start"]),

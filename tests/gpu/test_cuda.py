@@ -8,6 +8,7 @@ import pytest
 
 from tests.gpu.cuda_run import ADVANTAGES
 from tests.helpers import log_python
+from tests.helpers.credit import weights
 from workbench.runs.checkpoints import metrics_rows
 
 pytestmark = pytest.mark.gpu
@@ -30,7 +31,6 @@ def launch(task: str, path: str, folder: Path, *cases: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     import torch
-    from safetensors.torch import load_file
 
     from workbench.methods.bench import bench
     from workbench.policies.generate import generate
@@ -43,8 +43,9 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     # Unsloth's loss tells of no entropy, which is not an entropy of 0.
     assert all(row["entropy"] is None if path == "unsloth" else row["entropy"] > 0 for row in rows)
     assert len((tmp_path / "rollouts.jsonl").read_text().splitlines()) == 2 * 8 * 4
-    weights = load_file(tmp_path / "policy" / "adapter_model.safetensors")
-    assert all(weight.abs().max() > 0 for name, weight in weights.items() if "lora_B" in name)
+    assert all(
+        weight.abs().max() > 0 for name, weight in weights(tmp_path).items() if "lora_B" in name
+    )
 
     policy = load_policy(tmp_path, base=bench("tiny").path("sft"))
     assert policy.model.dtype == torch.bfloat16 and policy.model.device.type == "cuda"
