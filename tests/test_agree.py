@@ -1,6 +1,5 @@
 """Agreement of two feedback files, with numbers worked by hand."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import Cli
+from tests.helpers import Cli, printed
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.scoring.agree import agreement, compare
@@ -174,7 +173,6 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
 def test_command(tmp_path: Path, cli: Cli) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct"), ("y", "correct")])])
-    code, out, _ = cli(f"agree {first} {second} --json")
-    assert code == 0 and json.loads(out)["claims"]["accuracy"] == 0.5
+    assert printed(cli(f"agree {first} {second} --json"))["claims"]["accuracy"] == 0.5
     code, out, _ = cli(f"agree {first} {second}")
     assert code == 0 and "claims: n 2, accuracy 0.5, kappa 0" in out

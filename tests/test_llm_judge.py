@@ -2,7 +2,6 @@
 what a refusal leaves.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import Cli, read_json, refusal
+from tests.helpers import Cli, read_json, refusal, without
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from tests.helpers.scripted import ScriptedJudge
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
@@ -46,10 +46,8 @@ def place(tmp_path: Path) -> Bench:
 
 
 def index(folder: Path, text: str) -> str:
-    (folder / "pages.jsonl").write_text(
-        json.dumps({"id": "1", "title": "Ada", "text": text}) + "\n"
-    )
-    build_index(folder / "index", str(folder / "pages.jsonl"))
+    pages = write(folder / "pages.jsonl", [{"id": "1", "title": "Ada", "text": text}])
+    build_index(folder / "index", pages)
     return str(folder / "index")
 
 
@@ -158,9 +156,7 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
 
     plain = identity()
     assert plain == identity(url="http://127.0.0.1:10") == identity(cache=tmp_path / "cache")
-    assert {key: value for key, value in plain.items() if key != "judge"} == identity_of(
-        TRUTHRL, SMALL, place, seed=1
-    )
+    assert without(plain, "judge") == identity_of(TRUTHRL, SMALL, place, seed=1)
     known = identity(store=index(tmp_path, "Ada lives in Rome."))["judge"]
     assert plain["judge"] == {**known, "store": None} and known["store"]["passages"] == 1
     (tmp_path / "other").mkdir()

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import Cli
+from tests.helpers import Cli, refusal
+from tests.helpers.score_helpers import read, write
 from workbench.judge import Element, endpoint
 from workbench.methods.bench import bench
 from workbench.scoring.api import score
@@ -96,26 +97,26 @@ def test_one_answer_is_scored_by_both() -> None:
 
 def test_a_file_is_scored_by_both_and_resumed_with_the_same_alone(tmp_path: Path, cli: Cli) -> None:
     row = {"id": "r", "question": QUESTION.text, "title": "Paraguay", "passages": [PAGE]}
-    source, out = tmp_path / "answers.jsonl", tmp_path / "rows" / "rollouts.jsonl"
-    source.write_text(json.dumps(row | {"response": f"{TRUE} {RELATION} {NUMBER}"}) + "\n")
+    said = {"response": f"{TRUE} {RELATION} {NUMBER}"}
+    source, out = write(tmp_path / "in.jsonl", [row | said]), tmp_path / "rows" / "rollouts.jsonl"
     command = ["score", "--in", source, "--out", out, "--method", "rlfh", "--judge-model", "m"]
     with JudgeServer(label) as server:
         code, _, err = cli(*command, "--judge", f"local+{server.url}", "--json")
         assert code == 0, err
         assert sorted(asked(server)) == sorted([TRUE, RELATION])
-        stored = json.loads(out.read_text())
+        [stored] = read(out)
         labels = [one["label"] for one in stored["verdicts"] if one["aspect"] == "fact"]
         assert labels == ["correct", "wrong", "wrong"]
-        code, _, err = cli(*command, "--judge", server.url)
-        assert code == 2 and "--overwrite" in err and server.requests == 2
+        assert "--overwrite" in refusal(cli(*command, "--judge", server.url))
+        assert server.requests == 2
         code, _, err = cli(*command, "--judge", f"local+{server.url}", "--dry-run", "--overwrite")
         assert code == 0 and server.requests == 2, err
 
 
 @pytest.mark.parametrize("url", ["local+", "local+world", "local+ftp://host"])
 def test_what_follows_is_an_address(tmp_path: Path, cli: Cli, url: str) -> None:
-    source = tmp_path / "answers.jsonl"
-    source.write_text('{"id": "r", "question": "Q?", "response": "R."}\n')
+    row = {"id": "r", "question": "Q?", "response": "R."}
+    source = write(tmp_path / "answers.jsonl", [row])
     out = tmp_path / "rows.jsonl"
-    code, _, err = cli("score", "--in", source, "--out", out, "--judge", url, "--judge-model", "m")
-    assert code == 2 and "no judge" in err and "http://" in err
+    err = refusal(cli(f"score --in {source} --out {out} --judge {url} --judge-model m"))
+    assert "no judge" in err and "http://" in err

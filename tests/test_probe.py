@@ -1,6 +1,5 @@
 """`workbench probe`: its files, resuming after a kill, and TruthRL trained on its result."""
 
-import json
 import os
 import warnings
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, read_json
+from tests.helpers import Cli, printed, read_json
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
@@ -160,10 +159,9 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
 def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
     """On the shipped policy the label is better than chance, and known facts are answered."""
     command = f"probe --k 8 --limit 60 --kind single --out {tmp_path / 'probe'}"
-    code, out, _ = cli(command, "--json")
-    result = json.loads(out)
+    result = printed(cli(command, "--json"))
     wanted = "k n ook agreement majority confidence_bins risk_coverage aurc exposure".split()
-    assert code == 0 and set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
+    assert set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
     shares = result["exposure"]
     assert sum(row["n"] for row in shares.values()) == 60
     assert shares[max(shares, key=int)]["correct"] > 0.5 > shares["0"]["correct"]

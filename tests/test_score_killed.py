@@ -2,10 +2,8 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers import start_python
-from tests.helpers.score_helpers import read, reply, responses, write
+from tests.helpers.score_helpers import ids, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.scoring.rows import Item
 from workbench.scoring.run import CHUNK, CHUNK_CHARACTERS, as_completed, in_chunks
@@ -70,11 +68,6 @@ def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]
     return start_python(*words, stderr=subprocess.PIPE)
 
 
-def stored(cache: Path) -> int:
-    with closing(sqlite3.connect(cache)) as connection:
-        return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
-
-
 @pytest.mark.slow
 def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(tmp_path: Path) -> None:
     rows = responses(500, claims=3, thinking=False)
@@ -90,7 +83,7 @@ def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(tmp_path: P
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         assert (json.loads(out)["rows"], json.loads(out)["failed"]) == (500, 0)
-        stored_ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
+        stored_ids = ids(tmp_path / "f.jsonl")
         assert sorted(stored_ids) == sorted(row["id"] for row in rows)
         # the calls in flight at a kill, at most 16, are repeated
         asked = server.requests
