@@ -7,9 +7,13 @@ import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from workbench.types import Question
 
 # Read by the libraries when they are first imported, hence at the top; torch itself is not imported
 # here.
@@ -77,6 +81,15 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
     from tests.helpers.shared_runs import shared_policy
 
     return shared_policy(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def country() -> "Question":
+    """A question of the world whose answer is a fact of importance 4."""
+    from workbench.world import load_world
+
+    asked = load_world().questions("ood", ["single"])
+    return next(question for question in asked if question.text.startswith("In which country is"))
 
 
 @pytest.fixture(scope="session")

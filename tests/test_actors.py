@@ -28,8 +28,7 @@ from workbench.util.failures import TooManyFailures
 DIED = Failure("grade", "died", "2 processes died while grading this item: out of memory")
 
 
-def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:
-    policy = str(make_policy(tmp_path / "policy"))
+def test_another_policy_on_an_actors_machine_is_refused(policy: str, tmp_path: Path) -> None:
     other = str(make_policy(tmp_path / "other", seed=1))
     how = Sampling(4, samples=3)
     assert callable(_answering(policy, None, {policy: policy_hash(policy)}, how))

@@ -1,6 +1,5 @@
 """Agreement of two feedback files, with numbers worked by hand."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import Cli
+from tests.helpers import Cli, printed
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.scoring.agree import agreement, compare
@@ -23,6 +22,10 @@ def row(name: str, claims: list[tuple[str, str]], **more: Any) -> dict[str, Any]
         "claims": [{"text": text, "label": label} for text, label in claims],
         **more,
     }
+
+
+def agreed(folder: Path, first: list[Any], second: list[Any]) -> dict[str, Any]:
+    return agreement(write(folder / "a.jsonl", first), write(folder / "b.jsonl", second))
 
 
 def test_accuracy_kappa_and_scores_by_hand() -> None:
@@ -87,7 +90,7 @@ def test_claims_are_matched_by_text_and_the_rest_is_counted(tmp_path: Path) -> N
         row("new", []),
         {"id": "b", "response": 3},
     ]
-    found = agreement(write(tmp_path / "a.jsonl", first), write(tmp_path / "b.jsonl", second))
+    found = agreed(tmp_path, first, second)
     assert found["rows"] == 2
     assert (found["claims"]["n"], found["claims"]["accuracy"]) == (2, 0.5)
     assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
@@ -107,11 +110,9 @@ def test_claims_are_matched_by_text_and_the_rest_is_counted(tmp_path: Path) -> N
 
 
 def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("x", "wrong")])])
-    second = write(
-        tmp_path / "b.jsonl", [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])]
-    )
-    found = agreement(first, second)
+    first = [row("a", [("x", "correct"), ("x", "wrong")])]
+    second = [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])]
+    found = agreed(tmp_path, first, second)
     assert found["claims"]["n"] == 2
     assert found["excluded"]["claims"] == 1
 
@@ -128,8 +129,7 @@ def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
             {"target": "claim:1", "label": "wrong"},
         ],
     }
-    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
-    found = agreement(first, write(tmp_path / "b.jsonl", [failing]))
+    found = agreed(tmp_path, [row("a", [("x", "correct"), ("y", "wrong")])], [failing])
     assert (found["claims"]["n"], found["excluded"]["verdicts"]) == (1, 1)
 
 
@@ -138,17 +138,16 @@ UNJUDGED = {"schema": 1, "question": "?", "claims": [], "verdicts": [], "sentenc
 
 def test_rows_with_another_response_are_left_out(tmp_path: Path) -> None:
     names = "abcdefgh"
-    first = write(tmp_path / "a.jsonl", [row(name, [("x", "correct")]) for name in names])
+    first = [row(name, [("x", "correct")]) for name in names]
     changed = [
         row(name, [("x", "wrong")], **({} if name in "ab" else {"response": f"{name}."}))
         for name in names
     ]
     changed[1]["response"] = " X. \n"  # white space is no difference
-    second = write(tmp_path / "b.jsonl", changed)
-    found = agreement(first, second)
+    found = agreed(tmp_path, first, changed)
     assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
     with raises_error("another response under each"):
-        agreement(first, write(tmp_path / "b.jsonl", changed[2:]))
+        agreed(tmp_path, first, changed[2:])
 
 
 def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_path: Path) -> None:
@@ -174,7 +173,6 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
 def test_command(tmp_path: Path, cli: Cli) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct"), ("y", "correct")])])
-    code, out, _ = cli(f"agree {first} {second} --json")
-    assert code == 0 and json.loads(out)["claims"]["accuracy"] == 0.5
+    assert printed(cli(f"agree {first} {second} --json"))["claims"]["accuracy"] == 0.5
     code, out, _ = cli(f"agree {first} {second}")
     assert code == 0 and "claims: n 2, accuracy 0.5, kappa 0" in out

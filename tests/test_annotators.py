@@ -144,11 +144,7 @@ def scripted(reply: Callable[[str], str], rooms: list[int] | None = None) -> Pol
 
 @pytest.fixture(scope="module")
 def person() -> str:
-    return next(
-        e.name
-        for e in WORLD.entities.values()
-        if e.kind == "person" and e.tier == "known" and e.name in WORLD.books
-    )
+    return next(name for name in PEOPLE if name in WORLD.books)
 
 
 def of(verify: Verify, claim: str, title: str = "") -> Verdict:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import ROOT, Cli, read_json, write_json
+from tests.helpers import ROOT, Cli, printed, read_json, write_json
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
@@ -47,26 +47,11 @@ FIRST, SECOND = ASKED.title.split(";")
 KEYS = {"question", "structure", "outline", "sentences", "passages"}
 ESCAPES = "\x1b[31mred\x1b]0;title\x07\x9b1m\x00\u202e"
 HTML = "<img src=x onerror=alert(1)>"
-PAGES = [
-    {
-        "id": "tower",
-        "title": "Eiffel Tower",
-        "text": "The Eiffel Tower stands in Paris. It was completed in March 1889.",
-    },
-    {"id": "bridge", "title": "Tower Bridge", "text": "Tower Bridge crosses the Thames in London."},
-]
 
 
 @pytest.fixture(scope="module")
 def small() -> Policy:
     return load_policy(SMALL)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("store")
-    build_index(folder / "index", write(folder / "pages.jsonl", PAGES))
-    return str(folder / "index")
 
 
 def writes(policy: Policy, text: str, ends: bool = True) -> Callable[[], Policy]:
@@ -222,14 +207,11 @@ def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str
 
 
 @pytest.mark.slow
-def test_a_judge_at_a_url_labels_sentences_and_its_failure_is_not_a_label(
-    cli: Cli, store: str
-) -> None:
+def test_a_judge_at_a_url_labels_sentences_and_its_failure_is_not_a_label(cli: Cli) -> None:
     command = f"answer '{ASKED.text}' --policy {SMALL} --json --judge-model m --judge"
     with JudgeServer(reply("correct")) as server:
-        code, out, _ = cli(command, server.url)
-    result = json.loads(out)
-    assert code == 0 and result["judge"] == "m"
+        result = printed(cli(command, server.url))
+    assert result["judge"] == "m"
     assert server.tasks["verify"] >= len(result["sentences"])
     assert {(one["label"], one["p"]) for one in result["sentences"]} == {("correct", None)}
     with JudgeServer(reply("wrong", fails=result["sentences"][-1]["text"])) as server:

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.human.answers import examples as human_examples
-from tests.helpers import ROOT, examples
+from tests.helpers import EXAMPLES, examples
 from workbench.text import DOUBT, final_answer, is_abstention, matches, normalise, probability
-
-EXAMPLES = ROOT / "tests" / "examples"
 
 
 @pytest.mark.parametrize(("text", "answer"), examples("final_answers"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import ROOT, examples, read_json
+from tests.helpers import EXAMPLES, examples, read_json
 from workbench.text import (
     INVALID_QUESTION,
     final_answer,
@@ -16,8 +16,6 @@ from workbench.text import (
     matches,
 )
 from workbench.text.abstention import ABSTENTIONS
-
-EXAMPLES = ROOT / "tests" / "examples"
 
 
 def parts(name: str) -> dict[str, list[str]]:

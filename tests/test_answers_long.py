@@ -1,7 +1,6 @@
 """Long and repetitive responses are read, whatever their parts are."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -35,8 +34,6 @@ ASKED = Question(
 )
 ABOUT, UNTITLED = Question("p", "Tell me about Ada Lovelace."), Question("u", "")
 RULES, EXACT = rules(), world_claims(WORLD)
-
-Read = Callable[[str], object]
 
 
 def parts(text: str) -> object:

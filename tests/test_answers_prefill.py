@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.helpers import examples
+from tests.helpers import examples, without
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.score_helpers import read, write
-from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
+from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer
 from tests.test_answers_sections import PIECES
 from workbench.credit.tokens import prefill
 from workbench.methods.klcf.config import KLCF
@@ -93,14 +93,14 @@ def test_the_chat_template_says_what_is_open_and_the_question_does_not() -> None
     assert prefill(plain) == ""
 
 
-def test_generated_responses_know_what_their_prompt_opened(tmp_path: Path) -> None:
+def test_generated_responses_know_what_their_prompt_opened(policy: str) -> None:
     from workbench.policies.generate import generate
     from workbench.policies.load import load_policy
 
-    policy = load_policy(make_policy(tmp_path / "policy"), device="cpu")
+    loaded = load_policy(policy, device="cpu")
     for opening in ("", r"<think>\n"):
-        policy.tokenizer.chat_template = tokenizer_that_opens(opening).chat_template
-        responses = generate(policy, [Question("q", " Who")], max_new_tokens=3, samples=2)
+        loaded.tokenizer.chat_template = tokenizer_that_opens(opening).chat_template
+        responses = generate(loaded, [Question("q", " Who")], max_new_tokens=3, samples=2)
         assert {response.prefill for response in responses} == {opening.replace(r"\n", "\n")}
         assert all(response.offsets[0][0] == 0 for response in responses)
 
@@ -155,7 +155,7 @@ def test_a_row_keeps_what_was_opened_and_is_paid_the_same_again() -> None:
     assert stored["prefill"] == "<think>"
     back = Feedback.from_row(stored, feedback.response.question)
     assert back == feedback and rescore(back, {"knowrl": knowrl(KnowRL())}) == feedback
-    older = {name: value for name, value in stored.items() if name != "prefill"}
+    older = without(stored, "prefill")
     assert Feedback.from_row(older, feedback.response.question).response.prefill == ""
 
 

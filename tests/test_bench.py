@@ -2,14 +2,15 @@
 question files.
 """
 
-import json
 from pathlib import Path
 
 import pytest
 
 import workbench.methods.bench as benches
-from tests.helpers import examples
+from tests.helpers import examples, write_json
+from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from tests.helpers.tiny_model import make_policy
 from workbench.data import split_of
 from workbench.methods.bench import Bench, bench
@@ -35,21 +36,8 @@ def small_bench(folder: Path) -> Bench:
 
 def make_run(folder: Path, policy: Path) -> Path:
     """A finished run's folder, with an adapter that is not the identity."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-
-    from workbench.policies.load import load_checkpoint
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
-        config = LoraConfig(
-            r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False
-        )
-        model = get_peft_model(load_checkpoint(str(policy), device="cpu")[0], config)
-    model.save_pretrained(folder / "policy")
-    (folder / "config.json").write_text(
-        json.dumps({"method": "truthrl", "bench": "tiny", "policy": "sft"})
-    )
+    adapter_on(policy, folder)
+    write_json(folder / "config.json", {"method": "truthrl", "bench": "tiny", "policy": "sft"})
     return folder
 
 
@@ -67,19 +55,14 @@ def test_a_policy_of_another_world_is_refused(tmp_path: Path) -> None:
     with raises_error(remedy):
         small.load("sft")
     with raises_error(remedy):  # the policy under a run's adapter
-        run = tmp_path / "run"
-        run.mkdir()
-        make_run(run, tmp_path / "policy" / "sft")
-        small.load(str(run))
+        small.load(str(make_run(tmp_path / "run", tmp_path / "policy" / "sft")))
     assert small.path("elsewhere") == "elsewhere"
 
 
 @pytest.mark.slow
 def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     small = small_bench(make_policy(tmp_path / "sft"))
-    run = tmp_path / "run"
-    run.mkdir()
-    make_run(run, tmp_path / "sft")
+    run = make_run(tmp_path / "run", tmp_path / "sft")
 
     def logprobs(policy: str) -> list[tuple[float, ...]]:
         drawn = generate(
@@ -92,17 +75,14 @@ def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     assert logprobs(str(run)) == logprobs(str(run))
 
 
-@pytest.mark.parametrize("name", ["paper"])
-def test_hub_benches_need_questions(name: str) -> None:
+def test_hub_benches_need_questions() -> None:
     with raises_error(r"give --questions NAME\|FILE"):
-        benches.bench(name)
+        benches.bench("paper")
 
 
 def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
-    file = tmp_path / "questions.jsonl"
-    file.write_text(
-        "".join(f'{{"id": {n}, "question": "Q{n}?", "answers": ["A{n}"]}}\n' for n in range(1000))
-    )
+    rows = [{"id": n, "question": f"Q{n}?", "answers": [f"A{n}"]} for n in range(1000)]
+    file = write(tmp_path / "questions.jsonl", rows)
     paper = benches.bench("paper", questions=file)
     splits = {split: paper.questions(split) for split in ("rl", "validation", "test")}
     assert sum(map(len, splits.values())) == 1000
@@ -119,10 +99,8 @@ def test_the_policy_is_told_of_false_premises_only_where_questions_have_them(
     """TruthRL, table 9."""
     row = {"question": "?", "answers": ["invalid question"], "kind": "false_premise"}
     for number, kinds in enumerate((["single"] * 40, [*["single"] * 39, "false_premise"])):
-        file = tmp_path / f"{number}.jsonl"
-        file.write_text(
-            "".join(json.dumps({**row, "id": n, "kind": k}) + "\n" for n, k in enumerate(kinds))
-        )
+        rows = [{**row, "id": n, "kind": kind} for n, kind in enumerate(kinds)]
+        file = write(tmp_path / f"{number}.jsonl", rows)
         prompted = benches.bench("small", questions=file).questions("rl")[0].system
         assert (r"\boxed{invalid question}" in prompted) == bool(number)
 
@@ -138,30 +116,29 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
         "kind": "single",
     }
     changes = examples("changed_questions")
-    files = [tmp_path / f"{number}.jsonl" for number in range(len(changes) + 2)]
-    for file, change in zip(files, [{}, {}, *changes], strict=True):
-        file.write_text(json.dumps({**row, **change}) + "\n")
+    files = [
+        write(tmp_path / f"{number}.jsonl", [{**row, **change}])
+        for number, change in enumerate([{}, {}, *changes])
+    ]
     first, same, *others = (bench("paper", file).hash for file in files)
     assert first == same and len({first, *others}) == len(changes) + 1
 
 
 def test_a_variable_sets_the_number_format_of_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
     from workbench.policies.load import load_checkpoint
 
-    folder = str(make_policy(tmp_path / "policy"))
-
     def formats() -> set[str]:
-        model, _ = load_checkpoint(folder, device="cpu")
+        model, _ = load_checkpoint(policy, device="cpu")
         return {str(weight.dtype).removeprefix("torch.") for weight in model.parameters()}
 
     assert formats() == {"float32"} and "dtype" not in versions()
     monkeypatch.setenv("WORKBENCH_DTYPE", "bfloat16")
     assert formats() == {"bfloat16"} and versions()["dtype"] == "bfloat16"
-    model, _ = load_checkpoint(folder, device="cpu")
+    model, _ = load_checkpoint(policy, device="cpu")
     ids = torch.tensor([[1, 2, 3, 4]])
     last = model(input_ids=ids, logits_to_keep=2).logits
     assert torch.equal(last, model(input_ids=ids).logits[:, -2:])

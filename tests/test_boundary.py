@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.methods.truthrl.probing import read_probe
 from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
 from workbench.types import OUTCOMES, Claims, Question, Response
@@ -114,11 +115,10 @@ def test_what_is_undefined_is_null_and_never_nan() -> None:
 
 def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:
     rows = [ROWS[0], ROWS[3], probed(FAILED, name="open")]
-    file = tmp_path / "probe.jsonl"
-    file.write_text("".join(json.dumps(row.to_row()) + "\n" for row in rows))
+    file = write(tmp_path / "probe.jsonl", [row.to_row() for row in rows])
     assert read_probe(file) == {"known": False, "never": True, "open": None}
     for broken in ({"question_id": "q"}, {"ook": True}, {"question_id": "q", "ook": "yes"}):
-        file.write_text(json.dumps(broken) + "\n")
+        write(file, [broken])
         with raises_error("row 1 was not written by `workbench probe`"):
             read_probe(file)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, examples, write_json
+from tests.helpers import Cli, examples, printed, write_json
 from tests.helpers.errors import raises_error
 from tests.test_evaluate import run as answers
 from workbench import compare
@@ -84,9 +84,8 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
     for file, outcomes in zip(files, ("ccci", "ciii"), strict=True):
         append_feedback(file, answers(outcomes))
     command = ("compare", files[0].parent, files[1], "--against", files[1])
-    code, out, _ = cli(*command, "--json")
-    [cells] = json.loads(out)["paired"].values()
-    assert (code, cells["accuracy"]["diff"], cells["accuracy"]["n"]) == (0, 0.5, 4)
+    [cells] = printed(cli(*command, "--json"))["paired"].values()
+    assert (cells["accuracy"]["diff"], cells["accuracy"]["n"]) == (0.5, 4)
     code, out, err = cli(*command)
     assert (code, err) == (0, "") and "75.0 [" in out and "50.0 [" in out and "0.75" not in out
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, examples, write_json
+from tests.helpers import Cli, examples, printed, write_json
 from tests.helpers.errors import raises_error
 from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.files import read_hub
@@ -162,9 +162,9 @@ def test_show_counts_and_shows(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "q.csv").write_text("prompt,gold\nWho?,Ada\nWhere?,\nWhen?,1815\n")
     mapping = "question=prompt,answers=gold"
     arguments = ("data", "show", tmp_path / "q.csv", "--map", mapping, "-n", "2")
-    code, out, err = cli(*arguments, "--json")
-    found = json.loads(out)
-    assert code == 0 and err == ""
+    result = cli(*arguments, "--json")
+    found = printed(result)
+    assert result[2] == ""
     counts = (found["n"], found["answered"], found["kinds"], len(found["questions"]))
     assert counts == (3, 2, {"single": 3}, 2)
     assert found["questions"][0]["text"] == "Who?" and found["questions"][0]["answers"] == ["Ada"]
@@ -173,5 +173,5 @@ def test_show_counts_and_shows(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_list_names_them_all(cli: Cli) -> None:
-    _, out, _ = cli("data show --json")
-    assert [row["name"] for row in json.loads(out)["data_sets"]] == list(NAMES)
+    sets = printed(cli("data show --json"))["data_sets"]
+    assert [row["name"] for row in sets] == list(NAMES)

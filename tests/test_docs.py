@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import ROOT, read_json, write_json
+from tests.helpers import EXAMPLES, ROOT, read_json, write_json
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
 from workbench.cli.frame import app
@@ -32,7 +32,7 @@ EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "open
 JUDGE = "http://127.0.0.1:8000/v1"  # a judge of the test's own stands in for it
 # page -> command -> options that make it short here, and why it is not run
 KNOWN: dict[str, dict[str, tuple[str, str]]] = {}
-for line in (ROOT / "tests" / "examples" / "commands.tsv").read_text().splitlines()[1:]:
+for line in (EXAMPLES / "commands.tsv").read_text().splitlines()[1:]:
     page, command, more, not_run = (line + "\t\t").split("\t")[:4]
     KNOWN.setdefault(page, {})[command] = (more, not_run)
 BETWEEN = {  # told in the text, after the blocks

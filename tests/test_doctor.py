@@ -4,14 +4,13 @@ import importlib.metadata
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, examples, run_python
+from tests.helpers import ROOT, Cli, examples, run_python
 from workbench.experiments import doctor as module
 from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
@@ -133,7 +132,7 @@ def test_a_verdict_is_the_worst_status() -> None:
     assert verdict([failed, warned, ok])["failed"] == ["failed"]
 
 
-def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_shows_both_verdicts(cli: Cli) -> None:
     status, out, _ = cli("doctor")
     assert status == 0 and "CPU path: works" in out and "GPU path:" in out
 

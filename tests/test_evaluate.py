@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.truthrl_tiny import paired_difference
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import make_bench
-from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy, report
 from workbench.metrics import RATES, outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
@@ -153,16 +153,15 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert only["sampled"]["n"] == 0
 
 
-def test_greedy_answers_are_stored_for_comparison(tmp_path: Path) -> None:
+def test_greedy_answers_are_stored_for_comparison(policy: str, tmp_path: Path) -> None:
     """A feedback row for each question. An existing file is refused before any generation."""
-    policy, out = make_policy(tmp_path), tmp_path / "test" / "it.jsonl"
-    found = evaluate_policy(
-        str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out
-    )
+    out = tmp_path / "test" / "it.jsonl"
+    how: dict[str, Any] = {"samples": 0, "limit": 3, "threads": 1, "out": out}
+    found = evaluate_policy(policy, "validation", "tiny", **how)
     kept = list(iter_feedback(out))
     assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}
     assert rates(kept)["accuracy"] == found["greedy"]["accuracy"]["value"]
     before = out.read_bytes()
     with raises_error("exists already: name another file"):
-        evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
+        evaluate_policy(policy, "validation", "tiny", **how)
     assert out.read_bytes() == before

@@ -174,7 +174,7 @@ def test_the_failure_limit_is_that_of_the_used_trainer(
     )
 
 
-def test_an_evaluation_fails_if_its_facts_fail(bench: Bench, tmp_path: Path) -> None:
+def test_an_evaluation_fails_if_its_facts_fail(bench: Bench) -> None:
     """Unverified facts are not measured, even with outcomes. Missing inputs are not failures."""
     told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
 

@@ -12,7 +12,7 @@ from tests.helpers import Cli, hub_server, read_json, refusal, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
-from tests.helpers.tiny_model import byte_tokenizer, make_policy
+from tests.helpers.tiny_model import byte_tokenizer, make_policy, random_model
 from workbench.experiments.export import export
 from workbench.policies.load import load_policy
 
@@ -44,17 +44,10 @@ def logits(policy: Path, **options: Any) -> Any:
 def random_base(folder: Path, kind: str, stored: str, **sizes: Any) -> Path:
     """A random model in several files."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
 
     tokenizer = byte_tokenizer()
-    small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
-    small |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
-    config = AutoConfig.for_model(
-        kind, **{**small, **ends, **sizes, "vocab_size": len(tokenizer), "bos_token_id": None}
-    )
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config).to(getattr(torch, stored))
+    own = {"num_key_value_heads": 2, "tie_word_embeddings": False, **sizes}
+    model = random_model(tokenizer, kind, **own).to(getattr(torch, stored))
     model.save_pretrained(folder, max_shard_size="20KB")
     tokenizer.save_pretrained(folder)
     return folder

@@ -3,11 +3,10 @@
 import re
 from collections import Counter
 
-from tests.helpers import ROOT
+from tests.helpers import table
 from workbench.claims.clauses import clauses
 
-LINES = (ROOT / "tests" / "examples" / "claims.tsv").read_text(encoding="utf-8").splitlines()
-EXAMPLES = [line.split("\t") for line in LINES if not line.startswith("#")]
+EXAMPLES = table("claims")
 
 
 def test_claims_say_what_their_sentence_says() -> None:

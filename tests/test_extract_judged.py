@@ -1,7 +1,6 @@
 """Extraction by a judge: one call a response, strict, and never a place that was not found."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,38 +8,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import examples
+from tests.helpers.scripted import ScriptedJudge
 from workbench.claims import judged, single_pass
-from workbench.judge import elements
 from workbench.text import sentences
-from workbench.types import Claims, Cost, Failure, Judge, Passage, Prompt, Question, Reply, Response
-
-Script = Callable[[str], Any]
+from workbench.types import Claims, Failure, Passage, Question, Response
 
 
-def answering(script: Script, batches: list[list[Prompt]] | None = None) -> Judge:
-    """A judge that answers each prompt by what `script` makes of its response: an object, a raw
-    text, or a failure.
+def answering(script: Callable[[str], Any]) -> ScriptedJudge:
+    """A judge that answers each prompt by what `script` makes of its response: a list of
+    sentences, a raw text, or a failure.
     """
 
-    def judge(prompts: Sequence[Prompt]) -> list[Reply]:
-        if batches is not None:
-            batches.append(list(prompts))
-        return [
-            reply(next(e.text for e in elements(p.text) if e.tag == "response")) for p in prompts
-        ]
+    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
+        said = script(told["response"][0])
+        return {"sentences": said} if isinstance(said, list) else said
 
-    def reply(text: str) -> Reply:
-        said = script(text)
-        cost = Cost(calls=1, tokens_in=10)
-        if isinstance(said, Failure):
-            return Reply(None, said, cost)
-        return Reply(said if isinstance(said, str) else json.dumps({"sentences": said}), cost=cost)
-
-    return judge
+    return ScriptedJudge(answer)
 
 
 def response(text: str, question: str = "Who is Toma Ardel?", **more: Any) -> Response:
     return Response("r", Question("q", question, **more), text)
+
+
+def quoted(text: str, claims: Sequence[Any]) -> dict[str, Any]:
+    """A sentence of a judge's reply, with its claims."""
+    return {"text": text, "claims": claims}
 
 
 def extract(text: str, said: Any) -> Claims:
@@ -61,12 +53,12 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
     found = extract(
         TEXT,
         [
-            {"text": "Toma was a painter.", "claims": ["Toma was a painter."]},
-            {
-                "text": "He was born in Vetra and died in Lomar.",
-                "claims": ["He was born in Vetra.", "He died in Lomar."],
-            },
-            {"text": "He was rich.", "claims": []},
+            quoted("Toma was a painter.", ["Toma was a painter."]),
+            quoted(
+                "He was born in Vetra and died in Lomar.",
+                ["He was born in Vetra.", "He died in Lomar."],
+            ),
+            quoted("He was rich.", []),
         ],
     )
     assert placed(found, TEXT) == [
@@ -80,11 +72,10 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
 
 
 def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_stay() -> None:
-    batches: list[list[Prompt]] = []
     texts = ["Toma was a painter.", "I don't know.", "", "Who is that?", "Dana was a baker."]
-    judge = answering(lambda text: [{"text": text, "claims": [text]}], batches)
+    judge = answering(lambda text: [quoted(text, [text])])
     found = judged(judge)([response(text) for text in texts])
-    assert [len(batch) for batch in batches] == [2]
+    assert [len(batch) for batch in judge.batches] == [2]
     assert [[claim.text for claim in one.claims] for one in found] == [
         [texts[0]],
         [],
@@ -93,14 +84,14 @@ def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_sta
         [texts[4]],
     ]
     assert [one.cost.calls for one in found] == [1, 0, 0, 0, 1]
-    assert judged(judge)([]) == [] and len(batches) == 1
+    assert judged(judge)([]) == [] and len(judge.batches) == 1
 
 
 @pytest.mark.parametrize(("text", "quotes", "sentences"), examples("quotations"))
 def test_a_claim_belongs_to_the_sentence_of_its_quotation(
     text: str, quotes: dict[str, list[str]], sentences: list[int | None]
 ) -> None:
-    found = extract(text, [{"text": quote, "claims": claims} for quote, claims in quotes.items()])
+    found = extract(text, [quoted(quote, claims) for quote, claims in quotes.items()])
     assert [claim.sentence for claim in found.claims] == sentences
     for claim in found.claims:
         if claim.sentence is None:
@@ -108,7 +99,7 @@ def test_a_claim_belongs_to_the_sentence_of_its_quotation(
 
 
 def test_a_sentence_that_stands_twice_is_taken_in_order() -> None:
-    said = [{"text": "He won.", "claims": ["He won."]}] * 2
+    said = [quoted("He won.", ["He won."])] * 2
     assert [one.sentence for one in extract("He won. Dana lost. He won.", said).claims] == [0, 2]
 
 
@@ -118,7 +109,7 @@ def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -
         " baker."
     )
     quotes = ["Toma was rich.", "I don't know who he is.", "Was he a painter?", "Toma was a baker."]
-    found = extract(text, [{"text": quote, "claims": [quote]} for quote in quotes])
+    found = extract(text, [quoted(quote, [quote]) for quote in quotes])
     assert [claim.text for claim in found.claims] == ["Toma was a baker."]
 
 
@@ -143,28 +134,27 @@ def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
         "informativeness": rating,
     }
     said = [
-        {"text": "Who?", "claims": [rated("Who?", "wrong", 1)]},
-        {"text": "Toma was a painter.", "claims": [rated("Toma was a painter.", "correct", 5)]},
-        {"text": "Not there at all, so sorry.", "claims": [rated("Not there.", "wrong", 3)]},
-        {"text": "He may be rich.", "claims": [rated("Toma is rich.", "Hedged_Wrong", 2)]},
+        quoted("Who?", [rated("Who?", "wrong", 1)]),
+        quoted("Toma was a painter.", [rated("Toma was a painter.", "correct", 5)]),
+        quoted("Not there at all, so sorry.", [rated("Not there.", "wrong", 3)]),
+        quoted("He may be rich.", [rated("Toma is rich.", "Hedged_Wrong", 2)]),
     ]
-    batches: list[list[Prompt]] = []
-    (found,) = single_pass(answering(lambda _: said, batches))(
-        [response(text, passages=(Passage("p", "Toma", "He paints."),))]
-    )
+    judge = answering(lambda _: said)
+    (found,) = single_pass(judge)([response(text, passages=(Passage("p", "Toma", "He paints."),))])
     assert [(v.target, v.aspect, v.label, v.informativeness) for v in found.verdicts] == [
         ("claim:0", "fact", "correct", 5),
         ("claim:1", "fact", "wrong", 3),
         ("claim:2", "fact", "hedged_wrong", 2),
     ]
     assert [(claim.id, claim.sentence) for claim in found.claims] == [(0, 1), (1, None), (2, 2)]
-    assert batches[0][0].task == "single_pass" and "He paints." in batches[0][0].text
+    [prompt] = judge.prompts
+    assert prompt.task == "single_pass" and "He paints." in prompt.text
 
 
 def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> None:
     raw = "x" * 50_000
     said = {
-        "A was.": [{"text": "A was.", "claims": ["A was."]}],
+        "A was.": [quoted("A was.", ["A was."])],
         "B was.": Failure("judge", "timeout", "no reply in 30 s"),
         "C was.": "Sorry, here you are: {}",
         "D was.": '{"sentences": [{"text": "D was."}]}',
@@ -194,7 +184,7 @@ QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(
 def test_any_reply_gives_claims_within_their_sentences(
     text: str, said: list[tuple[str, list[str]]]
 ) -> None:
-    found = extract(text, [{"text": quote, "claims": claims} for quote, claims in said])
+    found = extract(text, [quoted(quote, claims) for quote, claims in said])
     assert found.sentences == sentences(text)
     for number, claim in enumerate(found.claims):
         assert claim.id == number and (claim.span is None) == (claim.end is None)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import ROOT, examples
+from tests.helpers import examples, table
 from workbench.claims import rules
 from workbench.claims.clauses import clauses
 from workbench.claims.pronouns import resolve
@@ -13,12 +13,6 @@ from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 
 TOPIC = "Toma Ardel"
-EXAMPLES = ROOT / "tests" / "examples"
-
-
-def table(name: str) -> list[list[str]]:
-    lines = (EXAMPLES / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines if not line.startswith("#")]
 
 
 def test_clauses() -> None:

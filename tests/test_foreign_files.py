@@ -5,15 +5,14 @@ import json
 import os
 import pty
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import read_json, write_json
+from tests.helpers import read_json, run_python, write_json
+from tests.helpers.adapters import adapter_on
+from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
 from workbench.policies.load import load_policy
 from workbench.util.hub import check_adapter
@@ -119,12 +118,7 @@ CODE = "open({mark!r}, 'a').close()\nclass Sly: ...\n"
 OPENING = "import sys\nfrom workbench.cli import main\nmain(sys.argv[1:])\n"
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy"))
-
-
-def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: str = "sly") -> Path:
+def sly_folder(policy: str, folder: Path, mark: Path, what: str, model_type: str = "sly") -> Path:
     """A policy whose model, or whose tokenizer, is code of its own, as `auto_map` declares it."""
     shutil.copytree(policy, folder)
     (folder / "sly.py").write_text(CODE.format(mark=str(mark)))
@@ -142,71 +136,35 @@ def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: st
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["tokenizer", "policy"])
 def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
-    policy: Path, tmp_path: Path, what: str
+    policy: str, tmp_path: Path, what: str
 ) -> None:
     """On a terminal of its own, at which "y" is waiting for transformers to ask."""
     mark, rows = tmp_path / "run", tmp_path / "rows.jsonl"
     folder = sly_folder(policy, tmp_path / "sly", mark, what)
-    rows.write_text(
-        json.dumps(
-            {"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}
-        )
-        + "\n"
-    )
-    score = [
-        "score",
-        "--in",
-        str(rows),
-        "--out",
-        str(tmp_path / "out.jsonl"),
-        "--judge",
-        "world",
-        "--tokenizer",
-        str(folder),
-    ]
+    row = {"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}
+    write_json(rows, row)
+    score = f"score --in {rows} --out {tmp_path / 'out.jsonl'} --judge world --tokenizer {folder}"
     load = f"from workbench.policies.load import load_policy\nload_policy({str(folder)!r})"
-    command = (
-        [sys.executable, "-c", OPENING, *score]
-        if what == "tokenizer"
-        else [sys.executable, "-c", load]
-    )
+    command = [OPENING, *score.split()] if what == "tokenizer" else [load]
     master, terminal = pty.openpty()
     os.write(master, b"y\ny\ny\n")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        command,
-        stdin=terminal,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-c", *command, stdin=terminal, timeout=120)
     os.close(master)
     os.close(terminal)
     assert not mark.exists() and done.returncode != 0
     assert "cannot load" in done.stderr and "[y/N]" not in done.stdout + done.stderr
 
 
-def test_a_known_model_is_loaded_without_the_code_beside_it(policy: Path, tmp_path: Path) -> None:
+def test_a_known_model_is_loaded_without_the_code_beside_it(policy: str, tmp_path: Path) -> None:
     folder = sly_folder(policy, tmp_path / "sly", tmp_path / "mark", "policy", model_type="llama")
     assert type(load_policy(folder, device="cpu").model).__module__.startswith("transformers.")
     assert not (tmp_path / "mark").exists()
 
 
 @pytest.fixture
-def adapter(policy: Path, tmp_path: Path) -> Path:
+def adapter(policy: str, tmp_path: Path) -> Path:
     """A LoRA adapter that changes the policy, as PEFT saves it."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import LlamaForCausalLM
-
-    torch.manual_seed(0)
-    model = get_peft_model(
-        LlamaForCausalLM.from_pretrained(policy), LoraConfig(r=2, target_modules=["q_proj"])
-    )
-    model.save_pretrained(tmp_path / "adapter")
-    return tmp_path / "adapter"
+    return adapter_on(policy, tmp_path / "run") / "policy"
 
 
 class Bomb:
@@ -221,7 +179,7 @@ class Bomb:
 
 @pytest.mark.slow
 def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
-    policy: Path, adapter: Path, tmp_path: Path
+    policy: str, adapter: Path, tmp_path: Path
 ) -> None:
     import torch
     from safetensors.torch import load_file
@@ -231,7 +189,7 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
     torch.save(load_file(weights), pickled)
     assert load_policy(adapter).name == str(adapter)  # the safetensors are what is read
     weights.unlink()
-    for holds in (load_file(policy / "model.safetensors"), Bomb(tmp_path / "mark")):
+    for holds in (load_file(Path(policy, "model.safetensors")), Bomb(tmp_path / "mark")):
         torch.save(holds, pickled)
         with raises_error(r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"):
             load_policy(adapter, base=tmp_path / "no such base")
@@ -268,21 +226,13 @@ def test_an_adapter_that_is_more_than_weights_is_refused(
 
 @pytest.mark.slow
 def test_an_encoder_reads_no_pickle(tmp_path: Path) -> None:
-    modules = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    good = make_encoder(tmp_path / "good", width=4)
     import torch
     from safetensors.torch import load_file
-    from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
 
     from workbench.retrieval.encoder import load_encoder
 
-    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-    good = tmp_path / "good"
-    SentenceTransformer(modules=[modules.StaticEmbedding(tokenizer, embedding_dim=4)]).save(
-        str(good)
-    )
-    assert load_encoder(str(good))(["a"]).shape == (1, 4)
+    assert load_encoder(str(good))(["w1"]).shape == (1, 4)
     pickled = shutil.copytree(good, tmp_path / "pickled")
     weights = next(pickled.rglob("model.safetensors"))
     torch.save(load_file(weights), weights.with_name("pytorch_model.bin"))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from workbench.policies.generate import Policy, generate, prompt_ids
 from workbench.policies.load import check_policy_name, load_policy
 from workbench.types import Question
@@ -22,13 +21,8 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy"))
-
-
-@pytest.fixture(scope="module")
-def policy(folder: Path) -> Policy:
-    return load_policy(folder, device="cpu")
+def policy(policy: str) -> Policy:
+    return load_policy(policy, device="cpu")
 
 
 def test_responses_come_in_the_order_of_questions_and_samples(policy: Policy) -> None:
@@ -100,12 +94,10 @@ def test_logprobs_equal_those_of_an_unpadded_forward_pass(policy: Policy) -> Non
         assert list(response.logprobs) == pytest.approx(picked.tolist(), abs=1e-5)
 
 
-def test_sampling_settings_of_a_checkpoint_are_ignored(
-    folder: Path, policy: Policy, tmp_path: Path
-) -> None:
+def test_sampling_settings_of_a_checkpoint_are_ignored(policy: Policy, tmp_path: Path) -> None:
     import shutil
 
-    other = shutil.copytree(folder, tmp_path / "other")
+    other = shutil.copytree(policy.name, tmp_path / "other")
     (other / "generation_config.json").write_text(
         '{"do_sample": true, "top_k": 1, "repetition_penalty": 5.0}'
     )
@@ -155,10 +147,10 @@ def test_a_path_is_never_looked_up_on_the_hub(
             check_policy_name(name)
 
 
-def test_a_run_with_an_adapter_is_a_policy(folder: Path, tmp_path: Path) -> None:
+def test_a_run_with_an_adapter_is_a_policy(policy: Policy, tmp_path: Path) -> None:
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "adapter_config.json").write_text("{}")
     check_policy_name(str(tmp_path))
     (tmp_path / "config.json").write_text("{")
     check_policy_name(str(tmp_path))  # what is not needed is not read
-    check_policy_name(str(folder))
+    check_policy_name(policy.name)

@@ -3,20 +3,20 @@ ends like a whole one.
 """
 
 import gc
-import json
 import os
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers import contents
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import read as rows
+from tests.helpers.score_helpers import write
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
 from workbench.training.grpo_config import GRPO, batches, check
@@ -28,10 +28,6 @@ from workbench.util.config import scaled
 from workbench.util.failures import TooManyFailures
 
 SMALL = run.SHORT
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_without_a_gpu_the_plain_path_is_taken(
@@ -252,7 +248,7 @@ def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(
     tmp_path: Path, logged: list[int], last: int
 ) -> None:
     record_steps(tmp_path, [2, 4], [])
-    (tmp_path / "metrics.jsonl").write_text("".join(f'{{"step": {step}}}\n' for step in logged))
+    write(tmp_path / "metrics.jsonl", ({"step": step} for step in logged))
     assert rewind(tmp_path)[1] == last
     assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == list(range(1, last + 1))
 
@@ -264,15 +260,13 @@ def record_steps(out: Path, checkpoints: Sequence[int], counts: Sequence[int]) -
         folder.mkdir(parents=True)
         (folder / "weights").write_text("w")
         mark_complete(folder)
-    (out / "metrics.jsonl").write_text(
-        "".join(f'{{"step": {step}}}\n' for step in range(1, len(counts) + 1))
-    )
+    write(out / "metrics.jsonl", ({"step": step} for step in range(1, len(counts) + 1)))
     lines = [
         {"id": f"{step}/{n}", "step": step}
         for step, count in enumerate(counts, start=1)
         for n in range(count)
     ]
-    (out / "rollouts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write(out / "rollouts.jsonl", lines)
 
 
 def test_a_run_that_lost_rollouts_goes_back_to_before_they_were_lost(tmp_path: Path) -> None:
@@ -298,7 +292,7 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
 def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
     record_steps(tmp_path, [1], [3])
     lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
-    (tmp_path / "rollouts.jsonl").write_text("\n".join([lines[0], lines[0], lines[2]]) + "\n")
+    write(tmp_path / "rollouts.jsonl", [lines[0], lines[0], lines[2]])
     with raises_error("3 rows with distinct ids for step 1"):
         rewind(tmp_path, 3)
 

@@ -1,6 +1,5 @@
 """What only serves a reward, counted by hand in a few responses about the closed world."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
-from tests.helpers import Cli
+from tests.helpers import Cli, printed, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.metrics.hacks import SHARES, hacks
@@ -122,16 +121,14 @@ def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli:
     one, two = judged(case.biography, 1, [first]), judged(case.biography, 2, [f"{first} {first}"])
     paper, closed = store(tmp_path / "paper", one, two), store(tmp_path / "closed", one)
     drawn = ["--hacks", "--figures", str(tmp_path / "figures"), "--json"]
-    code, out, _ = cli("metrics", str(paper), str(closed), *drawn)
-    printed = json.loads(out)
-    assert (code, printed["hacks"], printed["other_hacks"]) == (0, hacks(paper), hacks(closed))
+    told = printed(cli("metrics", paper, closed, *drawn))
+    assert (told["hacks"], told["other_hacks"]) == (hacks(paper), hacks(closed))
     page = (tmp_path / "figures" / "hacks.html").read_text()
     assert "paper" in page and "closed" in page
     figure = hack_shares({"paper": hacks(paper)})
     [repeated, *_] = figure.data
     assert (tuple(repeated.x), tuple(repeated.y)) == ((1, 2), (0.0, 0.5))
     stepless = store(tmp_path / "run", judged(case.biography, None, [first]))
-    code, _, err = cli("metrics", str(stepless), *drawn)
-    assert code == 2 and "rows without a step" in err
+    assert "rows without a step" in refusal(cli("metrics", stepless, *drawn))
     with raises_error("row 1 is not a feedback row"):
         hacks(write(tmp_path / "rows.jsonl", [{"a": 1}]))

@@ -1,52 +1,26 @@
 """Names on the hub, against a server on loopback that knows one model."""
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 
+from tests.helpers import hub_server
+from tests.helpers.hub_server import Hub, Shelf
 from workbench.util.hub import from_disk_or_hub, reach
 
 
-class Hub(BaseHTTPRequestHandler):
-    asked: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        if "ada" in self.path:  # the client asks for its own things, too
-            self.asked.append(self.path)
-        known = self.path.split("?")[0] in ("/api/models/ada/kern", "/api/datasets/ada/facts")
-        body = json.dumps(
-            {"id": "ada/kern", "tags": [], "siblings": []}
-            if known
-            else {"error": "no such repository"}
-        ).encode()
-        self.send_response(200 if known else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        if not known:
-            self.send_header("X-Error-Code", "RepoNotFound")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None: ...
-
-
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    from huggingface_hub import constants
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    with hub_server.logged_in(monkeypatch) as served:
+        for name in ("ada/kern", "datasets/ada/facts"):
+            served.repositories[name] = Shelf(private=False)
+        yield served
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    Hub.asked = []
-    yield Hub.asked
-    server.shutdown()
-    server.server_close()
+
+def asked(hub: Hub) -> list[str]:
+    """The requests about repositories; the client sends its own as well."""
+    return [one for one in hub.asked if "ada" in one]
 
 
 class Loader:
@@ -65,22 +39,22 @@ class Loader:
         return name, size
 
 
-def test_what_is_on_the_disk_is_not_asked_for(hub: list[str], tmp_path: Path) -> None:
+def test_what_is_on_the_disk_is_not_asked_for(hub: Hub, tmp_path: Path) -> None:
     assert from_disk_or_hub(Loader("ada/kern"), "ada/kern", size=3) == ("ada/kern", 3)
     assert from_disk_or_hub(Loader(), str(tmp_path)) == (str(tmp_path), 1)
-    assert hub == []
+    assert asked(hub) == []
 
 
-def test_a_known_name_is_asked_for_once_and_loaded(hub: list[str]) -> None:
+def test_a_known_name_is_asked_for_once_and_loaded(hub: Hub) -> None:
     loader = Loader()
     assert from_disk_or_hub(loader, "ada/kern", size=2) == ("ada/kern", 2)
-    assert (loader.calls, len(hub)) == (2, 1)
+    assert (loader.calls, len(asked(hub))) == (2, 1)
     reach("dataset", "ada/facts")
-    assert hub[-1].startswith("/api/datasets/ada/facts")
+    assert asked(hub)[-1] == "GET /api/datasets/ada/facts"
 
 
 def test_what_is_wrong_with_a_model_that_is_here_is_told_as_it_is(
-    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
 
@@ -100,18 +74,18 @@ def test_what_is_wrong_with_a_model_that_is_here_is_told_as_it_is(
         from_disk_or_hub(broken, "ada/kern")
     with pytest.raises(RuntimeError, match="out of memory"):
         from_disk_or_hub(out_of_memory, "ada/nobody")
-    assert hub == []
+    assert asked(hub) == []
 
 
 def test_an_unknown_name_or_a_hub_out_of_reach_is_one_line(
-    hub: list[str], monkeypatch: pytest.MonkeyPatch
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
 
     loader = Loader()
     with pytest.raises(OSError, match="not available on the hub") as caught:
         from_disk_or_hub(loader, "ada/nobody")
-    assert "\n" not in str(caught.value) and loader.calls == 1 and len(hub) == 1
+    assert "\n" not in str(caught.value) and loader.calls == 1 and len(asked(hub)) == 1
     with pytest.raises(OSError):
         reach("dataset", "ada/kern")  # a model is no data set
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")

@@ -20,10 +20,6 @@ def ratings(text: str, question: str, title: str = "") -> list[int]:
     return [*informativeness(claims, question, title).values()]
 
 
-WHO = "Who was Marie Curie?"
-NOBEL = "Marie Curie won the Nobel Prize"
-
-
 @pytest.mark.parametrize(("question", "text", "expected"), examples("informativeness"))
 def test_informativeness_by_hand(question: str, text: str, expected: list[int]) -> None:
     assert ratings(text, question) == expected

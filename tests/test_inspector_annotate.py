@@ -27,6 +27,10 @@ def asked(runs: Runs, **request: Any) -> dict[str, Any]:
     return told
 
 
+def given(runs: Runs, place: list[Any], label: str | None, **request: Any) -> dict[str, Any]:
+    return asked(runs, given={"place": place, "label": label}, **request)
+
+
 def test_every_claim_is_offered_once(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 3)])
     runs, told, seen = Runs(tmp_path), asked(Runs(tmp_path), order="recorded"), []
@@ -73,26 +77,26 @@ def test_the_random_order_depends_on_ids_alone(tmp_path: Path) -> None:
 def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row, place = Runs(tmp_path), rollout(1, 0), ["tarven/1/0", 2]
-    told = asked(runs, given={"place": place, "label": "correct"})
+    told = given(runs, place, "correct")
     assert told["last"] == {
         "place": place,
         "text": row.claims[2].text,
         "label": "correct",
         "judge": "wrong",
     }
-    told = asked(runs, given={"place": place, "label": "wrong"}, at=place)
+    told = given(runs, place, "wrong", at=place)
     assert (told["done"], told["claim"]["label"], told["agreement"]["accuracy"]) == (
         1,
         "wrong",
         1.0,
     )
-    asked(runs, given={"place": ["tarven/1/0", 0], "label": "vague"})
+    given(runs, ["tarven/1/0", 0], "vague")
     assert labels(runs, "run", row) == {0: "vague", 2: "wrong"}
-    told = asked(runs, given={"place": place, "label": None}, at=place)
+    told = given(runs, place, None, at=place)
     assert told["done"] == 1 and told["last"]["label"] is None and told["claim"]["label"] is None
-    asked(runs, given={"place": ["tarven/1/0", 0], "label": None})
+    given(runs, ["tarven/1/0", 0], None)
     assert (tmp_path / "annotations" / "run" / "rollouts.jsonl").read_text() == ""
-    asked(runs, given={"place": place, "label": None})  # a claim without a label
+    given(runs, place, None)  # a claim without a label
 
 
 def test_a_file_and_a_folder_of_one_name_have_labels_of_their_own(tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     )
     runs = Runs(tmp_path)
     assert asked(runs, order="recorded")["claim"]["place"][0] == "tarven/1/1"
-    asked(runs, given={"place": ["tarven/1/1", 0], "label": "wrong"})
+    given(runs, ["tarven/1/1", 0], "wrong")
     kept = tmp_path / "annotations" / "run" / "rollouts.jsonl"
     kept.write_text("[1]\n" + kept.read_text())
     assert "remove or fix that line" in annotator(runs)({})["error"]

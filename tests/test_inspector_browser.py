@@ -76,7 +76,7 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
     assert page.locator("#inspect-view tr.tv-row-on").count() == 1
 
 
-def test_what_if_by_hand(page, address, shots):
+def test_what_if_by_hand(page, shots):
     """RLFH's reward is −0.25·α + 1.9051·β; the wrong claim has weight 1.0."""
     tab(page, "What if")
     view = "#what-if-view"
@@ -114,7 +114,7 @@ def test_what_if_by_hand(page, address, shots):
     )
 
 
-def test_runs_show_curves_and_rollouts(page, address, shots):
+def test_runs_show_curves_and_rollouts(page, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
@@ -189,7 +189,7 @@ def test_a_permalink_opens_its_row(page, address):
         assert "Worked example" in page.locator("#inspect-view .tv-facts").inner_text()
 
 
-def test_hostile_text_is_shown_as_text(page, address, seen):
+def test_hostile_text_is_shown_as_text(page, address):
     page.goto(f"{address}?run=hostile&id={'x'}")  # no such row: the page still opens
     page.wait_for_selector("[role=alert]")
     tab(page, "Runs")
@@ -273,10 +273,9 @@ def test_the_notebook_widget_is_the_same_view(browser):
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["dark"])
-def test_a_narrow_page_scrolls_only_vertically(browser, address, shots, scheme):
+def test_a_narrow_page_scrolls_only_vertically(browser, address, shots):
     seen = Seen()
-    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page.set_default_timeout(15000)
     seen.watch(page)
     page.goto(f"{address}?run={RUN}&id=tarven/1/0")
@@ -292,9 +291,7 @@ def test_a_narrow_page_scrolls_only_vertically(browser, address, shots, scheme):
         tab(page, name)
         page.wait_for_selector(selector)
         page.wait_for_timeout(150)
-        page.screenshot(
-            path=shots / f"phone-{scheme}-{name.lower().replace(' ', '-')}.png", full_page=True
-        )
+        page.screenshot(path=shots / f"phone-{name.lower().replace(' ', '-')}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
     page.close()
     assert (seen.outside(), seen.errors) == ([], [])

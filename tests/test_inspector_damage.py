@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.score_helpers import read, write
 from tests.test_inspector import SIZE, STEPS, record
 from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.evaluations import before_after
@@ -48,8 +49,7 @@ def every(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Path]
     """Change all rows of a run's record."""
 
     def apply(run: Path) -> None:
-        rows = map(json.loads, (run / "rollouts.jsonl").read_text().splitlines())
-        (run / "rollouts.jsonl").write_text("".join(json.dumps(change(row)) + "\n" for row in rows))
+        write(run / "rollouts.jsonl", map(change, read(run / "rollouts.jsonl")))
 
     return apply
 

@@ -120,7 +120,7 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
     page.screenshot(path=shots / "person.png", full_page=True)
 
 
-def test_the_keys_of_an_open_answer(page, address, root, shots):
+def test_the_keys_of_an_open_answer(page, address, root):
     record(root / "keyed", [rollout(1, sample) for sample in range(3)])
     page.goto(f"{address}?run=keyed&id=tarven/1/0")
     facts = "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('{0}')"

@@ -5,7 +5,6 @@ not ours stays as it is.
 import multiprocessing
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import start_python
 from workbench.judge import Element, endpoint, render
 from workbench.judge.cache import Cache
 from workbench.types import Cost, Prompt, WorkbenchError
-
-ROOT = Path(__file__).resolve().parent.parent
 
 CLIENT = """
 import sys
@@ -40,8 +38,7 @@ def prompts(count: int, start: int = 0) -> list[Prompt]:
 
 
 def client(server: JudgeServer, cache: Path, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", CLIENT, server.url, str(cache), str(count)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return start_python("-c", CLIENT, server.url, cache, count)
 
 
 def finished(process: subprocess.Popen[str]) -> list[int]:

@@ -8,31 +8,32 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import start_python, without
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def verify(number: int) -> Prompt:
     return render(
         "verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."]
     )
+
+
+def verify_all(count: int) -> list[Prompt]:
+    return [verify(number) for number in range(count)]
 
 
 def mixed(count: int) -> list[Prompt]:
@@ -142,10 +143,10 @@ def test_a_server_that_was_never_reached_is_soon_given_up() -> None:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         port = taken.getsockname()[1]
         judge = endpoint(f"http://127.0.0.1:{port}", "m", retries=50, backoff=0.001, concurrency=1)
-        first = judge([verify(n) for n in range(3)])
+        first = judge(verify_all(3))
         assert [reply.cost.calls for reply in first] == [3, 0, 0]
     with JudgeServer(port=port) as server:  # it has come up
-        assert all(reply.error is None for reply in judge([verify(n) for n in range(3)]))
+        assert all(reply.error is None for reply in judge(verify_all(3)))
         assert server.requests == 3
 
 
@@ -212,9 +213,9 @@ def test_a_model_that_refuses_the_usual_parameters_is_asked_in_its_own() -> None
     with JudgeServer(reply=reply, keep_bodies=True) as server:
         judge = fast(server, max_new_tokens=99, concurrency=4)
         with pytest.warns(UserWarning, match="refuses temperature 0"):
-            assert all(one.error is None for one in judge([verify(n) for n in range(20)]))
+            assert all(one.error is None for one in judge(verify_all(20)))
         assert server.requests == judge.totals.calls <= 20 + 2 * 4
-        sent = {name: value for name, value in server.bodies[-1].items() if name != "messages"}
+        sent = without(server.bodies[-1], "messages")
         assert sent == {"model": "scripted", "max_completion_tokens": 99}
         # a chosen temperature is not left out
         (other,) = fast(server, temperature=0.5)([verify(0)])
@@ -242,7 +243,7 @@ def test_a_server_without_a_reply_is_soon_given_up(
     status: int, body: str, kind: str, most: int
 ) -> None:
     with JudgeServer(reply=lambda *_: web.Response(status=status, text=body)) as server:
-        replies = fast(server, concurrency=8)([verify(n) for n in range(200)])
+        replies = fast(server, concurrency=8)(verify_all(200))
     assert {failure(reply).kind for reply in replies} == {kind} and server.requests <= most
     assert "not sent" in failure(replies[-1]).message
 
@@ -263,7 +264,7 @@ def test_a_server_that_dies() -> None:
 
     with JudgeServer(reply=reply) as server:
         judge = fast(server, retries=1, concurrency=4)
-        replies = judge([verify(n) for n in range(1000)])
+        replies = judge(verify_all(1000))
         right = sum(one.error is None for one in replies)
         assert 90 <= right <= 100
         assert (
@@ -279,7 +280,7 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
         )
 
     with JudgeServer(reply=reply) as server:
-        replies = fast(server, concurrency=2)([verify(n) for n in range(100)])
+        replies = fast(server, concurrency=2)(verify_all(100))
     assert [n for n, reply_ in enumerate(replies) if reply_.error] == [
         50
     ] and server.requests == 100
@@ -339,11 +340,11 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
 
     with JudgeServer(reply=reply) as server:
         judge = fast(server)
-        assert all(one.error is None for one in judge([verify(n) for n in range(5)]))
+        assert all(one.error is None for one in judge(verify_all(5)))
         assert judge.totals.calls == 10
-        assert {
-            failure(one).kind for one in fast(server, reasks=0)([verify(n) for n in range(5, 10)])
-        } == {"not_json"}
+        assert {failure(one).kind for one in fast(server, reasks=0)(verify_all(10)[5:])} == {
+            "not_json"
+        }
 
 
 def test_waits_as_the_server_asks_up_to_a_limit() -> None:
@@ -374,7 +375,7 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
 
 def test_inside_a_running_event_loop() -> None:
     async def notebook_cell() -> list[Reply]:
-        return fast(server)([verify(n) for n in range(10)])
+        return fast(server)(verify_all(10))
 
     with JudgeServer() as server:
         assert all(reply.error is None for reply in asyncio.run(notebook_cell()))
@@ -386,7 +387,7 @@ def test_an_error_in_the_callers_own_code_is_raised_and_leaves_nothing_running()
 
     with JudgeServer(delay=0.05) as server:
         with pytest.raises(RuntimeError, match="enough"):
-            fast(server, concurrency=4).send([verify(n) for n in range(50)], stop)
+            fast(server, concurrency=4).send(verify_all(50), stop)
         wait_for(lambda: "workbench-judge" not in {one.name for one in threading.enumerate()})
         assert server.requests <= 8
 
@@ -420,13 +421,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
     with JudgeServer(faults=1.0, kinds=["hang"], hang=3600) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-c", INTERRUPTED, server.url],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = start_python("-c", INTERRUPTED, server.url, stderr=subprocess.PIPE)
         wait_for(lambda: server.running == 16, 30)
         os.kill(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)

@@ -15,7 +15,7 @@ from benchmarks.scripted_judge import JudgeServer
 from workbench.judge import endpoint, render
 from workbench.judge.logprobs import label_probabilities
 from workbench.judge.wire import LABELS, ONE_LABEL, read, schema
-from workbench.types import Claim, Claims, Passage, Prompt, Question, Response
+from workbench.types import Claim, Claims, Passage, Prompt, Question, Reply, Response
 from workbench.verdicts import facts
 
 SCHEMA = {"response_format": "schema"}
@@ -52,6 +52,14 @@ OBJECT = [
 ]
 
 
+def replied(text: str, tokens: Any, extra: Mapping[str, Any] = SCHEMA) -> Reply:
+    """The reply to one prompt by a server that always sends this text with these tokens."""
+    with JudgeServer(lambda *_: completion(text, tokens)) as server:
+        [reply] = endpoint(server.url, "m", extra=extra)([VERIFY])
+    assert server.requests == 1
+    return reply
+
+
 def test_the_label_alone_is_read_with_its_probability() -> None:
     """p = P(correct) / P(a label) = .2 / (.2 + .05 + .55) = .25."""
     with JudgeServer(lambda *_: completion('"wrong"', ALONE), keep_bodies=True) as server:
@@ -83,9 +91,7 @@ def test_the_claim_comes_last_so_that_a_server_keeps_what_is_before_it() -> None
 
 
 def test_probabilities_are_read_from_an_object_if_the_options_ask_for_them() -> None:
-    options = {"logprobs": True, "top_logprobs": 5}
-    with JudgeServer(lambda *_: completion('{"label": "wrong"}', OBJECT)) as server:
-        [reply] = endpoint(server.url, "m", extra=options)([VERIFY])
+    reply = replied('{"label": "wrong"}', OBJECT, {"logprobs": True, "top_logprobs": 5})
     assert reply.text == '{"label": "wrong"}' and reply.p == pytest.approx(0.25)
 
 
@@ -103,18 +109,16 @@ def test_probabilities_are_read_from_an_object_if_the_options_ask_for_them() -> 
     ids=["none", "empty", "text", "chosen only", "no number", "other text", "no label"],
 )
 def test_a_label_without_readable_probabilities_has_no_p(tokens: Any) -> None:
-    with JudgeServer(lambda *_: completion('"wrong"', tokens)) as server:
-        [reply] = endpoint(server.url, "m", extra=SCHEMA)([VERIFY])
+    reply = replied('"wrong"', tokens)
     assert reply.text == '{"label": "wrong"}' and reply.p is None and reply.error is None
 
 
 def test_a_label_that_only_the_constraint_makes_is_a_failure() -> None:
     """P(a label) = .3 + .1 < .5: the model would not reply with a label."""
     weak = [token('"'), token("wrong", {"The": 0.6, "wrong": 0.3, "correct": 0.1}), token('"')]
-    with JudgeServer(lambda *_: completion('"wrong"', weak)) as server:
-        [reply] = endpoint(server.url, "m", extra=SCHEMA)([VERIFY])
+    reply = replied('"wrong"', weak)
     assert reply.text is None and reply.error and reply.error.stage == "parse"
-    assert "P(a label) is 0.40" in reply.error.message and server.requests == 1
+    assert "P(a label) is 0.40" in reply.error.message
 
 
 @pytest.mark.parametrize("text", ['"right"', "wrong", '{"label": "wrong"}', '["wrong"]', '""'])

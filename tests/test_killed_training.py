@@ -1,6 +1,5 @@
 """A killed or interrupted training ends like an uninterrupted one, once for each mechanism."""
 
-import json
 import signal
 import subprocess
 from collections.abc import Callable
@@ -12,7 +11,7 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers import examples, forked
-from tests.helpers.credit import by_token, interrupting
+from tests.helpers.credit import by_token, interrupting, steps_of
 from workbench.runs.checkpoints import is_complete
 from workbench.training.ppo import ppo_stage
 from workbench.training.stage import Job
@@ -29,11 +28,9 @@ def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.Co
 
 def result(out: Path) -> tuple[Any, ...]:
     """Return what is equal in two equal trainings: everything except the seconds."""
-    lines = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
-    metrics = [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in lines]
     files = [*out.glob("rollouts.jsonl"), *sorted(out.glob("*/*.safetensors"))]
     assert files
-    return metrics, *(path.read_bytes() for path in files)
+    return steps_of(out), *(path.read_bytes() for path in files)
 
 
 @pytest.fixture(scope="module")

@@ -43,9 +43,13 @@ def config_of(settings: Sequence[str] = ()) -> Any:
     return scaled(configured(KLCF, few(), overrides=settings), **FEW)
 
 
+def run(config: Any, out: Path) -> dict[str, Any]:
+    return run_experiment(KLCF, config, few(80), out, seed=1, threads=1)
+
+
 @pytest.mark.slow
 def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path) -> None:
-    summary = run_experiment(KLCF, config_of(), few(80), tmp_path, seed=1, threads=1)
+    summary = run(config_of(), tmp_path)
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
     assert summary["policy"] == "base" and summary["after"]["policy"] == "base+klcf"
@@ -83,7 +87,7 @@ def test_thinking_is_rewarded_by_its_form(tmp_path: Path) -> None:
     thinking = [*settings, "klcf.prompts.system=Think first, then answer."]
     # 12 tokens end some responses before their tags are closed
     config = scaled(config_of(thinking), grpo={"max_new_tokens": 12, "group_size": 4})
-    summary = run_experiment(KLCF, config, few(80), tmp_path, seed=1, threads=1)
+    summary = run(config, tmp_path)
     rows = list(iter_feedback(tmp_path))
     assert summary["status"] == "done" and len(rows) == 16
     formed = [well_formed(row.response.text, row.response.prefill) for row in rows]
@@ -100,7 +104,7 @@ def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
         config_of(["klcf.rewarded=confidence", "klcf.w_general=2"]),
         general_model={"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
     )
-    summary = run_experiment(KLCF, config, few(80), tmp_path, seed=1, threads=1)
+    summary = run(config, tmp_path)
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and rows and weights_moved(tmp_path)
     assert not (made / "truth" / "model").exists()
@@ -131,7 +135,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
         config_of(["klcf.trainer=dpo", "klcf.start=sft", "klcf.rewarded=judge"]),
         prepare={"folder": str(prepared)},
     )
-    summary = run_experiment(KLCF, config, place, tmp_path / "run", seed=1, threads=1)
+    summary = run(config, tmp_path / "run")
     assert (
         summary["status"] == "done"
         and summary["policy"] == "sft"
@@ -144,7 +148,7 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
         ).read_bytes()
     shutil.rmtree(prepared)
     # a finished run is shown without the folder that it was prepared in
-    assert run_experiment(KLCF, config, place, tmp_path / "run", seed=1, threads=1) == summary
+    assert run(config, tmp_path / "run") == summary
 
 
 def test_the_stages_are_those_that_the_settings_need() -> None:

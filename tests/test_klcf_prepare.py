@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.short_runs import short_bench
@@ -269,7 +270,7 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
         return prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 
     card = again(config)
-    assert card == json.loads((folder / CARD).read_text()) == again(scaled(config, max_failed=0.9))
+    assert card == read_json(folder / CARD) == again(scaled(config, max_failed=0.9))
     assert card["failed"] == 0
     for other, seed in ((config, 2), (scaled(config, items=5), 1)):
         with raises_error("holds another preparation"):

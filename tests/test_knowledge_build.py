@@ -104,23 +104,6 @@ def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(
     assert build_index("cut", tmp_path / name, root=tmp_path / "indexes")["status"] == "complete"
 
 
-CARDS: dict[str, str | bytes] = {
-    "a list": "[]",
-    "half": '{"schema": 1, "st',
-    "empty": '{"schema": 1}',
-    "not UTF-8": b"\xff\xfe\x00",
-    "a source that is a text": (
-        '{"schema": 1, "status": "building", "source": "x", "words": 1, "encoder": null, '
-        '"command": ""}'
-    ),
-    "no count": (
-        '{"schema": 1, "status": "complete", "source": {}, "words": 1, "encoder": null, '
-        '"command": ""}'
-    ),
-    "a key twice": '{"schema": 1, "schema": 1}',
-}
-
-
 @pytest.mark.parametrize(("name", "content", "message"), examples("unusable_sources"))
 def test_a_source_that_cannot_be_used_leaves_nothing(
     tmp_path: Path, name: str, content: str, message: str

@@ -8,22 +8,16 @@ import importlib.util
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.helpers import Cli
+from tests.helpers.served import listening, serving
 from tests.helpers.waiting import wait_for
 from workbench.judge import endpoint, render
 
-ROOT = Path(__file__).resolve().parent.parent
-Cli = Callable[..., tuple[int, str, str]]
 PACKAGE = """
 import json, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,35 +54,6 @@ class Server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.listening_address = f"http://{settings.hostnames[0]}:{settings.port}"
 """
-
-
-@contextmanager
-def serving(model: Path, cache: Path, *options: str) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Start the command; give its process and the object that it prints when it is ready."""
-    command = [sys.executable, "-m", "workbench.cli", "judge", "serve", str(model), "--port", "0"]
-    places = [str(ROOT), str(cache), *filter(None, [os.environ.get("PYTHONPATH")])]
-    paths = {"PYTHONPATH": os.pathsep.join(places), "XDG_CACHE_HOME": str(cache)}
-    process = subprocess.Popen(
-        [*command, "--json", *options],
-        env=os.environ | paths,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout and process.stderr
-        line = process.stdout.readline()
-        assert line, process.stderr.read()
-        yield process, json.loads(line)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def listening(url: str) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]))) == 0
 
 
 @pytest.fixture

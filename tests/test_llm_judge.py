@@ -2,7 +2,6 @@
 what a refusal leaves.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import Cli, read_json, refusal
+from tests.helpers import Cli, read_json, refusal, without
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
+from tests.helpers.scripted import ScriptedJudge
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
 from workbench.claims import single_pass
@@ -28,9 +29,7 @@ from workbench.types import (
     Claims,
     Failure,
     Passage,
-    Prompt,
     Question,
-    Reply,
     Response,
 )
 from workbench.util.failures import TooManyFailures
@@ -47,10 +46,8 @@ def place(tmp_path: Path) -> Bench:
 
 
 def index(folder: Path, text: str) -> str:
-    (folder / "pages.jsonl").write_text(
-        json.dumps({"id": "1", "title": "Ada", "text": text}) + "\n"
-    )
-    build_index(folder / "index", str(folder / "pages.jsonl"))
+    pages = write(folder / "pages.jsonl", [{"id": "1", "title": "Ada", "text": text}])
+    build_index(folder / "index", pages)
     return str(folder / "index")
 
 
@@ -71,30 +68,25 @@ def test_a_server_on_this_machine_has_longer_because_its_requests_wait(
     assert LLMJudge(url, "m").ask.send.__self__.timeout == seconds  # type: ignore[attr-defined]
 
 
-class Reader:
+def reader() -> ScriptedJudge:
     """A judge that keeps its prompts and replies with an error."""
+    return ScriptedJudge(lambda *_: Failure("judge", "none", "no reply"))
 
-    def __init__(self) -> None:
-        self.prompts: list[Prompt] = []
 
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        self.prompts += prompts
-        return [Reply(None, Failure("judge", "none", "no reply"))] * len(prompts)
-
-    def texts(self, task: str, tag: str) -> list[str]:
-        parts = (part for one in self.prompts if one.task == task for part in elements(one.text))
-        found = [part for part in parts if part.tag == tag]
-        return [piece.text for part in found for piece in (part.children or (part,))]
+def texts(judge: ScriptedJudge, task: str, tag: str) -> list[str]:
+    parts = (part for one in judge.prompts if one.task == task for part in elements(one.text))
+    found = [part for part in parts if part.tag == tag]
+    return [piece.text for part in found for piece in (part.children or (part,))]
 
 
 def test_the_gold_answer_is_among_the_materials_of_a_claim() -> None:
     """RLFH, tables 4 and 6."""
-    judge, page = Reader(), Passage("p", "Ada", "Ada was born in Paris.")
+    judge, page = reader(), Passage("p", "Ada", "Ada was born in Paris.")
     claims = Claims(((0, 4),), (Claim(0, "Ada was born in Rome."),))
     for answers in ((), ("Paris", "Lutetia")):
         question = Question("q", "Where was Ada born?", answers, passages=(page,))
         judge_checks(judge).verify["fact"]([(Response("r", question, "Rome"), claims)])
-    assert judge.texts("verify", "materials") == [
+    assert texts(judge, "verify", "materials") == [
         "Ada was born in Paris.",
         "Ada was born in Paris.",
         "Where was Ada born? Paris / Lutetia",
@@ -103,21 +95,21 @@ def test_the_gold_answer_is_among_the_materials_of_a_claim() -> None:
 
 def test_the_time_of_a_question_is_in_the_prompts_of_policy_and_judge() -> None:
     """TruthRL, tables 9 to 11."""
-    judge = Reader()
+    judge = reader()
     question = Question("q", "Who won last?", ("Ada",), meta={"query_time": "03/01/2024, 9:00 PT"})
     dated = "Who won last?\nQuery time: 03/01/2024, 9:00 PT"
     assert question.messages() == [{"role": "user", "content": dated}]
     judge_checks(judge).verify["outcome"]([(Response("r", question, "Bo"), Claims())])
-    assert judge.texts("outcome", "question") == [dated]
+    assert texts(judge, "outcome", "question") == [dated]
 
 
 def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
-    judge, page = Reader(), Passage("p", "Ada", "Ada was born in Paris.")
+    judge, page = reader(), Passage("p", "Ada", "Ada was born in Paris.")
     question = Question("q", "Where was Ada born?")
     own = replace(question, passages=(Passage("o", "Own", "Ada lived in Rome."),))
     extract = single_pass(judge, from_passages([page]).search)
     extract([Response("r", one, "Ada was born in Rome.") for one in (question, own)])
-    assert judge.texts("single_pass", "materials") == [page.text, "Ada lived in Rome."]
+    assert texts(judge, "single_pass", "materials") == [page.text, "Ada lived in Rome."]
 
     def broken(*_: Any, **__: Any) -> Any:
         raise OSError("disk")
@@ -164,9 +156,7 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
 
     plain = identity()
     assert plain == identity(url="http://127.0.0.1:10") == identity(cache=tmp_path / "cache")
-    assert {key: value for key, value in plain.items() if key != "judge"} == identity_of(
-        TRUTHRL, SMALL, place, seed=1
-    )
+    assert without(plain, "judge") == identity_of(TRUTHRL, SMALL, place, seed=1)
     known = identity(store=index(tmp_path, "Ada lives in Rome."))["judge"]
     assert plain["judge"] == {**known, "store": None} and known["store"]["passages"] == 1
     (tmp_path / "other").mkdir()

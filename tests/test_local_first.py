@@ -1,20 +1,21 @@
 """The local verifier first, and a language model for claims that it calls correct."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import Cli, refusal
+from tests.helpers.score_helpers import read, write
 from workbench.judge import Element, endpoint
 from workbench.methods.bench import bench
 from workbench.scoring.api import score
-from workbench.types import Claim, Claims, Cost, Feedback, Passage, Question, Response
+from workbench.types import Checked, Claim, Claims, Feedback, Passage, Question, Response
 from workbench.verdicts.checks import local_first_checks
 from workbench.verdicts.llm_judge import LLMJudge, named_judge
 
-Cli = Callable[..., tuple[int, str, str]]
 PAGE = "Paraguay borders Argentina, Brazil and Bolivia. Its capital is Asunción."
 TRUE, RELATION = "The capital of Paraguay is Asunción.", "Paraguay is in Argentina."
 NUMBER = "Paraguay has 87 provinces."
@@ -31,41 +32,40 @@ def asked(server: JudgeServer) -> list[str]:
     return [prompt.split("<claim>")[1].split("</claim>")[0] for prompt in server.asked]
 
 
-def test_only_claims_that_the_local_verifier_calls_correct_are_sent() -> None:
-    texts = [TRUE, RELATION, NUMBER]
+def checked(server: JudgeServer, *texts: str, question: Question = QUESTION) -> Checked:
     claims = Claims((), tuple(Claim(number, text) for number, text in enumerate(texts)))
+    check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
+    [found] = check([(Response("r", question, " ".join(texts)), claims)])
+    return found
+
+
+def test_only_claims_that_the_local_verifier_calls_correct_are_sent() -> None:
     with JudgeServer(label) as server:
-        check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
-        [checked] = check([(Response("r", QUESTION, " ".join(texts)), claims)])
+        found = checked(server, TRUE, RELATION, NUMBER)
         assert sorted(asked(server)) == sorted([TRUE, RELATION])
-    assert [(one.target, one.label, one.by) for one in checked.verdicts] == [
+    assert [(one.target, one.label, one.by) for one in found.verdicts] == [
         ("claim:0", "correct", "m"),
         ("claim:1", "wrong", "m"),
         ("claim:2", "wrong", "local"),
     ]
     # rated by the local judge's rules
-    assert all(one.informativeness for one in checked.verdicts)
-    assert checked.cost.calls == 2
+    assert all(one.informativeness for one in found.verdicts)
+    assert found.cost.calls == 2
 
 
 def test_a_failure_of_the_model_is_not_replaced_by_the_local_verdict() -> None:
-    claims = Claims((), (Claim(0, TRUE), Claim(1, NUMBER)))
     with JudgeServer(lambda *_: "Yes, it is correct.") as server:
-        check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
-        [checked] = check([(Response("r", QUESTION, f"{TRUE} {NUMBER}"), claims)])
-    failed, decided = checked.verdicts
+        failed, decided = checked(server, TRUE, NUMBER).verdicts
     assert failed.label is None and failed.p is None
     assert failed.error and failed.error.stage == "parse"
     assert decided.label == "wrong" and decided.error is None
 
 
 def test_claims_without_evidence_fail_once_and_are_not_sent() -> None:
-    claims = Claims((), (Claim(0, TRUE),))
     with JudgeServer(label) as server:
-        check = local_first_checks(endpoint(server.url, "m")).verify["fact"]
-        [checked] = check([(Response("r", Question("q", "Where?"), TRUE), claims)])
-        assert server.requests == 0 and checked.cost.calls == Cost().calls
-    [failed] = checked.verdicts
+        found = checked(server, TRUE, question=Question("q", "Where?"))
+        assert server.requests == found.cost.calls == 0
+    [failed] = found.verdicts
     assert failed.error and failed.error.stage == "retrieve"
 
 
@@ -97,26 +97,26 @@ def test_one_answer_is_scored_by_both() -> None:
 
 def test_a_file_is_scored_by_both_and_resumed_with_the_same_alone(tmp_path: Path, cli: Cli) -> None:
     row = {"id": "r", "question": QUESTION.text, "title": "Paraguay", "passages": [PAGE]}
-    source, out = tmp_path / "answers.jsonl", tmp_path / "rows" / "rollouts.jsonl"
-    source.write_text(json.dumps(row | {"response": f"{TRUE} {RELATION} {NUMBER}"}) + "\n")
+    said = {"response": f"{TRUE} {RELATION} {NUMBER}"}
+    source, out = write(tmp_path / "in.jsonl", [row | said]), tmp_path / "rows" / "rollouts.jsonl"
     command = ["score", "--in", source, "--out", out, "--method", "rlfh", "--judge-model", "m"]
     with JudgeServer(label) as server:
         code, _, err = cli(*command, "--judge", f"local+{server.url}", "--json")
         assert code == 0, err
         assert sorted(asked(server)) == sorted([TRUE, RELATION])
-        stored = json.loads(out.read_text())
+        [stored] = read(out)
         labels = [one["label"] for one in stored["verdicts"] if one["aspect"] == "fact"]
         assert labels == ["correct", "wrong", "wrong"]
-        code, _, err = cli(*command, "--judge", server.url)
-        assert code == 2 and "--overwrite" in err and server.requests == 2
+        assert "--overwrite" in refusal(cli(*command, "--judge", server.url))
+        assert server.requests == 2
         code, _, err = cli(*command, "--judge", f"local+{server.url}", "--dry-run", "--overwrite")
         assert code == 0 and server.requests == 2, err
 
 
 @pytest.mark.parametrize("url", ["local+", "local+world", "local+ftp://host"])
 def test_what_follows_is_an_address(tmp_path: Path, cli: Cli, url: str) -> None:
-    source = tmp_path / "answers.jsonl"
-    source.write_text('{"id": "r", "question": "Q?", "response": "R."}\n')
+    row = {"id": "r", "question": "Q?", "response": "R."}
+    source = write(tmp_path / "answers.jsonl", [row])
     out = tmp_path / "rows.jsonl"
-    code, _, err = cli("score", "--in", source, "--out", out, "--judge", url, "--judge-model", "m")
-    assert code == 2 and "no judge" in err and "http://" in err
+    err = refusal(cli(f"score --in {source} --out {out} --judge {url} --judge-model m"))
+    assert "no judge" in err and "http://" in err

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import ROOT
+from tests.helpers import table
 from workbench.types import OBJECTIONS
 from workbench.verifier.mentions import Mentions, objections
 from workbench.verifier.tokens import tokenize
 
-LINES = (ROOT / "tests" / "examples" / "objections.tsv").read_text(encoding="utf-8")
-EXAMPLES = [line.split("\t") for line in LINES.splitlines() if not line.startswith("#")]
+EXAMPLES = table("objections")
 
 
 def found(claim: str, *texts: str) -> list[tuple[str, str]]:

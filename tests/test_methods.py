@@ -1,6 +1,5 @@
 """The `Method` type: settings, what a bench changes, and a new method that is defined here."""
 
-import json
 import os
 import re
 import sys
@@ -14,6 +13,7 @@ import pytest
 import workbench.methods.bench as benches
 from tests.helpers import ROOT, Cli, read_json, run_python
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from tests.helpers.short_runs import weights_moved
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.experiments.evaluate import evaluate_policy
@@ -30,6 +30,7 @@ from workbench.methods.method import (
     training_questions,
 )
 from workbench.methods.truthrl.config import TruthRL
+from workbench.runs.store import read_questions
 from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check
 from workbench.training.settings import Sampling
@@ -115,10 +116,9 @@ def test_a_new_method_is_scored_listed_and_inspected(brief: None, tmp_path: Path
     from workbench.inspector.opened import open_row
     from workbench.inspector.runs import Runs
 
-    source, out = tmp_path / "answers.jsonl", tmp_path / "runs" / "mine" / "rollouts.jsonl"
-    source.write_text(
-        '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
-    )
+    row = {"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}
+    source = write(tmp_path / "answers.jsonl", [row])
+    out = tmp_path / "runs" / "mine" / "rollouts.jsonl"
     assert cli(f"score --in {source} --out {out} --method brief --judge world")[0] == 0
     assert read_json(out)["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
     assert "Brief" in cli("methods")[1]
@@ -170,8 +170,8 @@ def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> N
         TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 0, "system": " Be Flo"}
     )
     summary = run_experiment(METHODS["truthrl"], config, bench, out, seed=1, threads=1)
-    asked = [json.loads(line) for line in (out / "questions.jsonl").read_text().splitlines()]
-    assert {question["system"] for question in asked} == {" Be Flo"}
+    asked = read_questions(out).values()
+    assert {question.system for question in asked} == {" Be Flo"}
     again = evaluate_policy(str(out), "validation", bench, samples=0, seed=1, threads=1)
     assert again["greedy"] == summary["after"]["greedy"]
     assert (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import Cli
+from tests.helpers import Cli, printed
 from tests.helpers.score_helpers import write
 from workbench.judge import Element
 from workbench.metrics import compare_files
@@ -52,8 +52,8 @@ def test_the_command_marks_one_file(tmp_path: Path, cli: Cli) -> None:
     file = answers(tmp_path)
     with JudgeServer(by_number) as server:
         command = ("metrics", file, "--judge", server.url, "--judge-model", "m")
-        code, out, _ = cli(*command, "--dry-run", "--json")
-        assert (code, json.loads(out)["calls"], server.requests) == (0, 10, 0)
+        estimate = printed(cli(*command, "--dry-run", "--json"))
+        assert (estimate["calls"], server.requests) == (10, 0)
         code, out, err = cli(*command)
         assert code == 3 and "1 × parse: label" in err
         assert "coherence_mark" in out and "40.0" in out

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, Script
-from tests.helpers import Cli, refusal
+from tests.helpers import Cli, printed, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.judge import Element
@@ -222,13 +222,11 @@ def test_the_command_asks_once_and_keeps_what_was_said(tmp_path: Path, cli: Cli)
     with JudgeServer(says(better)) as server:
         judge = f"--judge {server.url} --judge-model m"
         command = f"metrics {paths[0]} {paths[1]} {judge}"
-        code, out, _ = cli(command, "--dry-run", "--json")
-        estimate = json.loads(out)
-        assert code == server.requests == 0 and not (tmp_path / "a.judge.sqlite").exists()
+        estimate = printed(cli(command, "--dry-run", "--json"))
+        assert server.requests == 0 and not (tmp_path / "a.judge.sqlite").exists()
         assert (estimate["calls"], estimate["pairs"]["n"]) == (4, 2)
-        code, out, err = cli(command, "--json")
-        found = json.loads(out)
-        assert code == 3 and server.tasks == {"outcome": 1, "prefer": 5}
+        found = printed(cli(command, "--json"), 3)
+        assert server.tasks == {"outcome": 1, "prefer": 5}
         assert found["win_rate"]["value"] == 1.0 and found["pairs"]["incomplete"] == 1
         assert found["judge"]["calls"] == 5
         wanted = {"model": "m", "cache": str(tmp_path / "a.judge.sqlite")}
@@ -242,8 +240,8 @@ def test_the_command_asks_once_and_keeps_what_was_said(tmp_path: Path, cli: Cli)
             and "left out of" not in err
         )
         asked = server.requests
-        assert json.loads(cli(command, "--json")[1])["judge"]["calls"] == 0
+        assert printed(cli(command, "--json"))["judge"]["calls"] == 0
         cache = tmp_path / "a.judge.sqlite"
         around = f"metrics {paths[1]} {paths[0]} {judge} --judge-cache {cache} --json"
-        assert json.loads(cli(around)[1])["win_rate"]["value"] == 0.5
+        assert printed(cli(around))["win_rate"]["value"] == 0.5
         assert server.requests == asked

@@ -2,13 +2,12 @@
 the metrics.
 """
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import Cli
+from tests.helpers import Cli, printed
 from tests.helpers.score_helpers import write
 from tests.test_metrics import row, stored, with_outcome
 from workbench.metrics import distributions as tables
@@ -83,9 +82,9 @@ def test_trade_off_has_a_point_a_step() -> None:
 def test_command_prints_one_object(tmp_path: Path, cli: Cli) -> None:
     a = write(tmp_path / "a.jsonl", [with_outcome(stored("a", "ccw"), "correct"), stored("b", "c")])
     b = write(tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect")])
-    code, out, err = cli(f"metrics {a} {b} --k 2 --json")
-    found = json.loads(out)
-    assert (code, err) == (0, "")
+    result = cli(f"metrics {a} {b} --k 2 --json")
+    found = printed(result)
+    assert result[2] == ""
     assert found["recall@2"]["value"] == 0.75
     assert found["other"]["truthfulness"]["value"] == -1
     assert found["paired"]["truthfulness"]["diff"] == 2

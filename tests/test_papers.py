@@ -2,15 +2,15 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 
 from benchmarks import papers
 from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured
+from tests.helpers import ROOT, read_json
 from workbench.experiments.shape import GPUS, shape_of
 
-STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "papers.json"
+STORED = ROOT / "benchmarks" / "results" / "papers.json"
 RLFH = next(one for one in SETTINGS if one.name == "RLFH")
 
 
@@ -50,4 +50,4 @@ def test_a_judges_hours_by_hand() -> None:
 
 @pytest.mark.slow
 def test_the_stored_rows_are_what_the_plan_says_now() -> None:
-    assert json.loads(STORED.read_text()) == json.loads(json.dumps(papers.found()))
+    assert read_json(STORED) == json.loads(json.dumps(papers.found()))

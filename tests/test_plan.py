@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import by_checksum
-from tests.helpers import Cli, examples, refusal, run_python, write_json
+from tests.helpers import Cli, examples, printed, refusal, run_python, without, write_json
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
-from tests.helpers.tiny_model import make_policy
 from workbench.experiments.plan import (
     GIB,
     forward_flops,
@@ -100,7 +99,7 @@ def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) 
     from peft import LoraConfig, get_peft_model
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    sizes = {key: value for key, value in CONFIG.items() if key != "model_type"}
+    sizes = without(CONFIG, "model_type")
     config = AutoConfig.for_model(kind, **{**sizes, "num_hidden_layers": layers}, pad_token_id=0)
     model = AutoModelForCausalLM.from_config(config)
     model = model if size == 4 else model.to(torch.bfloat16)
@@ -285,12 +284,11 @@ def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: A
     assert "Traceback" not in refusal(cli(f"plan truthrl --policy {tmp_path} --json"))
 
 
-def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
+def test_the_command_shows_the_plan(cli: Cli, policy: str) -> None:
     status, out, said = cli("plan truthrl --gpu h200-141")
     assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
     assert "compared with one 7B model" in said
-    policy = make_policy(tmp_path / "policy")
-    status, out, _ = cli(f"plan truthrl --bench tiny --gpu cpu --policy {policy} --json")
-    assert status == 0 and json.loads(out)["fits"] is True
-    status, out, _ = cli("plan truthrl --json")
-    assert json.loads(out)["fits"] is None and "a100-80" in json.loads(out)["fits_on"]
+    tiny = f"plan truthrl --bench tiny --gpu cpu --policy {policy} --json"
+    assert printed(cli(tiny))["fits"] is True
+    anywhere = printed(cli("plan truthrl --json"))
+    assert anywhere["fits"] is None and "a100-80" in anywhere["fits_on"]

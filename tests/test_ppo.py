@@ -114,9 +114,8 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
     from workbench.policies.load import load_policy
 
     actor = actor_of(policy)
-    for name, weight in actor.model.named_parameters():
-        if "lora_B" in name:
-            weight.data.normal_(std=0.1, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    run.perturb(actor.model, 0.1)
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:3], 2, Sampling(6, seed=3), 1)
     config = scaled(CONFIG, kl="k1", micro_batch=2, minibatch=6, prompts_per_step=3, group_size=2)
     batch = prepare(actor, by_token(responses), "m", config)

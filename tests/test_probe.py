@@ -1,6 +1,5 @@
 """`workbench probe`: its files, resuming after a kill, and TruthRL trained on its result."""
 
-import json
 import os
 import warnings
 from dataclasses import replace
@@ -9,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, read_json
+from tests.helpers import Cli, printed, read_json
+from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
@@ -40,7 +40,7 @@ def run(bench: Bench, out: Path, **options: Any) -> dict[str, Any]:
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "probe.jsonl").read_text().splitlines()]
+    return read(out / "probe.jsonl")
 
 
 def test_a_probe_from_start_to_result_and_again(
@@ -141,7 +141,7 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
     found = {row["question_id"]: row["ook"] for row in rows(out / "stages" / "probe")}
     report = read_json(out / "stages" / "probe" / "report.json")
     assert (report["k"], report["n"], report["ook"]) == (4, len(found), sum(found.values()))
-    stored = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
+    stored = read(out / "rollouts.jsonl")
     assert {row["question_id"] for row in stored} == set(found)
     for row in stored:
         labels = {verdict["aspect"]: verdict["label"] for verdict in row["verdicts"]}
@@ -159,10 +159,9 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
 def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
     """On the shipped policy the label is better than chance, and known facts are answered."""
     command = f"probe --k 8 --limit 60 --kind single --out {tmp_path / 'probe'}"
-    code, out, _ = cli(command, "--json")
-    result = json.loads(out)
+    result = printed(cli(command, "--json"))
     wanted = "k n ook agreement majority confidence_bins risk_coverage aurc exposure".split()
-    assert code == 0 and set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
+    assert set(wanted) < set(result) and (result["k"], result["n"]) == (8, 60)
     shares = result["exposure"]
     assert sum(row["n"] for row in shares.values()) == 60
     assert shares[max(shares, key=int)]["correct"] > 0.5 > shares["0"]["correct"]

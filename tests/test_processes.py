@@ -1,16 +1,14 @@
 """Training on several processes: the documented script and configs, and two against one."""
 
-import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, read_json
+from tests.helpers import ROOT, read_json, run_python, without
+from tests.helpers.credit import steps_of
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
 from workbench.runs.store import iter_feedback
@@ -31,34 +29,18 @@ def block(language: str, number: int = 0) -> str:
 def trained(folder: Path, count: int) -> Path:
     """Train with the documented script on this number of processes."""
     (folder / "train.py").write_text(block("python"))
-    launcher = [
-        "-m",
-        "torch.distributed.run",
-        "--nproc-per-node",
-        str(count),
-        "--master-port",
-        str(port()),
-    ]
+    launcher = f"torch.distributed.run --nproc-per-node {count} --master-port {port()}".split()
     settings = [f"truthrl.{setting}" for setting in SMALL]
-    done = subprocess.run(
-        [sys.executable, *launcher, "train.py", str(count), *settings],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("done") == count
+    assert run_script(folder, *launcher, "train.py", count, *settings).count("done") == count
     return folder / str(count)
 
 
-def metrics(out: Path) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    return [
-        {name: value for name, value in row.items() if not name.startswith("seconds")}
-        for row in rows
-    ]
+def run_script(folder: Path, *words: object, **more: str) -> str:
+    """Run a launcher of a documented script in a folder; return its stdout."""
+    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
+    done = run_python("-m", *words, cwd=folder, timeout=500, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 def moments(out: Path) -> Any:
@@ -100,7 +82,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
         assert alone.rewards["truthrl"].value == shared.rewards["truthrl"].value
         assert alone.response.advantages == pytest.approx(shared.response.advantages, abs=1e-5)
         assert alone.response.logprobs == pytest.approx(shared.response.logprobs, abs=1e-4)
-    for alone, shared in zip(metrics(one), metrics(two), strict=True):
+    for alone, shared in zip(steps_of(one), steps_of(two), strict=True):
         # a mean of each process's mean over its tokens
         entropies = alone.pop("entropy"), shared.pop("entropy")
         assert entropies[0] == pytest.approx(entropies[1], rel=0.1)
@@ -114,12 +96,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
 def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
     """The output of the documented script for TRL's trainer: four steps of two processes."""
     (folder / "train_trl.py").write_text(block("python", 1))
-    command = [sys.executable, "-m", *launcher, "train_trl.py", name, "4"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=500, env=environment
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_script(folder, *launcher, "train_trl.py", name, 4, **more)
     return folder / name
 
 
@@ -147,11 +124,7 @@ def port() -> int:
 
 def logged(out: Path) -> list[dict[str, Any]]:
     rows = read_json(out / "trainer_state.json")["log_history"]
-    return [
-        {name: value for name, value in row.items() if name != "step_time"}
-        for row in rows
-        if "loss" in row
-    ]
+    return [without(row, "step_time") for row in rows if "loss" in row]
 
 
 def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:
@@ -190,20 +163,19 @@ def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -
     assert config.distributed_type == kinds[number] and config.num_processes == 8
 
 
-def test_a_part_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
+def test_a_part_of_a_batch_is_sampled_as_in_the_whole(policy: str) -> None:
     """Half of the prompts, with their row numbers in the order of the whole batch."""
-    from tests.helpers.tiny_model import make_policy
     from workbench.policies import hf
     from workbench.policies.load import load_policy
 
-    policy = load_policy(str(make_policy(tmp_path / "policy")))
+    model = load_policy(policy).model
     prompts = [[7, 8, 9], [7, 8], [9, 7, 8, 9], [7, 8], [8, 9, 9], [9]]
     how = {"max_new_tokens": 8, "seed": 3}
-    whole = hf.complete(policy.model, 0, prompts, [1], Sampling(**how))  # type: ignore[arg-type]
+    whole = hf.complete(model, 0, prompts, [1], Sampling(**how))  # type: ignore[arg-type]
     places = {number: place for place, number in enumerate(hf.longest_first(prompts))}
     rows = tuple(places[number] for number in (3, 4, 5))
-    assert hf.complete(policy.model, 0, prompts[3:], [1], Sampling(**how, rows=rows)) == whole[3:]  # type: ignore[arg-type]
-    assert hf.complete(policy.model, 0, prompts[3:], [1], Sampling(**how)) != whole[3:]  # type: ignore[arg-type]
+    assert hf.complete(model, 0, prompts[3:], [1], Sampling(**how, rows=rows)) == whole[3:]  # type: ignore[arg-type]
+    assert hf.complete(model, 0, prompts[3:], [1], Sampling(**how)) != whole[3:]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])

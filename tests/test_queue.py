@@ -2,17 +2,16 @@
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli, examples, read_json, refusal
+from tests.helpers import Cli, examples, read_json, refusal, start_python, write_json
+from tests.helpers.credit import steps_of
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
@@ -158,7 +157,7 @@ def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) ->
     assert json_digest(stored) == run.hash
     [row] = status_of([run])["runs"]
     assert (row["status"], row["step"], row["steps"]) == ("done", 2, 2)
-    write(run.folder / "config.json", json.dumps({**stored, "seed": 5}))
+    write_json(run.folder / "config.json", {**stored, "seed": 5})
     with raises_error(r"has another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
 
@@ -171,16 +170,16 @@ def test_status_is_read_from_the_folders(small: Callable[..., Run]) -> None:
 
     assert status() == "waiting" and not run.folder.parent.exists()
     run.folder.mkdir(parents=True)
-    write(run.folder / "config.json", json.dumps(run.identity))
+    write_json(run.folder / "config.json", run.identity)
     assert status() == "interrupted"
     with lock(run.folder):
         assert status() == "running"
-    write(run.folder / "failed.json", json.dumps({"error": "no memory", "exit_code": 1}))
+    write_json(run.folder / "failed.json", {"error": "no memory", "exit_code": 1})
     assert status() == "failed" and status_of([run])["runs"][0]["error"] == "no memory"
     (run.folder / "failed.json").unlink()
-    write(run.folder / "summary.json", json.dumps({"status": "too_many_failures", "seconds": 1.0}))
+    write_json(run.folder / "summary.json", {"status": "too_many_failures", "seconds": 1.0})
     assert status() == "failed"
-    write(run.folder / "summary.json", json.dumps({"status": "done", "seconds": 1.0}))
+    write_json(run.folder / "summary.json", {"status": "done", "seconds": 1.0})
     assert status() == "done"
 
 
@@ -209,24 +208,13 @@ def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
 
 def begin(file: Path, root: Path, *more: str) -> subprocess.Popen[str]:
     words = f"-m workbench.cli queue {file} --out {root} --json"
-    command = [sys.executable, *words.split(), *more]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return start_python(*words.split(), *more, stderr=subprocess.PIPE)
 
 
 def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
     with begin(file, root) as process:
         out, err = process.communicate()
     return process.returncode, json.loads(out), err
-
-
-def steps_of(folder: Path) -> list[dict[str, Any]]:
-    """A run's metrics without values that differ between equal runs."""
-    return [
-        {key: value for key, value in row.items() if not key.startswith("seconds")}
-        for row in metrics_rows(folder)
-    ]
 
 
 @pytest.mark.slow

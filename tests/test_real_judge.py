@@ -60,7 +60,7 @@ def test_a_server_without_replies_ends_the_run_and_stores_no_verdict(tmp_path: P
     assert read(tmp_path / "rows") == []
 
 
-def test_each_judge_is_measured_on_the_claims_that_it_decides(tmp_path: Path) -> None:
+def test_each_judge_is_measured_on_the_claims_that_it_decides() -> None:
     rows = [
         {"key": one.key, "label": label, "p": None, "error": None if label else "not_json"}
         | {"asked": True, "cpu": 2.0, "tokens": 100}

@@ -3,15 +3,12 @@ there is as it was.
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers import ROOT, Cli, examples
+from tests.helpers import ROOT, Cli, examples, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import world_rows, write
 from workbench.runs.folder import lock, open_run
@@ -83,11 +80,8 @@ for command in json.load(sys.stdin):
 def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
     write(place / "nothing.jsonl", [])
     (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))
-    code = [sys.executable, "-c", TOLD % (HEAVY,)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        code, input=json.dumps([*TYPOS]), capture_output=True, text=True, cwd=place, env=environment
-    )
+    env = {"PYTHONPATH": str(ROOT)}
+    done = run_python("-c", TOLD % (HEAVY,), input=json.dumps([*TYPOS]), cwd=place, env=env)
     told = done.stderr.split("\n\n")
     assert len(told) == len(TYPOS) + 1, done.stderr
     for (command, remedy), line, message in zip(

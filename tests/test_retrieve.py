@@ -1,14 +1,14 @@
 """`workbench data show --store`: questions without passages get them from an index; evaluation-only
 data sets are refused."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import Cli
+from tests.helpers import Cli, printed, refusal
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import write
 from workbench.data import load
 from workbench.experiments.answering.retrieve import retrieve
 from workbench.experiments.answering.sources import Sources
@@ -71,20 +71,12 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
     rows = [
         {"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)
     ]
-    bare, out, index = (
-        tmp_path / "bare.jsonl",
-        tmp_path / "questions.jsonl",
-        an_index(tmp_path, cli),
-    )
-    bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bare, out = write(tmp_path / "bare.jsonl", rows), tmp_path / "questions.jsonl"
+    index = an_index(tmp_path, cli)
     given = ["data", "show", bare, "--store", index, "--k", "1", "--out", out, "--json"]
-    status, out_json, _ = cli(*given)
-    assert (status, json.loads(out_json)) == (
-        0,
-        {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0, "out": str(out)},
-    )
-    status, _, said = cli(*given)
-    assert status == 2 and "exists already" in said
+    counts = {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0}
+    assert printed(cli(*given)) == {**counts, "out": str(out)}
+    assert "exists already" in refusal(cli(*given))
     forag = METHODS["forag"]
     assert forag.stages is not None
     with raises_error("has no passages"):
@@ -96,10 +88,8 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
 
 def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None:
     """A written copy would no longer be marked as evaluation-only."""
-    source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
-    source.write_text(
-        json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n"
-    )
+    row = {"question": "Where does Oslo lie?", "canary": "not for training"}
+    source, out = write(tmp_path / "asked.jsonl", [row]), tmp_path / "questions.jsonl"
     assert load(source)[0].meta["evaluation_only"]
     status, _, said = cli(
         "data show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
@@ -107,11 +97,8 @@ def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None
     assert status == 2 and "evaluation" in said and not out.exists()
 
 
-def an_index(folder: Path, cli: Cli, given: Sequence[Passage] = PAGES) -> str:
-    pages, index = folder / "pages.jsonl", str(folder / "index")
-    folder.mkdir(exist_ok=True)
-    pages.write_text(
-        "".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in given)
-    )
+def an_index(folder: Path, cli: Cli) -> str:
+    rows = [{"title": page.title, "text": page.text} for page in PAGES]
+    pages, index = write(folder / "pages.jsonl", rows), str(folder / "index")
     assert cli(f"index build {index} --from", str(pages))[0] == 0
     return index

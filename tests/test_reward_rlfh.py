@@ -157,12 +157,6 @@ def test_an_unplaced_claim_is_listed_and_rewarded_at_its_sentence() -> None:
     ]
 
 
-def test_claims_in_the_thinking_earn_nothing() -> None:
-    assert pay(row("correct:5", think="wrong:5 " * 5, tagged=True)).value == pytest.approx(
-        1.3 + log(2.3)
-    )
-
-
 def test_settings() -> None:
     assert label_values(PAPER) == {
         "correct": 1,

@@ -1,6 +1,5 @@
 """Scoring a file: rows in and out, replay, resuming, what is refused, and what is reported."""
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -9,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, examples, read_json, write_json
+from tests.helpers import Cli, examples, printed, read_json, write_json
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
+from tests.helpers.score_helpers import LABELLED, ids, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
 from workbench.types import Claim, Question, Response
@@ -22,10 +21,6 @@ def of_world(folder: Path, rows: int | list[Any]) -> Options:
     """Score this number of biographies, or these rows, by RLFH with the world as the judge."""
     found = world_rows(rows) if isinstance(rows, int) else rows
     return options(folder, found, judge="world", method="rlfh")
-
-
-def ids(path: Path) -> list[str]:
-    return [row["id"] for row in read(path)]
 
 
 def unknown(count: int) -> list[dict[str, Any]]:
@@ -97,7 +92,7 @@ def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
         score_file(replace(chosen, out=tmp_path / "mixed.jsonl"))
 
 
-def test_a_single_pass_refuses_claims_of_the_row(tmp_path: Path) -> None:
+def test_a_single_pass_refuses_claims_of_the_row() -> None:
     replies = judge_checks(lambda prompts: [])
     assert replies.single_pass
     question = Question("q", "?")
@@ -181,7 +176,7 @@ def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -
     out = tmp_path / "out.jsonl"
     command = f"score --in {source} --out {out} --judge world --method rlfh --max-failed 1"
     assert cli(command)[0] == 3
-    named = json.loads(cli(command, "--json")[1])["failed_rows"]
+    named = printed(cli(command, "--json"), 3)["failed_rows"]
     assert [row["id"] for row in named] == [row["id"] for row in wrong]
     assert {(row["stage"], row["kind"]) for row in named} == {("verify", "unparsed")}
 
@@ -280,13 +275,11 @@ def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(
     wrong = unknown(300)
     source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
     command = f"score --in {source} --out {out} --judge world --method rlfh --json"
-    code, printed, _ = cli(command)
-    stopped = json.loads(printed)
-    assert (code, stopped["status"]) == (4, "too_many_failures")
+    stopped = printed(cli(command), 4)
+    assert stopped["status"] == "too_many_failures"
     assert stopped["rows"] == stopped["failed"] == 128  # it did not go on
     assert all(verdict["label"] is None for row in read(out) for verdict in row["verdicts"])
-    code, printed, _ = cli(command, "--max-failed", 1)
-    assert (code, json.loads(printed)["rows"]) == (3, 300)
+    assert printed(cli(command, "--max-failed", 1), 3)["rows"] == 300
     assert sorted(ids(out)) == sorted(row["id"] for row in wrong)
 
 

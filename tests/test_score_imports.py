@@ -1,6 +1,5 @@
 """Completions logged by TRL and verl become feedback rows that can be scored."""
 
-import json
 import math
 import time
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.helpers import Cli, examples
+from tests.helpers import Cli, examples, printed
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read, write
 from workbench.data.chat import text_of
@@ -152,9 +151,9 @@ def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
 
 def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
-    code, out, err = cli(f"import trl {source} --out {tmp_path / 'out.jsonl'} --json")
-    assert code == 3
-    assert (json.loads(out)["rows"], json.loads(out)["malformed"]) == (2, 2)
+    result = cli(f"import trl {source} --out {tmp_path / 'out.jsonl'} --json")
+    summary, err = printed(result, 3), result[2]
+    assert (summary["rows"], summary["malformed"]) == (2, 2)
     assert f"{source}:2: not a JSON object" in err and f"{source}:3: no " in err
 
 

@@ -11,20 +11,15 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import examples
+from tests.helpers import examples, without
 from tests.helpers.errors import raises_error
+from tests.helpers.score_helpers import options as judged_options
 from tests.helpers.score_helpers import read, reply, responses, write
 from workbench.scoring import Options, estimate_file, score_file
 
 
 def options(folder: Path, server: JudgeServer, rows: list[dict[str, Any]], **more: Any) -> Options:
-    return Options(
-        write(folder / "in.jsonl", rows),
-        folder / "out" / "f.jsonl",
-        judge=server.url,
-        model="m",
-        **more,
-    )
+    return judged_options(folder, rows, judge=server.url, model="m", **more)
 
 
 def test_all_methods_on_one_claim_record(tmp_path: Path) -> None:
@@ -69,10 +64,7 @@ def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(
 
 
 def without_passages(count: int) -> list[dict[str, Any]]:
-    return [
-        {key: value for key, value in row.items() if key != "passages"}
-        for row in responses(count, thinking=False)
-    ]
+    return [without(row, "passages") for row in responses(count, thinking=False)]
 
 
 def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
@@ -169,7 +161,7 @@ def test_options_of_a_judge_and_its_failures_on_the_command_line(
     with JudgeServer(lambda *_: web.Response(status=400, text=text), keep_bodies=True) as server:
         given = ("--judge", server.url, names[0], "m", names[1], tmp_path / "c", *options)
         code, out, err = cli("score", *files, *given, "--judge-tokens", "77")
-        sent = {name: value for name, value in server.bodies[0].items() if name != "messages"}
+        sent = without(server.bodies[0], "messages")
     assert sent == {"reasoning_effort": "low", "stop": ["x"], "max_tokens": 77, "model": "m"}
     assert code == 4 and "row 'user/0': the server answered 400 (no [2J such effort)" in err
     assert not set("\x1b\x9b") & set(out + err)

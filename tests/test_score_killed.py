@@ -2,19 +2,16 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
-import sys
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.helpers import ROOT
-from tests.helpers.score_helpers import read, reply, responses, write
+from tests.helpers import start_python
+from tests.helpers.score_helpers import ids, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.scoring.rows import Item
 from workbench.scoring.run import CHUNK, CHUNK_CHARACTERS, as_completed, in_chunks
@@ -67,14 +64,8 @@ def test_a_long_response_is_a_chunk_of_its_own() -> None:
 def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]:
     files = f"--in {folder}/in.jsonl --out {folder}/f.jsonl"
     options = f"--method {method} --judge {url} --model m --concurrency 16 --json"
-    command = [sys.executable, "-m", "workbench.cli", "score", *f"{files} {options}".split()]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
-
-
-def stored(cache: Path) -> int:
-    with closing(sqlite3.connect(cache)) as connection:
-        return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
+    words = f"-m workbench.cli score {files} {options}".split()
+    return start_python(*words, stderr=subprocess.PIPE)
 
 
 @pytest.mark.slow
@@ -92,7 +83,7 @@ def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(tmp_path: P
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         assert (json.loads(out)["rows"], json.loads(out)["failed"]) == (500, 0)
-        stored_ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
+        stored_ids = ids(tmp_path / "f.jsonl")
         assert sorted(stored_ids) == sorted(row["id"] for row in rows)
         # the calls in flight at a kill, at most 16, are repeated
         asked = server.requests

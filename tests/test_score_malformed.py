@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, refusal
-from tests.helpers.score_helpers import LABELLED, options, read, world_rows, write
+from tests.helpers import Cli, printed, refusal
+from tests.helpers.score_helpers import LABELLED, ids, options, read, world_rows, write
 from workbench.metrics.rows import read_rows as read_metric_rows
 from workbench.scoring import Options, score_file
 
@@ -29,21 +29,16 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
     good = {"id": "z", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
     source = write(tmp_path / "in.jsonl", [LABELLED, *(bad for bad, _ in BAD), "", good])
     out = tmp_path / "out.jsonl"
-    code, printed, err = cli(f"score --in {source} --out {out} --method rlfh --json")
-    summary = json.loads(printed)
-    assert (code, summary["malformed"], summary["duplicates"], summary["rows"]) == (
-        3,
-        len(BAD),
-        1,
-        2,
-    )
+    result = cli(f"score --in {source} --out {out} --method rlfh --json")
+    summary, err = printed(result, 3), result[2]
+    assert (summary["malformed"], summary["duplicates"], summary["rows"]) == (len(BAD), 1, 2)
     for line, (problem, (_, message)) in enumerate(
         zip(summary["problems"], BAD, strict=True), start=2
     ):
         assert problem["line"] == line
         assert message in problem["problem"]
     assert f"{source}:2: " in err and f"{len(BAD) - 10} more rows" in err
-    assert [row["id"] for row in read(out)] == ["a", "z"]
+    assert ids(out) == ["a", "z"]
 
 
 @pytest.mark.parametrize("line", ["[", "[1, 2", '[{"id": 1},', "[1]"])
@@ -52,9 +47,8 @@ def test_a_first_line_that_begins_like_a_list_is_a_malformed_row(
 ) -> None:
     source = write(tmp_path / "in.jsonl", [line, LABELLED])
     out = tmp_path / "out.jsonl"
-    code, printed, _ = cli(f"score --in {source} --out {out} --method rlfh --json")
-    summary = json.loads(printed)
-    assert (code, summary["malformed"], summary["rows"]) == (3, 1, 1)
+    summary = printed(cli(f"score --in {source} --out {out} --method rlfh --json"), 3)
+    assert (summary["malformed"], summary["rows"]) == (1, 1)
     assert summary["problems"][0]["line"] == 1
 
 
@@ -69,8 +63,8 @@ def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cl
     assert "the row has id, prompt, output" in err and "--map" in err
     assert not (tmp_path / "out.jsonl").exists()
     assert cli(f"{command} --method none --map 'question=prompt, response=output'")[0] == 0
-    code, _, err = cli(f"score --in {source} --out {tmp_path / 'x.jsonl'} --map reply=output")
-    assert code == 2 and "the fields are" in err
+    other = f"score --in {source} --out {tmp_path / 'x.jsonl'} --map reply=output"
+    assert "the fields are" in refusal(cli(other))
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])

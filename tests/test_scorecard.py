@@ -1,10 +1,9 @@
 """The table of all findings, from stored results and by its command."""
 
-import json
 from pathlib import Path
 
 from benchmarks import scorecard
-from tests.helpers import Cli, write_json
+from tests.helpers import Cli, printed, read_json, refusal, write_json
 
 
 def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> None:
@@ -31,12 +30,11 @@ def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> N
 
 
 def test_the_command_prints_the_committed_results(cli: Cli) -> None:
-    code, out, _ = cli("scorecard --only R1", "--json")
-    (found,) = json.loads(out)["findings"]
-    stored = json.loads((scorecard.RESULTS / "rlfh.json").read_text())["findings"][0]
+    (found,) = printed(cli("scorecard --only R1 --json"))["findings"]
+    stored = read_json(scorecard.RESULTS / "rlfh.json")["findings"][0]
     assert (found["statement"], found["result"]) == (stored["statement"], stored["result"])
     assert found["contrasts"][0]["effect"] == stored["contrasts"][0]["value"]
-    assert code == 0 and " findings: " in cli("scorecard")[1]
-    code, _, error = cli("scorecard --only R1 --only R999")
+    assert " findings: " in cli("scorecard")[1]
+    error = refusal(cli("scorecard --only R1 --only R999"))
     assert cli("scorecard --quick")[0] == 2
-    assert code == 2 and "no finding R999: name one such as R1" in error
+    assert "no finding R999: name one such as R1" in error

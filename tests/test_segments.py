@@ -2,13 +2,13 @@
 measured, verdicts as any others.
 """
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
@@ -227,9 +227,9 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     shutil.copytree(run, moved)
     copied = moved / "stages" / "reward_model" / MODEL
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
-    card = json.loads((copied / CARD).read_text())
+    card = read_json(copied / CARD)
     other = str(make_policy(tmp_path / "other", seed=7))
-    (copied / CARD).write_text(json.dumps(card | {"policy": other}))
+    write_json(copied / CARD, card | {"policy": other})
     (copied / MARKER).unlink()  # the digest of the card
     with raises_error("trained from another model"):
         load_reward_model(copied)

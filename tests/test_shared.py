@@ -52,9 +52,7 @@ def test_what_is_not_finished_is_not_taken(tmp_path: Path) -> None:
     assert not shared.take(place, tmp_path / "two") and not (tmp_path / "two").exists()
 
 
-def test_a_copy_that_breaks_off_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     shared = Shared(tmp_path / "stages", IDENTITY)
     place, one = shared.folder([("cold_start", None)]), made(tmp_path / "one")
     # what cannot be copied stands for a full disk

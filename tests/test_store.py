@@ -44,7 +44,8 @@ BARE = Question(
 
 
 def feedbacks(
-    steps: range, texts: tuple[str, ...] = ("Vetra", "Lomar \udc80 城\u2028\n", "I don't know.")
+    steps: range = range(1),
+    texts: tuple[str, ...] = ("Vetra", "Lomar \udc80 城\u2028\n", "I don't know."),
 ) -> list[Feedback]:
     responses = [
         Response(
@@ -104,7 +105,7 @@ def test_killed_at_any_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [QUESTIONS, PASSAGES])
 def test_killed_while_writing_a_question(tmp_path: Path, name: str) -> None:
-    rows = feedbacks(range(1))
+    rows = feedbacks()
     append_feedback(tmp_path, rows)
     whole = (tmp_path / name).read_bytes()
     (tmp_path / ROLLOUTS).unlink()  # a row is never written before its question
@@ -128,7 +129,7 @@ def test_a_last_line_of_garbage_is_cut(tmp_path: Path, tail: bytes) -> None:
 
 
 def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> None:
-    append_feedback(tmp_path, feedbacks(range(1)))
+    append_feedback(tmp_path, feedbacks())
     path = tmp_path / ROLLOUTS
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
@@ -144,7 +145,7 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
 
 
 def test_an_id_means_one_thing(tmp_path: Path) -> None:
-    append_feedback(tmp_path, feedbacks(range(1)))
+    append_feedback(tmp_path, feedbacks())
     before = (tmp_path / ROLLOUTS).read_bytes()
     changed = Question("city", "Where did Toma Ardel die?", ("Lomar",))
     with raises_error("two questions have the id 'city'"):
@@ -171,7 +172,7 @@ def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
 
 
 def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    row = feedbacks(range(1))[0]
+    row = feedbacks()[0]
     bad = replace(row, rewards={"broken": ternary(correct=float("nan"))(row)})
     with pytest.raises(ValueError, match="JSON"):
         append_feedback(tmp_path, [bad])
@@ -218,7 +219,7 @@ def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path)
 def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -> None:
     """A record that others made: neither read nor written where its links lead."""
     for folder in ("run", "outside"):
-        append_feedback(tmp_path / folder, feedbacks(range(1)))
+        append_feedback(tmp_path / folder, feedbacks())
     run, target = tmp_path / "run", tmp_path / "outside" / name
     (run / name).rename(tmp_path / "kept.jsonl")
     (run / name).symlink_to(target)
@@ -234,11 +235,11 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
     (run / name).unlink()
     (run / name).symlink_to("within.jsonl")  # a link that stays is followed
     (tmp_path / "kept.jsonl").rename(run / "within.jsonl")
-    assert list(iter_feedback(run)) == feedbacks(range(1))
+    assert list(iter_feedback(run)) == feedbacks()
 
 
 def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    append_feedback(tmp_path, feedbacks(range(1)))
+    append_feedback(tmp_path, feedbacks())
     (tmp_path / PASSAGES).unlink()
     os.mkfifo(tmp_path / PASSAGES)
     with raises_error("is not a file"):
@@ -246,7 +247,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: P
 
 
 def test_a_row_that_is_put_stands_once_and_the_others_stay(tmp_path: Path) -> None:
-    first, second, third = feedbacks(range(1))
+    first, second, third = feedbacks()
     for row in (first, second, third):
         put_feedback(tmp_path, row)
     new = replace(second, error=None, cost=replace(second.cost, calls=7))

@@ -2,7 +2,6 @@
 what their rows hold.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import examples, run_python
+from tests.helpers import ROOT, examples, read_json, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
@@ -22,6 +21,7 @@ from workbench.methods import METHODS, TRAINED
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
 from workbench.methods.rlfh.method import loaded_at_first_batch
+from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.types import (
     REFUTED,
@@ -34,7 +34,7 @@ from workbench.types import (
 )
 from workbench.verdicts.checks import rule_checks
 
-RUNS = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
+RUNS = ROOT / "benchmarks" / "findings"
 FEW = {
     "steps": 2,
     "prompts_per_step": 3,
@@ -84,7 +84,7 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
         paid = [token for token, value in enumerate(row.rewards["rlfh"].tokens) if value]
         # more than one number a response
         assert len(paid) > 1 and len(set(row.response.advantages)) > 1
-    columns = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    columns = metrics_rows(tmp_path)[-1]
     assert columns["claims"] > 0 and {"reward/truth", "reward/info"} <= set(columns)
 
 
@@ -227,7 +227,7 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
     )
     assert summary["status"] == "done" and weights_moved(tmp_path)
     stage = tmp_path / "stages" / "cold_start"
-    card = json.loads((stage / "card.json").read_text())
+    card = read_json(stage / "card.json")
     assert (
         card["rule"] == "cold_start_knowrl"
         and card["questions"] == 16

@@ -10,7 +10,6 @@ import pytest
 
 import workbench
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from workbench.methods.bench import bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
@@ -24,16 +23,6 @@ from workbench.world import load_world
 @pytest.fixture(scope="module")
 def checks() -> Checks:
     return world_checks(load_world())
-
-
-@pytest.fixture(scope="module")
-def country() -> Question:
-    """A question whose answer is a fact of importance 4."""
-    return next(
-        q
-        for q in load_world().questions("ood", ["single"])
-        if q.text.startswith("In which country is")
-    )
 
 
 def conversation(text: str) -> list[dict[str, str]]:
@@ -170,16 +159,15 @@ def test_mistakes_are_reported_before_training(checks: Checks) -> None:
 
 
 @pytest.mark.slow
-def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
+def test_plain_grpo_trainer(policy: str, tmp_path: Path, checks: Checks) -> None:
     """In two steps of TRL's own trainer with a data set, weights change and rewards are logged."""
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from trl import GRPOConfig, GRPOTrainer
 
-    folder = make_policy(tmp_path / "policy")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer = AutoTokenizer.from_pretrained(policy)
+    model = AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     asked = bench("tiny").questions("rl")[:4]
     rows = [

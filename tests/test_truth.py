@@ -24,6 +24,7 @@ from workbench.methods.klcf.truth import (
     untuned,
 )
 from workbench.pipeline import rescore
+from workbench.policies.generate import Policy
 from workbench.policies.hf import token_logprobs
 from workbench.policies.load import load_policy
 from workbench.training.rows import encode_example
@@ -99,26 +100,30 @@ def test_every_claim_of_an_answer_gets_its_probability_and_equal_texts_are_read_
     ]
 
 
-def test_a_base_tells_by_how_probable_it_finds_a_claim(tmp_path: Path) -> None:
+@pytest.fixture
+def base(policy: str) -> Policy:
+    return load_policy(policy)
+
+
+def test_a_base_tells_by_how_probable_it_finds_a_claim(base: Policy) -> None:
     """By hand from the logits of a forward pass over one claim; and ten thousand claims would go
     in small batches.
     """
-    policy = load_policy(make_policy(tmp_path / "policy"))
     rows = [
         as_read(ASKED, text, target)
         for text, target in ((" Ada lives in Rome", 1.0), (" Bo", 0.0), (" Cy was born", 1.0))
     ]
-    found = confidences(policy, rows)
-    prompt, said = encode_example(policy.tokenizer, rows[0].question, rows[0].text)
-    [own] = token_logprobs(policy.model, policy.tokenizer.pad_token_id, [(prompt, said[:-1])])
+    found = confidences(base, rows)
+    prompt, said = encode_example(base.tokenizer, rows[0].question, rows[0].text)
+    [own] = token_logprobs(base.model, base.tokenizer.pad_token_id, [(prompt, said[:-1])])
     assert found[0] == pytest.approx(float(torch.tensor(own).mean().exp()), rel=1e-4) and all(
         0 < value < 1 for value in found
     )
-    told = untuned(policy, rows, rows)
+    told = untuned(base, rows, rows)
     assert (
         told["accuracy"] is not None
         and 0 <= told["auc"] <= 1
-        and untuned(policy, rows, [])["accuracy"] is None
+        and untuned(base, rows, [])["accuracy"] is None
     )
 
 
@@ -133,18 +138,19 @@ def test_platts_scaling_of_two_values_goes_through_their_drawn_in_shares() -> No
     assert 0 < apart < 20 and apart * -1.5 + there == pytest.approx(0, abs=1e-3)
 
 
-def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_path: Path) -> None:
-    policy = load_policy(make_policy(tmp_path / "policy"))
+def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(
+    base: Policy, tmp_path: Path
+) -> None:
     texts = [" Ada lives in Rome", " Bo", " Cy was born"]
-    found = confidences(policy, [as_read(ASKED, text, 0.0) for text in texts])
+    found = confidences(base, [as_read(ASKED, text, 0.0) for text in texts])
     rows = [
         as_read(ASKED, text, float(value == max(found)))
         for text, value in zip(texts, found, strict=True)
     ]
-    fitted = calibrated(policy, rows)
+    fitted = calibrated(base, rows)
     fitted.save(tmp_path)
     values = fitted.score(rows)
-    assert load_confidence(tmp_path, policy).score(rows) == values
+    assert load_confidence(tmp_path, base).score(rows) == values
     order = sorted(range(3), key=found.__getitem__)
     assert order == sorted(range(3), key=lambda n: values[n] or 0.0) and 0 < (values[0] or 0) < 1
     turned = [as_read(ASKED, row.text, 1.0 - row.segments[0].target) for row in rows]
@@ -153,7 +159,7 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
         (rows[:1], "all true or all false"),
     ):
         with raises_error(message):
-            calibrated(policy, labelled)
+            calibrated(base, labelled)
     endless = Claim(1, " Ada" * 5000, "answer", 0)
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), endless))
     [checked] = truth(fitted.score, "base")([(Response("r", ASKED, "x"), claims)])
@@ -163,9 +169,9 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
     for damaged in ('{"slope": NaN, "offset": 0.5}', '{"slope": -1.5, "offset": 0.5}', "[]", ""):
         (tmp_path / "confidence.json").write_text(damaged)
         with raises_error("missing or damaged"):
-            load_confidence(tmp_path, policy)
+            load_confidence(tmp_path, base)
     with torch.no_grad():
-        policy.model.lm_head.weight.fill_(float("nan"))
+        base.model.lm_head.weight.fill_(float("nan"))
     [checked] = truth(fitted.score, "base")(
         [(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))]
     )

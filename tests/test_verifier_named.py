@@ -2,7 +2,6 @@
 refused.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import options as options_for
+from tests.helpers.score_helpers import write
 from workbench.scoring.options import check
 from workbench.verdicts.checks import local_checks
 from workbench.verifier import Row
@@ -165,13 +165,12 @@ def test_a_two_way_model_never_contradicts(saved: Any) -> None:
 def test_a_calibrated_model_is_named_by_its_folder(
     classes: tuple[str, ...], saved: Any, tmp_path: Path
 ) -> None:
-    data = tmp_path / "dev.jsonl"
     names = ("support", "contradict", "neutral")
     lines = [
         {"premise": r.premise, "claim": r.claim, "label": names[r.label], "source": r.source}
         for r in ROWS
     ]
-    data.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    data = write(tmp_path / "dev.jsonl", lines)
     model = saved("bert", classes)
     card = calibrate_named(load_named(str(model)), data, tmp_path / "card", threads=1)
     again = choose_verifier(tmp_path / "card")

@@ -2,7 +2,6 @@
 calibration, the card and the command.
 """
 
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from benchmarks.verifier.augment import (
     negate,
     surround,
 )
+from tests.helpers import read_json
 from tests.helpers.errors import raises_error
 from tests.test_verifier_rows import rows_of, write
 from workbench.verifier.evaluate import evaluate_verifier
@@ -122,7 +122,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
     from workbench.verifier import load_verifier
 
-    card = json.loads((trained / "out" / "card.json").read_text())
+    card = read_json(trained / "out" / "card.json")
     assert sorted(path.name for path in (trained / "out").iterdir()) == [
         "adapter.safetensors",
         "card.json",

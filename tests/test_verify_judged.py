@@ -2,13 +2,13 @@
 on its own row.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from tests.helpers import examples
+from tests.helpers.scripted import ScriptedJudge
 from workbench.judge import elements
 from workbench.retrieval import from_passages
 from workbench.types import (
@@ -18,9 +18,7 @@ from workbench.types import (
     Cost,
     Failure,
     Passage,
-    Prompt,
     Question,
-    Reply,
     Response,
     Verdict,
     Verify,
@@ -30,32 +28,6 @@ from workbench.verdicts.claims import cite
 
 PASSAGE = Passage("p", "Ada", "Ada was born in Paris. She is a painter.")
 QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))
-
-
-class Scripted:
-    """A judge that replies with what `answer` makes of a task and its elements, and keeps its
-    prompts by batch.
-    """
-
-    name = "scripted"
-
-    def __init__(self, answer: Callable[[str, dict[str, list[str]]], Any]) -> None:
-        self.answer, self.batches = answer, list[list[Prompt]]()
-
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        self.batches.append(list(prompts))
-        return [self.reply(prompt) for prompt in prompts]
-
-    def reply(self, prompt: Prompt) -> Reply:
-        told: dict[str, list[str]] = {}
-        for element in elements(prompt.text):
-            told.setdefault(element.tag, []).extend(child.text for child in element.children)
-            told[element.tag].append(element.text)
-        answer = self.answer(prompt.task, told)
-        cost = Cost(calls=1, tokens_in=10, tokens_out=2)
-        if isinstance(answer, Failure):
-            return Reply(None, answer, cost)
-        return Reply(answer if isinstance(answer, str) else json.dumps(answer), cost=cost)
 
 
 def response(text: str, question: Question = QUESTION, name: str = "r") -> Response:
@@ -100,7 +72,7 @@ def one(verify: Verify, *batch: tuple[Response, Claims]) -> list[Checked]:
 
 
 def test_facts_asks_once_a_claim_and_once_for_all_ratings_in_one_call() -> None:
-    judge = Scripted(truth)
+    judge = ScriptedJudge(truth)
     rows = [
         found(
             "Ada was born in Paris. She is a doctor. She has some job",
@@ -124,13 +96,13 @@ def test_facts_asks_once_a_claim_and_once_for_all_ratings_in_one_call() -> None:
 def test_a_hedged_sentence_hedges_correct_and_wrong_but_not_vague() -> None:
     text = "She may be from Paris. Perhaps she is a doctor. I think she has some job"
     [checked] = one(
-        facts(Scripted(truth)), found(text, "Ada is from Paris", "Ada is a doctor", "some job")
+        facts(ScriptedJudge(truth)), found(text, "Ada is from Paris", "Ada is a doctor", "some job")
     )
     assert labels(checked, "fact") == ["hedged_correct", "hedged_wrong", "vague"]
 
 
 def test_evidence_is_the_sentence_that_shares_most_words() -> None:
-    [checked] = one(facts(Scripted(truth)), found("She is a painter", "Ada is a painter"))
+    [checked] = one(facts(ScriptedJudge(truth)), found("She is a painter", "Ada is a painter"))
     [evidence] = checked.verdicts[0].evidence
     assert evidence["passage"] == "p"
     assert PASSAGE.text[slice(*evidence["span"])] == "She is a painter."
@@ -153,7 +125,7 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
         found("y", "painter"),
         (response("z", Question("untitled", "?")), Claims(((0, 1),), (Claim(0, "painter"),))),
     ]
-    first, second, third = one(facts(Scripted(truth), search, k=3), *rows)
+    first, second, third = one(facts(ScriptedJudge(truth), search, k=3), *rows)
     assert asked == [(["Paris", "nothing", "painter"], 3, ["Ada;Paris", "Ada;Paris", None])]
     assert labels(first, "fact") == ["correct", None]
     error = first.verdicts[1].error
@@ -166,7 +138,7 @@ def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> 
     """Gibberish, or another script, finds nothing in a store: it is the claim's own doing, and
     not a way not to be paid.
     """
-    judge = Scripted(truth)
+    judge = ScriptedJudge(truth)
     search = from_passages([PASSAGE]).search
     row = (
         response("x", Question("untitled", "?")),
@@ -188,7 +160,7 @@ def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call()
     def search(*_: Any, **__: Any) -> list[list[Passage]]:
         raise OSError("the disk is gone")
 
-    judge = Scripted(truth)
+    judge = ScriptedJudge(truth)
     bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
     [missing] = one(facts(judge, informativeness=False), bare)
     [broken] = one(facts(judge, search, informativeness=False), bare)
@@ -201,7 +173,7 @@ def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call()
 
 
 def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
-    judge = Scripted(truth)
+    judge = ScriptedJudge(truth)
     told = (Verdict("claim:0", "fact", "vague", informativeness=1),)
     row = response("x y"), Claims(((0, 3),), (Claim(7, "Paris"), Claim(0, "painter")), told)
     [checked] = one(facts(judge), row)
@@ -221,7 +193,7 @@ def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
     def answer(task: str, told: Mapping[str, list[str]]) -> Any:
         return {"ratings": [1, 2, 3, 4]} if task == "inform" else replies[told["claim"][0]]
 
-    [checked] = one(facts(Scripted(answer)), found("A. B. C. D", *replies))
+    [checked] = one(facts(ScriptedJudge(answer)), found("A. B. C. D", *replies))
     assert labels(checked, "fact") == [None, None, "wrong", None]
     stages = [verdict.error.stage if verdict.error else "" for verdict in checked.verdicts]
     assert stages == ["parse", "parse", "", "judge"] and checked.verdicts[3].error == down
@@ -232,7 +204,7 @@ def test_ratings_of_the_wrong_number_leave_the_labels_and_say_why_there_are_none
     def answer(task: str, told: Mapping[str, list[str]]) -> Any:
         return {"ratings": [5]} if task == "inform" else truth(task, told)
 
-    [checked] = one(facts(Scripted(answer)), found("A. B", "Paris", "painter"))
+    [checked] = one(facts(ScriptedJudge(answer)), found("A. B", "Paris", "painter"))
     assert labels(checked, "fact") == ["correct", "correct"]
     assert [verdict.informativeness for verdict in checked.verdicts[:2]] == [None, None]
     assert checked.verdicts[2].target == "response"
@@ -243,7 +215,7 @@ CITY = Question("city", "Where was Ada born?", ("Paris",))
 
 
 def test_outcome_asks_only_where_an_answer_was_given() -> None:
-    judge = Scripted(
+    judge = ScriptedJudge(
         lambda task, told: {
             "label": "correct" if told["response"] == told["answer"] else "incorrect"
         }
@@ -260,7 +232,7 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
 
 
 def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
-    judge = Scripted(lambda task, told: {"label": "correct"})
+    judge = ScriptedJudge(lambda task, told: {"label": "correct"})
     cases = examples("doubted_outcomes")
     rows = [(response(text, CITY), Claims()) for text, *_ in cases]
     checked = one(judged_outcome(judge, in_doubt=True), *rows)
@@ -283,7 +255,7 @@ def by_item(task: str, told: Mapping[str, list[str]]) -> Any:
 
 
 def test_checklist_compares_its_items_with_the_answer_alone() -> None:
-    judge = Scripted(by_item)
+    judge = ScriptedJudge(by_item)
     text = "<think>She won a prize.</think><answer>She is a painter from Paris.</answer>"
     full, unfinished, unlisted = one(
         checklist(judge),
@@ -295,11 +267,11 @@ def test_checklist_compares_its_items_with_the_answer_alone() -> None:
     assert labels(full, "checklist") == ["consistent", "consistent", "missing"]
     # without an answer or without items no call is made
     assert labels(unfinished, "checklist") == ["missing"] * 3 and unlisted == Checked()
-    assert [prompt.task for batch in judge.batches for prompt in batch] == ["checklist"]
+    assert [prompt.task for prompt in judge.prompts] == ["checklist"]
 
 
 def test_a_checklist_reply_of_the_wrong_length_fails_every_item() -> None:
-    judge = Scripted(lambda task, told: {"labels": ["consistent"]})
+    judge = ScriptedJudge(lambda task, told: {"labels": ["consistent"]})
     [checked] = one(checklist(judge), (response("x", LISTED), Claims()))
     errors = [verdict.error for verdict in checked.verdicts]
     assert labels(checked, "checklist") == [None] * 3
@@ -321,7 +293,7 @@ def test_claims_are_compared_with_the_whole_checklist() -> None:
         Claim(2, "Hm", "think"),
     )
     [checked] = one(
-        claim_checklist(Scripted(answer)), (response("x", LISTED), Claims(((0, 1),), claims))
+        claim_checklist(ScriptedJudge(answer)), (response("x", LISTED), Claims(((0, 1),), claims))
     )
     assert [(v.target, v.label) for v in checked.verdicts] == [
         ("claim:0", "consistent"),
@@ -330,7 +302,7 @@ def test_claims_are_compared_with_the_whole_checklist() -> None:
 
 
 def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
-    judge = Scripted(lambda task, told: {"label": "good"})
+    judge = ScriptedJudge(lambda task, told: {"label": "good"})
     text = "<think>Since A is the seat of government, B follows.</think><answer>Bologna</answer>"
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
     assert checked.verdicts == (Verdict("reasoning", "reasoning", "good", by="scripted"),)
@@ -343,7 +315,7 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
 
 @pytest.mark.parametrize(("text", "asked"), examples("reasoning"))
 def test_the_reasoning_that_a_judge_is_asked_about(text: str, asked: bool) -> None:
-    judge = Scripted(lambda task, told: {"label": "good"})
+    judge = ScriptedJudge(lambda task, told: {"label": "good"})
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
     assert checked.verdicts[0].label == ("good" if asked else "poor")
     assert checked.verdicts[0].by == ("scripted" if asked else "rule")

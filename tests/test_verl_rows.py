@@ -28,7 +28,6 @@ from workbench.types import (
     Reward,
 )
 from workbench.util.failures import TooManyFailures
-from workbench.world import load_world
 
 NAN = math.nan
 QUESTION = Question(
@@ -201,12 +200,7 @@ def test_a_penalty_on_every_token_is_no_event() -> None:
     )
 
 
-def test_settings_of_a_config_make_a_grader() -> None:
-    country = next(
-        q
-        for q in load_world().questions("ood", ["single"])
-        if q.text.startswith("In which country is")
-    )
+def test_settings_of_a_config_make_a_grader(country: Question) -> None:
     made = grader_of({"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrong=-2"]})
     [right, wrong] = made.grade(
         [

@@ -6,9 +6,11 @@ import importlib.util
 import itertools
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +18,6 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers import Cli, refusal
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.probe import probe_policy
 from workbench.policies import serve, vllm
@@ -42,38 +43,33 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy"))
-
-
 @pytest.fixture
-def trainee(folder: Path) -> Trainee:
+def trainee(policy: str) -> Trainee:
     """A model in training whose adapter is no identity."""
-    made = run.trainee_of(str(folder))
+    made = run.trainee_of(policy)
     run.perturb(made.model)
     return made
 
 
 @pytest.mark.usefixtures("absent")
 def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
-    folder: Path, tmp_path: Path, cli: Cli
+    policy: str, tmp_path: Path, cli: Cli
 ) -> None:
     for call in (
-        lambda: load_policy(folder, engine="vllm"),
-        lambda: evaluate_policy(str(folder), "validation", "tiny", engine="vllm"),
-        lambda: probe_policy(str(folder), k=2, out=tmp_path / "probe", engine="vllm"),
+        lambda: load_policy(policy, engine="vllm"),
+        lambda: evaluate_policy(policy, "validation", "tiny", engine="vllm"),
+        lambda: probe_policy(policy, k=2, out=tmp_path / "probe", engine="vllm"),
         lambda: check(scaled(GRPO(), vllm="colocate")),
-        lambda: serve.serve(str(folder)),
+        lambda: serve.serve(policy),
     ):
         with raises_error(r"vLLM is not installed: `pip install vllm==.*; or "):
             call()
     assert list(tmp_path.iterdir()) == []
     with raises_error("no engine 'llamacpp': choose one of hf, vllm"):
-        load_policy(folder, engine="llamacpp")  # type: ignore[arg-type]
+        load_policy(policy, engine="llamacpp")  # type: ignore[arg-type]
     error = refusal(cli("evaluate sft --split validation --engine vllm"))
     assert "or leave --engine at hf" in error
-    code, _, err = cli(f"judge serve {folder}")
+    code, _, err = cli(f"judge serve {policy}")
     assert code == 2 and "use another OpenAI-compatible server" in err
 
 
@@ -89,20 +85,17 @@ def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> No
     assert seeds(3, samples=3, seeds=(8,))[:2] == together[2:4]
 
 
+def llm(shutdown: Callable[[], None]) -> Any:
+    """What ends a model of vLLM, in the model's place."""
+    core = SimpleNamespace(shutdown=shutdown)
+    return SimpleNamespace(llm_engine=SimpleNamespace(engine_core=core))
+
+
 def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What vLLM has of a model in its stead: something with a way to end it."""
-    from types import SimpleNamespace
-
     monkeypatch.setattr(vllm, "_engines", [])
     ended: list[int] = []
-    first, second = (
-        SimpleNamespace(
-            llm_engine=SimpleNamespace(
-                engine_core=SimpleNamespace(shutdown=partial(ended.append, number))
-            )
-        )
-        for number in (1, 2)
-    )
+    first, second = (llm(partial(ended.append, number)) for number in (1, 2))
     vllm.register(first)
     vllm.check_registered(first)
     vllm.release()
@@ -123,33 +116,27 @@ def test_completions_that_memory_would_cut_short_are_refused(
     room: int, prompt: int, new: int, fits: bool
 ) -> None:
     """Of a model with 100 positions, at which completions end in any case."""
-    from types import SimpleNamespace
-
     config = SimpleNamespace(
         max_model_len=room, hf_text_config=SimpleNamespace(max_position_embeddings=100)
     )
-    llm = SimpleNamespace(llm_engine=SimpleNamespace(model_config=config))
+    sized = SimpleNamespace(llm_engine=SimpleNamespace(model_config=config))
     with (
         contextlib.nullcontext()
         if fits
         else pytest.raises(WorkbenchError, match=f"enough for {room} tokens")
     ):
-        vllm.check_room(llm, prompt, new)
+        vllm.check_room(sized, prompt, new)
 
 
 def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from types import SimpleNamespace
-
     monkeypatch.setattr(vllm, "_engines", [])
     monkeypatch.setenv("MASTER_PORT", "7")
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     ended: list[int] = []
-    engine = SimpleNamespace(engine_core=SimpleNamespace(shutdown=partial(ended.append, 1)))
-    trainer = SimpleNamespace(
-        vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine))
-    )
+    engine = llm(partial(ended.append, 1))
+    trainer = SimpleNamespace(vllm_generation=SimpleNamespace(llm=engine))
     config = scaled(GRPO(), vllm="colocate")
     with pytest.raises(KeyError), colocate.engine(config):
         os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}
@@ -159,7 +146,7 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
 
 
 def test_what_vllm_is_to_load_is_checked_without_being_read(
-    folder: Path, trainee: Trainee, tmp_path: Path
+    policy: str, trainee: Trainee, tmp_path: Path
 ) -> None:
     """vLLM loads a checkpoint without one of its matrices, and an adapter without some of its
     pairs, as if it were whole.
@@ -168,7 +155,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
 
     from safetensors.torch import load_file, save_file
 
-    model, _ = load_checkpoint(str(folder), device="meta")
+    model, _ = load_checkpoint(policy, device="meta")
     assert {weight.device.type for weight in model.parameters()} == {"meta"}
     save_policy(trainee, tmp_path)
     over(model, tmp_path / "policy").merge_and_unload()
@@ -177,7 +164,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
         (tmp_path / "base", "q_proj"),
     ):
         if victim == "q_proj":
-            damaged = Path(shutil.copytree(folder, damaged)) / "model.safetensors"
+            damaged = Path(shutil.copytree(policy, damaged)) / "model.safetensors"
         weights = load_file(damaged)
         save_file(
             {name: w for name, w in weights.items() if victim not in name},
@@ -186,7 +173,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
         )
         with raises_error("are missing"):
             model, _ = load_checkpoint(
-                str(damaged.parent if victim == "q_proj" else folder), device="meta"
+                str(damaged.parent if victim == "q_proj" else policy), device="meta"
             )
             over(model, damaged.parent)
 

@@ -9,29 +9,14 @@ from typing import Any
 
 import pytest
 
-import tests.helpers.grpo_run as run
 from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
-from tests.test_grpo import SMALL
 from workbench.policies import weights
 from workbench.policies.load import load_policy
 from workbench.types import WorkbenchError
 
 Change = Callable[[Path], object]
 LAYER = "model.layers.1.mlp.up_proj.weight"
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("base"))
-
-
-@pytest.fixture(scope="module")
-def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("trained")
-    assert run.grpo(SMALL, str(base), out) == "done"
-    return out
 
 
 def tensors(change: Callable[[dict[str, Any]], None], file: str = "model.safetensors") -> Change:
@@ -110,11 +95,13 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_checkpoint_is_refused_in_one_line(
-    base: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    policy: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weights, "TEMPLATE_SECONDS", 1)
-    change, message = BROKEN[name]
-    folder = Path(shutil.copytree(base, tmp_path / "policy"))
+    check_refused(Path(shutil.copytree(policy, tmp_path / "policy")), *BROKEN[name])
+
+
+def check_refused(folder: Path, change: Change, message: str) -> None:
     load_policy(folder, device="cpu")
     change(folder)
     with raises_error(message) as refused:
@@ -153,24 +140,17 @@ BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN_ADAPTERS)
-def test_a_broken_adapter_is_refused_in_one_line(
-    base: Path, trained: Path, tmp_path: Path, name: str
-) -> None:
-    change, message = BROKEN_ADAPTERS[name]
-    folder = Path(shutil.copytree(trained / "policy", tmp_path / "adapter"))
+def test_a_broken_adapter_is_refused_in_one_line(grpo_run: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(grpo_run / "policy", tmp_path / "adapter"))
     (folder / "complete.json").unlink()  # as an adapter comes that no run of ours left
-    load_policy(folder, device="cpu")
-    change(folder)
-    with raises_error(message) as refused:
-        load_policy(folder, device="cpu")
-    assert str(folder) in str(refused.value)
+    check_refused(folder, *BROKEN_ADAPTERS[name])
 
 
 @pytest.mark.parametrize("file", [WEIGHTS, "adapter_config.json", "tokenizer.json"])
 def test_a_trained_policy_that_was_changed_is_refused(
-    trained: Path, tmp_path: Path, file: str
+    grpo_run: Path, tmp_path: Path, file: str
 ) -> None:
-    out = Path(shutil.copytree(trained, tmp_path / "run-3"))
+    out = Path(shutil.copytree(grpo_run, tmp_path / "run-3"))
     load_policy(out, device="cpu")
     damaged = bytearray((out / "policy" / file).read_bytes())
     damaged[-20] ^= 1  # a number that is another one, and still a number

@@ -43,11 +43,6 @@ class Writer:
         ]
 
 
-@pytest.fixture
-def policy(tmp_path: Path) -> str:
-    return str(make_policy(tmp_path / "policy"))
-
-
 def test_a_failure_is_counted_and_no_row_is_made_of_it(policy: str, tmp_path: Path) -> None:
     writer, out = Writer(failing=1), tmp_path / "stage" / "written"
     found = written(writer, ASKED, policy, out, max_failed=0.2)
@@ -80,10 +75,10 @@ def test_too_many_failures_stop_it_and_leave_nothing_behind(policy: str, tmp_pat
 
 
 def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(
-    policy: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Else all of it would be a thought, and an answer that pays nothing would be learnt."""
-    tokenizer = byte_tokenizer()
+    tokenizer, policy = byte_tokenizer(), str(make_policy(tmp_path / "policy"))
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(policy)
     found = written(Writer(failing=1), ASKED, policy, tmp_path / "written", max_failed=1.0)

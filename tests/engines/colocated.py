@@ -7,13 +7,13 @@ vLLM by the name of its package, and the one for CPUs has another: whoever start
 of that name (`named`).
 """
 
-import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import tests.helpers.grpo_run as run
+from tests.helpers import write_json
 from workbench.policies.hf import token_logprobs
 from workbench.training import colocate
 from workbench.util.config import scaled
@@ -60,7 +60,7 @@ def main(policy: str, out: Path, steps: int, sleep: bool = False) -> None:
     colocate.sample = compared
     out.mkdir(parents=True, exist_ok=True)
     status = run.grpo(scaled(CONFIG, steps=steps, vllm_sleep=sleep), policy, out)
-    (out / "differences.json").write_text(json.dumps({"status": status, **found}))
+    write_json(out / "differences.json", {"status": status, **found})
 
 
 def differences(scores: Any, others: Any) -> list[float]:

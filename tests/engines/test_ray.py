@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +17,10 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer
-from tests.engines.environment import ROOT, needs
+from tests.engines.environment import needs
+from tests.helpers import start_python, without
 from tests.helpers.errors import raises_error
-from tests.helpers.score_helpers import read, reply, responses, world_rows, write
+from tests.helpers.score_helpers import ids, read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
 from workbench.experiments.probe import probe_policy
 from workbench.scoring import Options, plan, score_file
@@ -44,7 +44,7 @@ def bridges(count: int) -> list[dict[str, Any]]:
 
 
 def without_cost(path: Path) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "cost"} for row in read(path)]
+    return [without(row, "cost") for row in read(path)]
 
 
 def same(one: Path, other: Path, *names: str) -> None:
@@ -52,21 +52,11 @@ def same(one: Path, other: Path, *names: str) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
-def start(*words: object, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "workbench.cli", *map(str, words)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def scoring(folder: Path, *more: object, **environment: str) -> subprocess.Popen[str]:
     files = ("--in", folder / "in.jsonl", "--out", folder / "ray" / "f.jsonl")
-    engine = ("--method", "rlfh", "--engine", "ray", "--actors", 2, "--json")
-    return start("score", *files, *engine, *more, **environment)
+    engine = "--method rlfh --engine ray --actors 2 --json".split()
+    words = ("-m", "workbench.cli", "score", *files, *engine, *more)
+    return start_python(*words, env=environment, stderr=subprocess.PIPE)
 
 
 def lines(path: Path) -> int:
@@ -104,7 +94,7 @@ def test_an_interrupted_then_killed_driver_goes_on_each_time(tmp_path: Path) -> 
     process = scoring(tmp_path)
     said, err = process.communicate(timeout=240)
     assert process.returncode == 0 and json.loads(said)["rows"] == len(rows), err
-    assert [row["id"] for row in read(out)] == [str(row["id"]) for row in rows]
+    assert ids(out) == [str(row["id"]) for row in rows]
 
 
 # Two nodes of a cluster, each with one CPU: as two machines, but for what lies between them.
@@ -126,14 +116,7 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
     rows = bridges(6 * CHUNK)
     write(tmp_path / "in.jsonl", rows)
     out = tmp_path / "ray" / "f.jsonl"
-    nodes = subprocess.Popen(
-        [sys.executable, "-c", TWO_NODES],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, **OWN},
-        text=True,
-    )
+    nodes = start_python("-c", TWO_NODES, env=OWN, stdin=subprocess.PIPE)
     assert nodes.stdin and nodes.stdout
     try:
         address = nodes.stdout.readline().strip()
@@ -149,7 +132,7 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
         said, err = process.communicate(timeout=240)
         assert process.returncode == 0, err
         assert (json.loads(said)["rows"], json.loads(said)["failed"]) == (len(rows), 0)
-        assert [row["id"] for row in read(out)] == [str(row["id"]) for row in rows]
+        assert ids(out) == [str(row["id"]) for row in rows]
     finally:
         nodes.communicate("\n\n", timeout=60)
 
@@ -190,7 +173,7 @@ def test_rows_are_those_of_the_local_engine_in_order(
     summary = both(tmp_path, source, judge="world")
     assert (summary["rows"], summary["duplicates"]) == (len(rows), 1) and len(rows) > 2 * CHUNK
     assert summary["malformed"] == (2 if suffix == "parquet" else 3)
-    assert [row["id"] for row in read(tmp_path / "ray" / "f.jsonl")] == [row["id"] for row in rows]
+    assert ids(tmp_path / "ray" / "f.jsonl") == [row["id"] for row in rows]
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -4,8 +4,6 @@ model as the judge.
 
 import json
 import math
-import subprocess
-import sys
 import time
 from importlib.metadata import distribution
 from pathlib import Path
@@ -14,10 +12,11 @@ from typing import Any
 import pytest
 
 from benchmarks.real.fetch import SHA256, check, convert
-from tests.engines.environment import ROOT, needs
+from tests.engines.environment import needs
 from tests.engines.told import tell
+from tests.helpers import run_python
 from tests.helpers.score_helpers import read, write
-from tests.test_llama_cpp import serving
+from tests.helpers.served import serving
 
 pytestmark = needs("smollm2")
 STEPS = 3
@@ -50,12 +49,7 @@ def trained(policy: Path) -> Path:
 
 def workbench(*words: object, expected: tuple[int, ...] = (0,)) -> str:
     """Run a command, which must end with an expected exit code, and return its stdout."""
-    done = subprocess.run(
-        [sys.executable, "-m", "workbench.cli", *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-m", "workbench.cli", *words)
     assert done.returncode in expected, done.stderr[-3000:]
     return done.stdout
 

@@ -4,18 +4,17 @@ recipes train by it as they say.
 Its `FastLanguageModel`, its kernels and half precision need a GPU: `tests/gpu` looks at those.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engines.environment import ROOT, needs
+from tests.engines.environment import needs
 from tests.engines.told import tell
 from tests.engines.unsloth_run import RECIPES, config_of
 from tests.gpu.cuda_run import ADVANTAGES
+from tests.helpers import log_python
+from tests.helpers.credit import weights
 from workbench.runs.folder import read_json
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo_config import TRL_SCALES, estimator
@@ -28,19 +27,12 @@ CASES = [f"{loss}/{rest}" for loss in LOSSES for rest in ("0", "0.05", "0.05/old
 
 def child(folder: Path, module: str, *arguments: object, unsloth: bool = True) -> None:
     """Run a process of its own, by Unsloth's trainer or by TRL's, and see that it was that."""
-    environment = {
-        **os.environ,
+    env = {
         "UNSLOTH_ALLOW_CPU": str(int(unsloth)),
         "UNSLOTH_COMPILE_LOCATION": str(folder / "compiled"),
     }
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    log = folder / "log"
-    with log.open("w") as told:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, stdout=told, stderr=told, timeout=400
-        )
-    assert done.returncode == 0, log.read_text()[-8000:]
-    assert ("training with unsloth LoRA" in log.read_text()) is unsloth
+    output = log_python(folder / "log", "-m", module, *arguments, env=env, timeout=400)
+    assert ("training with unsloth LoRA" in output) is unsloth
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +84,6 @@ def test_loss_and_gradients_are_plain_trls(
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Path) -> None:
-    from safetensors.torch import load_file
 
     child(tmp_path, "tests.engines.unsloth_run", name, tmp_path / "run")
     out, settings = tmp_path / "run", config_of(name).grpo
@@ -101,8 +92,7 @@ def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Pat
     assert all(
         row["failed"] == 0 and row["grad_norm"] > 0 and row["entropy"] is None for row in metrics
     )
-    weights = load_file(out / "policy" / "adapter_model.safetensors")
-    assert all(weight.abs().max() > 0 for key, weight in weights.items() if "lora_B" in key)
+    assert all(weight.abs().max() > 0 for key, weight in weights(out).items() if "lora_B" in key)
     by_token = any(len(set(row.response.advantages or ())) > 1 for row in rows)
     assert by_token is (settings.advantages in ("process", "rtg"))
 

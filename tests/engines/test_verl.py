@@ -16,33 +16,16 @@ import pytest
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.errors import raises_error
-from tests.helpers.tiny_model import make_policy
 from workbench.scoring.verl_rows import row_of
 from workbench.types import Question
-from workbench.world import load_world
 
 pytestmark = needs("verl")
 
 Compose = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy") / "policy")
-
-
-@pytest.fixture(scope="module")
-def country() -> Question:
-    """A question whose answer is a fact of importance 4."""
-    return next(
-        q
-        for q in load_world().questions("ood", ["single"])
-        if q.text.startswith("In which country is")
-    )
-
-
 @pytest.fixture
-def compose(policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
+def compose(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
     """The config that the page's two files make of verl's own, with the closed world as the
     judge.
     """

@@ -4,14 +4,9 @@ named, and a judge is served.
 What can be said without vLLM is tested in tests/test_vllm_engine.py.
 """
 
-import json
 import os
-import re
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +14,16 @@ from typing import Any
 import pytest
 
 from tests.engines import colocated
-from tests.engines.environment import ROOT, needs
+from tests.engines.environment import needs
 from tests.engines.told import tell
 from tests.helpers import read_json, run_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
+from tests.helpers.credit import weights
 from tests.helpers.errors import raises_error
+from tests.helpers.served import check_unreadable, listening, serving
 from tests.helpers.tiny_model import make_policy
-from workbench.judge import endpoint, render
+from tests.helpers.waiting import wait_for
 from workbench.methods.bench import SCALES, bench
 from workbench.policies.generate import Policy, Sampling, generate
 from workbench.policies.load import load_policy
@@ -179,7 +176,6 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
     """Three steps: rows are stored, weights move, and what vLLM sampled had the probabilities of
     the weights as they were then, which those that the run started from do not give; a run whose
     last step is lost ends with the same rows and weights."""
-    from safetensors.torch import load_file
 
     policy, stub = make_policy(tmp_path / "policy", heads=HEADS), colocated.named(tmp_path / "stub")
 
@@ -210,16 +206,16 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
     assert (
         any(row.response.logprobs for row in rows) and len({row.response.text for row in rows}) > 12
     )
-    weights = load_file(tmp_path / "whole" / "policy" / "adapter_model.safetensors")
-    moved = max(float(weight.abs().max()) for name, weight in weights.items() if "lora_B" in name)
+    learnt = weights(tmp_path / "whole")
+    moved = max(float(weight.abs().max()) for name, weight in learnt.items() if "lora_B" in name)
     assert moved > 1e-3 and max(whole["differences"]) < HALF < 5 * HALF < max(whole["of_the_start"])
     lost = Path(shutil.copytree(tmp_path / "whole", tmp_path / "lost"))
     for folder in (lost / "checkpoints" / "checkpoint-3", lost / "policy"):
         shutil.rmtree(folder)
     train(lost, 3)
-    again = load_file(lost / "policy" / "adapter_model.safetensors")
+    again = weights(lost)
     assert [row.response for row in iter_feedback(lost)] == [row.response for row in rows]
-    assert all(bool((again[name] == weight).all()) for name, weight in weights.items())
+    assert all(bool((again[name] == weight).all()) for name, weight in learnt.items())
     largest = {
         "max_logprob_difference": max(whole["differences"]),
         "from_the_start": max(whole["of_the_start"]),
@@ -227,44 +223,15 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
     tell("vllm", {"colocate": {"steps": 3, **largest, "seconds": round(whole["seconds"], 1)}})
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str], float]]:
-    words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --json"
-    command = [sys.executable, *words.split()]
-    cache = {"XDG_CACHE_HOME": str(tmp_path), "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_CI_ENV": "1"}
+def test_a_served_judge_answers_and_ends_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_CPU_CI_ENV", "1")
     began = time.perf_counter()
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | cache, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        yield process, json.loads(process.stdout.readline()), time.perf_counter() - began
-    finally:
-        if process.poll() is None:
-            process.kill()
+    with serving(SFT, tmp_path, "--name", "tiny") as (process, ready):
+        seconds = time.perf_counter() - began
+        check_unreadable(ready)
+        tell("vllm", {"judge_serve": {"seconds_to_ready": round(seconds, 1)}})
+        process.kill()
         process.wait()
-
-
-def test_a_served_judge_answers_and_ends_with_its_command(served: Any) -> None:
-    """The tiny policy has never seen a judge's prompt: its reply is unreadable."""
-    process, told, seconds = served
-    judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
-    [reply] = judge([render("outcome", question="Who?", answers=["Ada"], response="It is Ada.")])
-    assert reply.text is None and reply.error and reply.error.kind != "connection"
-    tell("vllm", {"judge_serve": {"seconds_to_ready": round(seconds, 1)}})
-    process.kill()
-    process.wait()
-    for _ in range(100):
-        if not listening(told["judge"]):
-            break
-        time.sleep(0.2)
-    assert not listening(told["judge"])
-
-
-def listening(url: str) -> bool:
-    import socket
-
-    match = re.search(r":(\d+)/", url)
-    assert match
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", int(match[1]))) == 0
+        wait_for(lambda: not listening(ready["judge"]), 20)

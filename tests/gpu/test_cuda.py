@@ -1,20 +1,17 @@
 """On a GPU: both loading paths train, and Unsloth's loss and gradients are plain TRL's."""
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.gpu.cuda_run import ADVANTAGES
-from tests.helpers import ROOT
+from tests.helpers import log_python
+from tests.helpers.credit import weights
+from workbench.runs.checkpoints import metrics_rows
 
 pytestmark = pytest.mark.gpu
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 PATHS = ["plain", "unsloth"]
 CASE = "grpo/0.05"  # see `cuda_run`
 
@@ -25,14 +22,8 @@ def launch(task: str, path: str, folder: Path, *cases: str) -> None:
     """
     if path == "unsloth" and importlib.util.find_spec("unsloth") is None:
         pytest.skip("Unsloth is not installed")
-    command = [sys.executable, "-m", "tests.gpu.cuda_run", task, path, str(folder), *cases]
-    log = folder / f"{task}-{path}.log"  # there to be read when the process hangs, too
-    with log.open("w") as told:
-        done = subprocess.run(
-            command, cwd=ROOT, env=os.environ | OFFLINE, stdout=told, stderr=told, timeout=540
-        )
-    output = log.read_text()
-    assert done.returncode == 0, output[-8000:]
+    log, module = folder / f"{task}-{path}.log", "tests.gpu.cuda_run"
+    output = log_python(log, "-m", module, task, path, folder, *cases, timeout=540)
     assert f"training with {path} LoRA" in output
     print(*(line for line in output.splitlines() if "GPU memory" in line), sep="\n")
 
@@ -40,21 +31,21 @@ def launch(task: str, path: str, folder: Path, *cases: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     import torch
-    from safetensors.torch import load_file
 
     from workbench.methods.bench import bench
     from workbench.policies.generate import generate
     from workbench.policies.load import load_policy
 
     launch("train", path, tmp_path)
-    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    rows = metrics_rows(tmp_path)
     assert [row["step"] for row in rows] == [1, 2]
     assert all(row["failed"] == 0 and row["grad_norm"] > 0 for row in rows)
     # Unsloth's loss tells of no entropy, which is not an entropy of 0.
     assert all(row["entropy"] is None if path == "unsloth" else row["entropy"] > 0 for row in rows)
     assert len((tmp_path / "rollouts.jsonl").read_text().splitlines()) == 2 * 8 * 4
-    weights = load_file(tmp_path / "policy" / "adapter_model.safetensors")
-    assert all(weight.abs().max() > 0 for name, weight in weights.items() if "lora_B" in name)
+    assert all(
+        weight.abs().max() > 0 for name, weight in weights(tmp_path).items() if "lora_B" in name
+    )
 
     policy = load_policy(tmp_path, base=bench("tiny").path("sft"))
     assert policy.model.dtype == torch.bfloat16 and policy.model.device.type == "cuda"

@@ -1,16 +1,12 @@
 """On a GPU: every method trains the tiny policy for two steps with each stage that it has."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.gpu.test_cuda import OFFLINE
-from tests.helpers import ROOT
+from tests.helpers import log_python, read_json
 from workbench.methods import TRAINED
+from workbench.runs.checkpoints import metrics_rows
 
 pytestmark = pytest.mark.gpu
 MORE = {
@@ -26,20 +22,10 @@ def test_a_method_trains(name: str, tmp_path: Path) -> None:
     method = name.partition("-")[0]
     settings = [f"{method}.eval_samples=0", *MORE.get(name, [])]
     sets = [word for one in settings for word in ("--set", one)]
-    words = ["train", method, "--steps", 2, "--threads", 2, "--out", tmp_path / "run", *sets]
-    log = tmp_path / "log"
-    with log.open("w") as told:
-        done = subprocess.run(
-            [sys.executable, "-m", "workbench.cli", *map(str, words)],
-            cwd=ROOT,
-            env=os.environ | OFFLINE,
-            stdout=told,
-            stderr=told,
-            timeout=540,
-        )
-    assert done.returncode == 0, log.read_text()[-6000:]
-    assert "on NVIDIA" in log.read_text()
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    words = f"-m workbench.cli train {method} --steps 2 --threads 2 --out".split()
+    run = tmp_path / "run"
+    assert "on NVIDIA" in log_python(tmp_path / "log", *words, run, *sets, timeout=540)
+    summary = read_json(run / "summary.json")
     assert summary["status"] == "done" and summary["after"]
-    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
+    rows = metrics_rows(run)
     assert rows[-1]["step"] == 2 and all(row["grad_norm"] > 0 for row in rows if "grad_norm" in row)

@@ -1,19 +1,14 @@
 """On a GPU: vLLM samples what transformers does, within bfloat16, and serves a judge."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.gpu.test_cuda import OFFLINE
-from tests.helpers import ROOT, read_json
+from tests.helpers import log_python, read_json
 from tests.helpers.adapters import adapter_on
+from tests.helpers.served import check_unreadable, serving
 from tests.helpers.tiny_model import make_policy
-from workbench.judge import endpoint, render
 from workbench.methods.bench import SCALES, bench
 from workbench.policies.generate import generate
 from workbench.policies.load import load_policy
@@ -57,17 +52,8 @@ def test_an_adapter_is_laid_over_its_base(tmp_path: Path) -> None:
 def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path, sleep: bool) -> None:
     """What vLLM sampled had the probabilities of the weights of that step, not of the start."""
     policy, out = make_policy(tmp_path / "policy", heads=2), tmp_path / "run"
-    words = [sys.executable, "-m", "tests.engines.colocated", policy, out, 3]
-    with (tmp_path / "log").open("w") as log:
-        done = subprocess.run(
-            [*map(str, words), *["sleep"] * sleep],
-            cwd=ROOT,
-            env=os.environ | OFFLINE,
-            stdout=log,
-            stderr=log,
-            timeout=540,
-        )
-    assert done.returncode == 0, (tmp_path / "log").read_text()[-6000:]
+    words = ["-m", "tests.engines.colocated", policy, out, 3, *["sleep"] * sleep]
+    log_python(tmp_path / "log", *words, timeout=540)
     found = read_json(out / "differences.json")
     assert found and found["status"] == "done"
     mean, start = (sum(found[name]) / len(found[name]) for name in ("differences", "of_the_start"))
@@ -76,25 +62,5 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path, sleep: boo
 
 
 def test_a_served_judge_answers_and_ends_with_its_command(tmp_path: Path) -> None:
-    """The tiny policy has never seen a judge's prompt: its reply is unreadable."""
-    words = f"-m workbench.cli judge serve {SFT} --name tiny --port 0 --gpu-memory 0.1 --json"
-    process = subprocess.Popen(
-        [sys.executable, *words.split()],
-        cwd=ROOT,
-        env=os.environ | OFFLINE | {"XDG_CACHE_HOME": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, "\n".join(path.read_text()[-5000:] for path in tmp_path.rglob("judge-*.log"))
-        told = json.loads(line)
-        judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
-        [reply] = judge(
-            [render("outcome", question="Who?", answers=["Ada"], response="It is Ada.")]
-        )
-        assert reply.text is None and reply.error and reply.error.kind != "connection"
-    finally:
-        process.kill()
-        process.wait()
+    with serving(SFT, tmp_path, "--name", "tiny", "--gpu-memory", "0.1") as (_, ready):
+        check_unreadable(ready)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "tests" / "examples"
 Cli = Callable[..., tuple[int, str, str]]  # arguments -> exit code, stdout, stderr
 
 
@@ -16,15 +17,29 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def example_lines(file: str) -> list[str]:
+    """The lines of a file of `tests/examples`; lines with "#" are comments."""
+    lines = (EXAMPLES / file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
 def examples(name: str) -> list[Any]:
-    """The values in a file of `tests/examples`, one a line; lines with "#" are comments."""
-    path = ROOT / "tests" / "examples" / f"{name}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines if not line.startswith("#")]
+    """The values in a JSON Lines file of examples."""
+    return [json.loads(line) for line in example_lines(f"{name}.jsonl")]
+
+
+def table(name: str) -> list[list[str]]:
+    """The cells of a tab-separated file of examples."""
+    return [line.split("\t") for line in example_lines(f"{name}.tsv")]
 
 
 def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """A row's fields but for these."""
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -39,14 +54,42 @@ def refusal(result: tuple[int, str, str]) -> str:
     return err
 
 
+def printed(result: tuple[int, str, str], code: int = 0) -> Any:
+    """Return the object on stdout of a command that ended with this exit code."""
+    found, out, err = result
+    assert found == code, err
+    return json.loads(out)
+
+
+def _python(arguments: tuple[object, ...], env: Mapping[str, str], more: Any) -> dict[str, Any]:
+    """Arguments for `subprocess`: Python from the project's folder, `env` added to the
+    environment.
+    """
+    command = [sys.executable, *map(str, arguments)]
+    return {"args": command, "env": {**os.environ, **env}, "text": True, "cwd": ROOT, **more}
+
+
 def run_python(
-    *arguments: object, env: Mapping[str, str] | None = None, **more: Any
+    *arguments: object, env: Mapping[str, str] = {}, **more: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run Python in a process of its own; `env` is added to the environment."""
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        **{"cwd": ROOT, **more},
-    )
+    return subprocess.run(**_python(arguments, env, {"capture_output": True, **more}))
+
+
+def start_python(
+    *arguments: object, env: Mapping[str, str] = {}, **more: Any
+) -> subprocess.Popen[str]:
+    """Start Python in a process of its own whose stdout can be read."""
+    return subprocess.Popen(**_python(arguments, env, {"stdout": subprocess.PIPE, **more}))
+
+
+def log_python(log: Path, *arguments: object, env: Mapping[str, str] = {}, timeout: float) -> str:
+    """Run Python with its output in a file, which can be read while the process hangs; return
+    the output of a process that succeeded.
+    """
+    with log.open("w") as file:
+        more = {"stdout": file, "stderr": file, "timeout": timeout}
+        done = subprocess.run(**_python(arguments, env, more))
+    output = log.read_text()
+    assert done.returncode == 0, output[-8000:]
+    return output

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 
-def adapter_on(
-    base: Path | str, out: Path, *, seed: int = 1, strength: float = 1.0, **more: Any
-) -> Path:
-    """Save an adapter on `base` under `out`; `strength` scales it, `more` are LoRA's settings."""
+def adapter_on(base: Path | str, out: Path, *, seed: int = 1, **more: Any) -> Path:
+    """Save an adapter on `base` under `out`; `more` are LoRA's settings."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
@@ -18,9 +16,8 @@ def adapter_on(
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     trained = get_peft_model(model, LoraConfig(**{**how, **more}))
     for name, weight in trained.named_parameters():
-        if "lora_B" in name:
-            weight.data *= strength
-        elif weight.requires_grad:  # a module that is trained as a whole starts as the base's
+        # a module that is trained as a whole starts as the base's
+        if "lora_B" not in name and weight.requires_grad:
             weight.data += torch.randn_like(weight) / 100
     trained.peft_config["default"].base_model_name_or_path = str(base)
     shutil.rmtree(out / "policy", ignore_errors=True)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from notebooks.pictures import CHROMIUM
-from tests.helpers import ROOT
+from tests.helpers import start_python
 from tests.test_inspector import record
 from tests.test_inspector_runs import record_logged
 from workbench.retrieval import build_index
@@ -147,24 +146,9 @@ def address(root) -> Iterator[str]:
     ]
     (root / "pages.jsonl").write_text("\n".join(pages))
     build_index("payloads", root / "pages.jsonl", root=root / "indexes")
-    command = [
-        sys.executable,
-        "apps/reward_inspector.py",
-        "--runs",
-        str(root),
-        "--no-browser",
-        "--allow-host",
-        PROXY,
-    ]
-    environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    words = f"apps/reward_inspector.py --no-browser --allow-host {PROXY} --runs".split()
+    env = {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    server = start_python(*words, root, env=env, stderr=subprocess.DEVNULL)
     assert server.stdout
     try:
         line = server.stdout.readline()

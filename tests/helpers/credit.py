@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workbench.runs.checkpoints import metrics_rows
 from workbench.types import Event, Feedback, Grade, Response, Reward, Verdict
 
 
@@ -69,3 +70,11 @@ def weights(out: Path) -> dict[str, Any]:
 def largest_difference(one: Path, other: Path) -> float:
     first, second = weights(one), weights(other)
     return max((first[name] - second[name]).abs().max().item() for name in first)
+
+
+def steps_of(out: Path) -> list[dict[str, Any]]:
+    """A run's metrics without values that differ between equal runs."""
+    return [
+        {name: value for name, value in row.items() if not name.startswith("seconds")}
+        for row in metrics_rows(out)
+    ]

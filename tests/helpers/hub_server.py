@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self._path()
-        name = path.removeprefix("/api/models/").removesuffix("/auth-check/write")
+        name = path.removeprefix("/api/").removeprefix("models/").removesuffix("/auth-check/write")
         shelf = self.hub.repositories.get(name)
         if shelf is None:
             self._answer(404, {"error": "Repository not found"}, "RepoNotFound")

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.tiny_model import byte_tokenizer
+from tests.helpers.tiny_model import byte_tokenizer, random_model
 from workbench.policies.load import load_tokenizer
 from workbench.training.grpo import train_grpo
 from workbench.training.grpo_config import GRPO
@@ -58,24 +58,11 @@ def grown(work: Callable[[], Any]) -> int:
     return resident("VmHWM") - before
 
 
-def make_model(folder: Path, kind: str, sizes: Mapping[str, float]) -> str:
+def make_model(folder: Path, kind: str, sizes: Mapping[str, Any]) -> str:
     """A random checkpoint of that type and shape; `vocab_size` is the tokenizer's."""
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     tokenizer = byte_tokenizer(WORDS)
-    config = AutoConfig.for_model(
-        kind,
-        vocab_size=len(tokenizer),
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        max_position_embeddings=1024,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        **sizes,
-    )
-    torch.manual_seed(0)
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    model = random_model(tokenizer, kind, max_position_embeddings=1024, **sizes)
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 

@@ -107,5 +107,9 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def ids(path: Path) -> list[str]:
+    return [row["id"] for row in read(path)]
+
+
 def options(folder: Path, rows: list[Any], **more: Any) -> Options:
     return Options(write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl", **more)

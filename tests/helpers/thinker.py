@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.tiny_model import WORDS, byte_tokenizer
+from tests.helpers.score_helpers import write
+from tests.helpers.tiny_model import WORDS, byte_tokenizer, random_model
 from workbench.data import load, split_of
 from workbench.methods.bench import THINK_THEN_BOX
 from workbench.methods.knowrl.config import PROMPTS
@@ -32,35 +33,21 @@ def make_thinker(folder: Path, seed: int = 0) -> Path:
     `thought</think><answer>City</answer>`.
     """
     import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
 
     tokenizer = byte_tokenizer(WORDS + MORE)
     tokenizer.add_tokens(TAGS)
     tokenizer.chat_template = TEMPLATE
     rows = [encode_example(tokenizer, question, text) for question, text in _examples()]
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        config = Qwen2Config(
-            vocab_size=len(tokenizer),
-            hidden_size=64,
-            intermediate_size=128,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=4096,
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-            tie_word_embeddings=True,
-        )
-        model = Qwen2ForCausalLM(config)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-        for step in range(STEPS):
-            prompt, said = rows[step % len(rows)]
-            labels = torch.tensor([[-100] * len(prompt) + said])
-            model(input_ids=torch.tensor([prompt + said]), labels=labels).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+    model = random_model(
+        tokenizer, "qwen2", seed, num_key_value_heads=2, max_position_embeddings=4096
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for step in range(STEPS):
+        prompt, said = rows[step % len(rows)]
+        labels = torch.tensor([[-100] * len(prompt) + said])
+        model(input_ids=torch.tensor([prompt + said]), labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -124,7 +111,7 @@ def webglm_qa(path: Path, each: int = 6) -> Path:
         for city in CITIES
     ]
     kept: dict[str, list[str]] = {"rl": [], "validation": [], "test": []}
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write(path, rows)
     for row, question in zip(rows, load(path), strict=True):
         kept[question.meta["split"]].append(json.dumps(row) + "\n")
     path.write_text("".join(line for lines in kept.values() for line in lines[:each]))

@@ -43,33 +43,30 @@ def byte_tokenizer(words: list[str] = WORDS) -> Any:
     return fast
 
 
+def random_model(tokenizer: Any, kind: str = "llama", seed: int = 0, **sizes: Any) -> Any:
+    """A random model of two layers for this tokenizer, unless `sizes` say otherwise."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    small = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    small |= {"num_attention_heads": 4, "max_position_embeddings": 256, "tie_word_embeddings": True}
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    config = AutoConfig.for_model(
+        kind, **{**small, **ends, **sizes, "vocab_size": len(tokenizer), "bos_token_id": None}
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AutoModelForCausalLM.from_config(config)
+
+
 def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0, heads: int = 4) -> Path:
     """Save a 2-layer random policy with its tokenizer (fp16 on disk, as shipped checkpoints are).
 
     `sharp` multiplies the embeddings: as they are, no last hidden state could tell one token
     from the others for sure.
     """
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-
     tokenizer = byte_tokenizer()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=64,
-                intermediate_size=128,
-                num_hidden_layers=2,
-                num_attention_heads=heads,
-                num_key_value_heads=heads,
-                max_position_embeddings=256,
-                tie_word_embeddings=True,
-                bos_token_id=None,
-                eos_token_id=tokenizer.eos_token_id,
-                pad_token_id=tokenizer.pad_token_id,
-            )
-        )
+    model = random_model(tokenizer, seed=seed, num_attention_heads=heads)
     model.get_output_embeddings().weight.data *= sharp
     model.half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
