@@ -114,16 +114,16 @@ def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -
 
 
 def test_an_error_of_the_judge_is_not_one_of_the_search() -> None:
-    def judge(_: Sequence[Prompt]) -> list[Reply]:
-        raise OSError("the judge is gone")
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError("gone")
 
-    def search(*_: Any, **__: Any) -> list[list[Passage]]:
-        raise OSError("no index")
+    def nothing(*_: Any, **__: Any) -> list[list[Passage]]:
+        return [[]]
 
-    [found] = single_pass(judge, search)([response("Toma was a painter.")])
-    assert found.error and found.error.message == "the search failed: no index"
-    with pytest.raises(OSError, match="the judge is gone"):
-        single_pass(judge, lambda *_, **__: [[]])([response("Toma was a painter.")])
+    [found] = single_pass(refuse, refuse)([response("Toma was a painter.")])
+    assert found.error and found.error.message == "the search failed: gone"
+    with pytest.raises(OSError, match="gone"):
+        single_pass(refuse, nothing)([response("Toma was a painter.")])
 
 
 def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
