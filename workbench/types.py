@@ -3,8 +3,7 @@
 Conventions:
 
 * Characters are positions in `Response.text`, from 0; a span `(start, end)` is half-open.
-* T is the number of tokens of a response. A field marked (T) has one entry per token. It is empty
-  if it was not recorded.
+* A field marked (T) has one entry per token of the response; it is empty if not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
 
@@ -40,8 +39,7 @@ TWO_FACETS = "two_facets"  # kind of a question that compares two people, with p
 BY_PASSAGES = "passages"  # value of meta["evidence"]: claims are checked by the question's passages
 USELESS = 1  # lowest informativeness (1 to 5): repeated, or irrelevant to the question
 
-# Aspect of a verdict -> its possible labels; () if the verdict has only a number, `p`. The comments
-# say what the verdict is about.
+# Aspect of a verdict -> its possible labels; () if it has only a number, `p`. Comment: its target.
 ASPECTS: Mapping[str, tuple[str, ...]] = {
     "fact": CLAIM_LABELS,  # a claim; the verdict also has the claim's informativeness
     "subject": SUBJECTS,  # a claim with the lowest informativeness, if the judge gives the reason
@@ -56,9 +54,8 @@ ASPECTS: Mapping[str, tuple[str, ...]] = {
     "informativeness": (),  # the response; given only if the rating of its claims failed
 }
 
-# If a judge cannot compare a claim with any evidence, the claim gets a verdict, not a failure.
-# Otherwise a response could avoid the judge by its wording. The verdict's evidence then has an
-# item {UNPARSED: reason} or {UNFOUND: reason}; the reason is a key of `REASONS`.
+# A claim that cannot be compared with evidence gets a verdict, not a failure, or a response could
+# avoid the judge by its wording. An item {UNPARSED or UNFOUND: a key of `REASONS`} says why.
 UNPARSED = "unparsed"  # the judge cannot read the claim
 UNFOUND = "unfound"  # the judge found no evidence
 REASONS: Mapping[str, str] = {
@@ -87,8 +84,7 @@ OBJECTIONS: Mapping[str, str] = {
 # the P(true) from which a claim is labelled correct; given only if the claim's own is close to it
 THRESHOLD = "threshold"
 
-# Missing inputs are recorded like failures but not counted as failures: kind of the `Failure` ->
-# key in summaries.
+# Missing inputs are recorded as a `Failure` but not counted: its kind -> key in summaries.
 LACKING: Mapping[str, str] = {
     "no_gold": "no gold answer",
     "no_checklist": "no checklist",
@@ -105,10 +101,7 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a step failed for one response.
-
-    It is stored with the response. The rewards that need this step are None, never 0.
-    """
+    """The reason why a step failed for one response. A reward that needs it is None, not 0."""
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -140,8 +133,7 @@ class Question:
     """A prompt with its reference data.
 
     Attributes:
-        answers: accepted forms of one gold answer; if `kind` is "list", the items of the answer;
-            () if there is no gold answer.
+        answers: accepted forms of one gold answer, or a list's items (kind "list"); may be ().
         title: the page that the question is about; several are separated by ";".
         passages: evidence for the claims of the answer, which the prompt contains too.
         checklist: statements that a good answer contains (KLCF).
@@ -168,10 +160,7 @@ class Question:
         return f"{self.text}\nQuery time: {time}" if time else self.text
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the chat messages that prompt a policy.
-
-        These are the system prompt, if any, and one user message with passages and question.
-        """
+        """Return the chat that prompts a policy: system prompt, if any, passages and question."""
         several = len(self.passages) > 1
         materials = "".join(
             f"[{number}] {passage.text} " if several else f"{passage.text} "
@@ -205,8 +194,7 @@ class Response:
         source: origin of the tokens: "sampled", "encoded" or "words".
         prefill: a tag such as "<think>\\n" that the prompt opens at its end and does not close, so
             that `text` begins inside it; "" if there is none.
-        given_claims: claims from the input; they are verified, and no claims are extracted. None:
-            claims are extracted. Not stored.
+        given_claims: claims of the input to verify; None: claims are extracted. Not stored.
     """
 
     id: str
@@ -238,10 +226,8 @@ class Claim:
         section: "think", "answer" or "body".
         sentence: index of the claim's sentence in `Claims.sentences`; None if no sentence is known.
         span: the characters of the response that match the claim; None if there is no match.
-        end: last matched character + 1. The claim's part of a reward goes to this position. None
-            if there is no match.
-        coverage: share of the claim's words that its sentence has in the same order; None if it
-            was not computed.
+        end: last matched character + 1, where the claim is paid; None without a match.
+        coverage: share of the claim's words that its sentence has in the same order, if computed.
     """
 
     id: int
@@ -255,10 +241,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one check for one target, or the reason why the check failed.
-
-    A target is the thing that was checked, such as a claim, a checklist item or the response.
-    """
+    """The result of one check for one target, such as a claim or an item, or its failure."""
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
     aspect: str  # what was checked: a key of `ASPECTS`
@@ -294,8 +277,7 @@ class Reward:
         parts: named numbers that explain the value: its terms, and counts.
         events: the value, split into parts with positions. The events add up to `value`.
         tokens: (T) the reward of each token: the sum of its shares of the events.
-        unplaced: ids of claims that were not found in the text, so that their events are at the
-            end of a sentence or of the response.
+        unplaced: ids of claims not found in the text: paid at the end of a sentence or response.
     """
 
     value: float | None
@@ -371,8 +353,7 @@ class Feedback:
 
     Attributes:
         sentences: spans of the sentences.
-        rewards: name of the method -> its reward. Numbers that a trainer logged have the names
-            "trl:NAME" and "verl:NAME".
+        rewards: by name of the method; a trainer's logged numbers as "trl:NAME", "verl:NAME".
         error: failure of the extraction.
         passages: search results; stored in another file and not read back with the row.
     """
@@ -387,18 +368,14 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """Return the first verdict on `target` (such as "claim:0"), or None if there is none.
-
-        `aspect` limits the search to verdicts of this aspect; None: verdicts of any aspect.
-        """
+        """Return the first verdict on `target` ("claim:0"), of `aspect` if given, or None."""
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, a JSON object.
+        """Return the stored form, a JSON object with the question's id in place of the question.
 
-        It contains the question's id, not the question. "prefill" is present only if the prompt
-        ends with an open tag. Character positions do not count the tag, only `response`.
+        "prefill" is present only if the prompt ends with an open tag, which no position counts.
         """
         response = self.response
         return {
@@ -422,10 +399,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Read a row that `to_row` wrote. `question` is the question with the row's "question_id".
-
-        Fields that are not stored get their defaults.
-        """
+        """Read a row that `to_row` wrote. `question` is that of the row's "question_id"."""
         tokens = row["tokens"]
         stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(
@@ -456,10 +430,7 @@ class Feedback:
 
 
 def _plain(value: object) -> Any:
-    """Convert dataclasses and tuples in `value` to JSON values; faster than `dataclasses.asdict`.
-
-    Values of other types are returned unchanged.
-    """
+    """Convert dataclasses and tuples in `value` to JSON values, faster than `asdict`."""
     # scalars first: they are most of the values
     if value is None or isinstance(value, (str, int, float)):
         return value
@@ -506,16 +477,14 @@ class Checks:
 
     Attributes:
         extract: finds the claims of responses.
-        verify: name -> check. "fact": is a claim true? "outcome": is the answer right?
-            "checklist": does the response have an item? "claim_checklist": is a claim in the
-            checklist? "reasoning": are the thoughts sound? "out_of_knowledge": can the initial
-            policy not know the answer? Training adds a trained model as "truth", "factuality" or
-            "general".
+        verify: name -> check: "fact", "outcome", "checklist" (has the response an item?),
+            "claim_checklist" (is a claim in the checklist?), "reasoning", "out_of_knowledge" (can
+            the initial policy not know the answer?). Training adds a trained model as "truth",
+            "factuality" or "general".
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
         recognise: returns a question with the reference data that the judge has for it, such as
             gold answers; None if the judge has no reference data.
-        write: writes answers with an outline (FoRAG) from the passages of questions; None if the
-            judge writes no answers.
+        write: writes outlined answers (FoRAG) from a question's passages; None if it cannot.
     """
 
     extract: Extract
