@@ -76,6 +76,7 @@ def accepted(text: str, gold: list[str], kind: str) -> bool:
     return answer is not None and matches(answer, gold, kind, "Which one was it?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "kind", "small"),
     [

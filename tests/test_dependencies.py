@@ -130,6 +130,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_without_extras_every_module_can_be_imported() -> None:
     """`make demo` installs no extra; another extra's package at the top of a file would end it."""
     base = packages(set()) | sys.stdlib_module_names | {"workbench"}

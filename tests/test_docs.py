@@ -107,6 +107,7 @@ def test_every_command_of_the_pages_is_known() -> None:
     ), "name them in examples/commands.tsv, or drop them"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_the_pages_is_one_that_there_is(page: str) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))

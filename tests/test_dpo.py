@@ -54,6 +54,7 @@ def ipo_loss(chosen: tuple[float, int], rejected: tuple[float, int], beta: float
     return (chosen[0] / chosen[1] - rejected[0] / rejected[1] - 1 / (2 * beta)) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "by_hand"),
     [("sigmoid", sigmoid_loss), pytest.param("ipo", ipo_loss, marks=pytest.mark.slow)],

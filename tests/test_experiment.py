@@ -201,6 +201,7 @@ def test_an_evaluation_fails_if_its_facts_fail(bench: Bench) -> None:
     )["n"] == len(NAMES)
 
 
+@pytest.mark.slow
 def test_methods_and_benches_are_named_on_the_command_line(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

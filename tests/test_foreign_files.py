@@ -83,6 +83,7 @@ def unsafe(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_loader_refuses_code() -> None:
     found = {
         (path.relative_to(ROOT / "workbench").as_posix(), call)

@@ -23,6 +23,7 @@ def trainer(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return trainer
 
 
+@pytest.mark.slow
 def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -> None:
     import torch
 

@@ -95,6 +95,7 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
     with raises_error("the training failed: RuntimeError: a bug"):

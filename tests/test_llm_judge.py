@@ -51,6 +51,7 @@ def index(folder: Path, text: str) -> str:
     return str(folder / "index")
 
 
+@pytest.mark.slow
 def test_the_local_judge_is_part_of_a_runs_identity_and_has_the_benchs_pages() -> None:
     small = bench("small").with_judge(named_judge("local"))
     assert small.llm_judge is None and small.named_judge
@@ -118,6 +119,7 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
     assert failed.error and failed.error.stage == "retrieve"
 
 
+@pytest.mark.slow
 def test_a_password_in_its_address_is_shown_and_stored_nowhere(
     place: Bench, tmp_path: Path
 ) -> None:
@@ -168,6 +170,7 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
         identity(store=str(tmp_path / "nothing"))
 
 
+@pytest.mark.slow
 def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_path: Path) -> None:
     judged = place.with_judge(LLMJudge(NOWHERE, "m"))
     assert "fact" not in judged.checks.verify and "outcome" in judged.checks.verify
@@ -181,6 +184,7 @@ def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
     place: Bench, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ def test_a_setting_is_that_of_the_trainer_in_use() -> None:
     assert rlfh.configure("tiny", ["rlfh.steps=7"]).ppo.steps == 7
 
 
+@pytest.mark.slow
 def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> None:
     """In training, in both evaluations, and when the run is evaluated again."""
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"

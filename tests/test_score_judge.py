@@ -89,6 +89,7 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
     assert stored["p2"]["text"][slice(*best["span"])] == "Fact 2 of part 0 is known."
 
 
+@pytest.mark.slow
 def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
     tmp_path: Path,
 ) -> None:
@@ -203,6 +204,7 @@ def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
         assert server.requests == 0
 
 
+@pytest.mark.slow
 def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
     from workbench.retrieval import build_index
 

@@ -43,6 +43,7 @@ def certainty(policy: str, response: Response, temperature: float) -> float:
     return fmean(sum(math.log(1 / (size * p)) / size for p in p_V) for p_V in p_TV.tolist())
 
 
+@pytest.mark.slow
 def test_the_policys_present_certainty_is_maximised(policy: str, tmp_path: Path) -> None:
     temperature = 0.7
     assert run.grpo(scaled(CONFIG, temperature=temperature), policy, tmp_path) == "done"

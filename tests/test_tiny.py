@@ -126,6 +126,7 @@ def test_packed_sequences_do_not_see_each_other(tokenizer):
     assert start > 100
 
 
+@pytest.mark.slow
 def test_instruction_examples_hold_no_fact_of_other_splits():
     world = load_world(0)
     held_out = {

@@ -93,6 +93,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_checkpoint_is_refused_in_one_line(
     policy: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
