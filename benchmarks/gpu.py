@@ -1,13 +1,13 @@
-"""GRPO steps on a GPU by each way of loading and sampling, beside what `workbench plan` computes.
+"""Seconds and memory of GRPO steps on a GPU, by each way of loading and sampling.
 
-    python benchmarks/gpu.py --make 7b --tokenizer FOLDER --policy random-7b
+    python benchmarks/gpu.py --make Qwen/Qwen2.5-7B --tokenizer FOLDER --policy random-7b
     python benchmarks/gpu.py --policy random-7b --results benchmarks/results/gpu_steps.json
 
 TruthRL on the bench `small`, each way in a process of its own: `plain` (transformers and PEFT),
-`unsloth`, and `vllm` (plain, sampled by vLLM in the same process). `--make` writes a model of
-Qwen2.5's shape with random weights: its answers have no end, so that each has all of its
-`max_new_tokens` tokens, which is the most that a step can cost. The first step includes
-compilation. Memory is the largest amount that PyTorch allocated.
+`unsloth`, and `vllm` (plain, sampled by vLLM in the same process). `--make` writes a model of this
+shape with random weights and the tokenizer of FOLDER. Its answers do not end, so each has the
+maximum length, which is the most that a step can cost. The first step includes compilation. Memory
+is the largest amount that PyTorch allocated.
 """
 
 import argparse
@@ -17,11 +17,11 @@ import subprocess
 import sys
 import tempfile
 from datetime import date
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 from workbench.experiments.experiment import configured
+from workbench.experiments.shape import MODELS, shape_of
 from workbench.methods.bench import bench
 from workbench.methods.method import training_questions
 from workbench.methods.truthrl.method import METHOD
@@ -31,55 +31,27 @@ from workbench.util.jsonl import iter_rows, write_json
 
 WAYS = ("plain", "unsloth", "vllm")
 PHASES = ("seconds", "seconds_generation", "seconds_update", "length")
-SHAPES = {
-    "0.5b": (896, 4864, 24, 14, 2),
-    "1.5b": (1536, 8960, 28, 12, 2),
-    "7b": (3584, 18944, 28, 28, 4),
-}
 
 
-def make(size: str, tokenizer: str, out: Path) -> None:
-    """Write a model of Qwen2.5's shape with random weights in bfloat16."""
+def make(name: str, tokenizer: str, out: Path) -> None:
+    """Write a model with the shape of a public model and random weights in bfloat16."""
     import torch
-    from transformers import AutoTokenizer, GenerationConfig, Qwen2Config, Qwen2ForCausalLM
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-    hidden, inner, layers, heads, keys = SHAPES[size]
-    words = AutoTokenizer.from_pretrained(tokenizer)
-    end = words.eos_token_id
-    config = Qwen2Config(
-        vocab_size=151_936,
-        hidden_size=hidden,
-        intermediate_size=inner,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=keys,
-        max_position_embeddings=32_768,
-        tie_word_embeddings=size != "7b",
-        eos_token_id=end,
-    )
+    words, config = AutoTokenizer.from_pretrained(tokenizer), shape_of(name).config
+    config.vocab_size, config.eos_token_id = len(words), words.eos_token_id
     torch.manual_seed(0)
-    torch.set_default_dtype(torch.bfloat16)
     with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-        model = Qwen2ForCausalLM(config)
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     model.generation_config = GenerationConfig(
-        eos_token_id=end, pad_token_id=words.pad_token_id, do_sample=True
+        eos_token_id=words.eos_token_id, pad_token_id=words.pad_token_id, do_sample=True
     )
     model.save_pretrained(out)
     words.save_pretrained(out)
 
 
-class Without(MetaPathFinder):
-    """Hides Unsloth, which a training otherwise uses where it is installed."""
-
-    def find_spec(self, name: str, *_: Any) -> None:
-        if name.partition(".")[0] == "unsloth":
-            raise ModuleNotFoundError(name)
-
-
 def child(way: str, given: argparse.Namespace, out: Path) -> None:
     """Train by one way in this process, and write what its steps took."""
-    if way == "plain":
-        sys.meta_path.insert(0, Without())
     place = bench("small").with_policy(str(given.policy))
     settings = [
         f"truthrl.{name}={value}"
@@ -127,7 +99,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--policy", type=Path, required=True)
-    parser.add_argument("--make", choices=SHAPES)
+    parser.add_argument("--make", choices=MODELS)
     parser.add_argument("--tokenizer")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--steps", type=int, default=3)

@@ -17,7 +17,7 @@ def world() -> Checks:
 
 
 def test_world_and_model_judges_can_do_what_every_method_needs(world: Checks) -> None:
-    judged = judge_checks(ScriptedJudge(lambda task, told: {"sentences": []}))
+    judged = judge_checks(ScriptedJudge(lambda task, inputs: {"sentences": []}))
     needed = set(checks_needed(method_configs(METHODS)))
     # what can be known, only the world has counted
     for checks, more in ((world, {"out_of_knowledge"}), (judged, set())):
@@ -25,7 +25,7 @@ def test_world_and_model_judges_can_do_what_every_method_needs(world: Checks) ->
 
 
 def test_only_a_model_reads_in_a_single_pass(world: Checks) -> None:
-    judge = ScriptedJudge(lambda task, told: {"sentences": []})
+    judge = ScriptedJudge(lambda task, inputs: {"sentences": []})
     read = judge_checks(judge).single_pass
     assert read is not None and world.single_pass is None
     response = Response("r", load_world(0, 0.1).questions("test")[0], "A claim is here.")

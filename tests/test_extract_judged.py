@@ -19,8 +19,8 @@ def answering(script: Callable[[str], Any]) -> ScriptedJudge:
     sentences, a raw text, or a failure.
     """
 
-    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
-        said = script(told["response"][0])
+    def answer(task: str, inputs: Mapping[str, list[str]]) -> Any:
+        said = script(inputs["response"][0])
         return {"sentences": said} if isinstance(said, list) else said
 
     return ScriptedJudge(answer)

@@ -121,8 +121,8 @@ def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli:
     one, two = judged(case.biography, 1, [first]), judged(case.biography, 2, [f"{first} {first}"])
     paper, closed = store(tmp_path / "paper", one, two), store(tmp_path / "closed", one)
     drawn = ["--hacks", "--figures", str(tmp_path / "figures"), "--json"]
-    told = printed(cli("metrics", paper, closed, *drawn))
-    assert (told["hacks"], told["other_hacks"]) == (hacks(paper), hacks(closed))
+    found = printed(cli("metrics", paper, closed, *drawn))
+    assert (found["hacks"], found["other_hacks"]) == (hacks(paper), hacks(closed))
     page = (tmp_path / "figures" / "hacks.html").read_text()
     assert "paper" in page and "closed" in page
     figure = hack_shares({"paper": hacks(paper)})

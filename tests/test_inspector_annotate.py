@@ -77,23 +77,24 @@ def test_the_random_order_depends_on_ids_alone(tmp_path: Path) -> None:
 def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row, place = Runs(tmp_path), rollout(1, 0), ["tarven/1/0", 2]
-    told = given(runs, place, "correct")
-    assert told["last"] == {
+    context = given(runs, place, "correct")
+    assert context["last"] == {
         "place": place,
         "text": row.claims[2].text,
         "label": "correct",
         "judge": "wrong",
     }
-    told = given(runs, place, "wrong", at=place)
-    assert (told["done"], told["claim"]["label"], told["agreement"]["accuracy"]) == (
+    context = given(runs, place, "wrong", at=place)
+    assert (context["done"], context["claim"]["label"], context["agreement"]["accuracy"]) == (
         1,
         "wrong",
         1.0,
     )
     given(runs, ["tarven/1/0", 0], "vague")
     assert labels(runs, "run", row) == {0: "vague", 2: "wrong"}
-    told = given(runs, place, None, at=place)
-    assert told["done"] == 1 and told["last"]["label"] is None and told["claim"]["label"] is None
+    context = given(runs, place, None, at=place)
+    assert context["done"] == 1
+    assert context["last"]["label"] is None and context["claim"]["label"] is None
     given(runs, ["tarven/1/0", 0], None)
     assert (tmp_path / "annotations" / "run" / "rollouts.jsonl").read_text() == ""
     given(runs, place, None)  # a claim without a label

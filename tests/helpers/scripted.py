@@ -28,11 +28,11 @@ class ScriptedJudge:
         return [prompt for batch in self.batches for prompt in batch]
 
     def reply(self, prompt: Prompt) -> Reply:
-        told: dict[str, list[str]] = {}
+        inputs: dict[str, list[str]] = {}
         for element in elements(prompt.text):
-            told.setdefault(element.tag, []).extend(child.text for child in element.children)
-            told[element.tag].append(element.text)
-        answer = self.answer(prompt.task, told)
+            inputs.setdefault(element.tag, []).extend(child.text for child in element.children)
+            inputs[element.tag].append(element.text)
+        answer = self.answer(prompt.task, inputs)
         cost = Cost(calls=1, tokens_in=10, tokens_out=2)
         if isinstance(answer, Failure):
             return Reply(None, answer, cost)
