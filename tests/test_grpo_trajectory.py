@@ -23,6 +23,7 @@ from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check_split
 from workbench.training.stage import Stage
 from workbench.training.unsloth_hooks import choose_unsloth
+from workbench.types import JsonObject
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
@@ -191,6 +192,25 @@ def test_another_loss_than_ours_is_an_error_at_the_first_step(
     with raises_error("was patched in this process"):
         run.grpo(CONFIG, policy, tmp_path, all_scored)
     assert not (tmp_path / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"importance_sampling": "trajectory"},
+        {"entropy": 0.01},
+        {"self_certainty": True},
+        {"redraws": 2},
+        {"vllm": "colocate"},
+    ],
+    ids=lambda setting: next(iter(setting)),
+)
+def test_settings_that_unsloths_trainer_would_ignore_train_without_it(setting: JsonObject) -> None:
+    token = scaled(CONFIG, importance_sampling="token")
+    assert choose_unsloth(token, None) is None
+    assert choose_unsloth(scaled(token, **setting), None) is False
+    with raises_error("leave unsloth out"):
+        choose_unsloth(scaled(token, **setting), True)
 
 
 def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(

@@ -12,7 +12,6 @@ from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.self_certainty import SELF_CERTAINTY, kl_from_uniform
-from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import Response
 from workbench.util.config import scaled
 
@@ -63,7 +62,3 @@ def test_the_policys_present_certainty_is_maximised(policy: str, tmp_path: Path)
                 assert own[n].response.advantages[0] == pytest.approx(expected, abs=1e-3)
     # the method's reward is recorded; the responses without it have had advantages above
     assert {type(row.rewards["m"].value) for row in rows} == {float, type(None)}
-
-
-def test_unsloths_trainer_is_not_used() -> None:
-    assert choose_unsloth(CONFIG, None) is False

@@ -37,16 +37,18 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
         config.importance_sampling != "trajectory"
         and not config.entropy
         and not config.self_certainty
+        and not config.redraws
         and config.vllm == "none"
         and int(os.environ.get("WORLD_SIZE", "1")) == 1
     ):
         return unsloth
     missing = (
-        "has no trajectory ratio, no entropy bonus, no self-certainty, no colocated vLLM and no"
-        " sampling by several processes"
+        "has no trajectory ratio, no entropy bonus, no self-certainty, no redraws, no colocated"
+        " vLLM and no sampling by several processes"
     )
     settings = (
-        "use importance_sampling=token, entropy=0, self_certainty=false, vllm=none and one process"
+        "use importance_sampling=token, entropy=0, self_certainty=false, redraws=0, vllm=none"
+        " and one process"
     )
     if unsloth:
         raise WorkbenchError(f"Unsloth's trainer {missing}: leave unsloth out, or {settings}")
