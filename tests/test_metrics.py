@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.metrics import compare_files, summarise
 from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
+from workbench.metrics.outcomes import rates
 from workbench.metrics.report import Settings, compare
 from workbench.metrics.rows import Row, reduce_row
-from workbench.types import CLAIM_LABELS
+from workbench.pipeline import grade
+from workbench.types import CLAIM_LABELS, Failure, Question, Response
+from workbench.verdicts import outcome
 
 FAST: dict[str, Any] = {"resamples": 200}
 CLAIM_KEYS = (
@@ -216,6 +220,18 @@ def test_outcomes(tmp_path: Path) -> None:
     # nobody looked for claims
     assert found["factscore"]["value"] is None and found["responded"]["value"] is None
     assert found["factscore"]["reason"] == "no response has claims"
+
+
+def test_a_question_without_gold_answers_is_no_failure_in_training_logs_either() -> None:
+    answers = {"gold": ("Rome",), "none": ()}
+    graded = grade([outcome()], {})(
+        [Response(name, Question(name, "Where?", gold), "Rome.") for name, gold in answers.items()]
+    )
+    found = rates(graded)
+    assert found["failed"] == 0 and found["accuracy"] == 1
+    failure = Failure("verify", "timeout", "late")
+    late = [replace(one, verdicts=(replace(one.verdicts[0], error=failure),)) for one in graded]
+    assert rates(late)["failed"] == 2
 
 
 def test_an_undefined_accuracy_of_attempted_answers_has_its_reason(tmp_path: Path) -> None:

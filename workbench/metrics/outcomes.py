@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from workbench.metrics.bootstrap import collect, intervals
-from workbench.types import OUTCOMES, Feedback, JsonMapping, JsonObject
+from workbench.types import LACKING, OUTCOMES, Feedback, JsonMapping, JsonObject
 from workbench.util.grouping import group_by
 
 Graded = TypeVar("Graded")
@@ -34,7 +34,9 @@ def outcome_failed(feedback: Feedback) -> bool:
     An outcome verdict without a valid label counts as a failure, too. A question without gold
     answers does not.
     """
-    expected = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
+    verdict = feedback.verdict("outcome")
+    lacking = verdict is not None and verdict.error is not None and verdict.error.kind in LACKING
+    expected = bool(feedback.response.question.answers) or (verdict is not None and not lacking)
     return outcome_of(feedback) is None and (expected or feedback.error is not None)
 
 
