@@ -1,6 +1,6 @@
-"""The settings of FoRAG (arXiv 2406.13779), with the paper's defaults, and those at the tiny bench.
+"""The settings of FoRAG (arXiv 2406.13779): the paper's, and our own for the tiny bench.
 
-The settings at the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
+The settings for the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
 batches and β of the reward model, of PPO and of the baselines were chosen with one seed on the
 validation split: see `benchmarks/README.md`. GRPO's settings were not tuned.
 """
@@ -115,19 +115,19 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether training subtracts the mean factuality of the reference model's answers."""
+        """Whether PPO subtracts the mean factuality of the reference model's answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property
     def fractional(self) -> bool:
-        """Whether a segment's target is the share of its claims that are supported, not 0 or 1."""
+        """Whether a segment's target is a share of supported claims; otherwise it is 0 or 1."""
         return self.evaluation == "subclaim" and self.aggregate == "mean"
 
     @property
     def model_loss(self) -> Literal["log", "mse"]:
-        """The loss of the reward model (table 2): squared error if `fractional`, else log loss.
+        """The loss of the reward model: the setting `reward_model.loss`.
 
-        `reward_model.loss` overrides it.
+        If it is unset (table 2): "mse" (squared error) if `fractional`, else "log".
         """
         return self.reward_model.loss or ("mse" if self.fractional else "log")
 
