@@ -109,7 +109,7 @@ class _Mentioned:
         """Return a claim with its pronoun replaced, or unchanged if the referent is ambiguous.
 
         A name replaces pronouns of one gender only. After a sentence about relatives, "he" and
-        "she" are replaced only by a name that replaced a pronoun before that sentence.
+        "she" are replaced only by a name that has already replaced a pronoun.
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
@@ -172,7 +172,7 @@ class _Mentioned:
         return self.question_thing if shared else ""
 
     def _is_name(self, subject: str) -> bool:
-        """Whether the subject is a name, not just a word with a capital at the start of a sentence."""
+        """Whether the subject is a name, not a word with a capital at the start of a sentence."""
         return " " in subject or subject in self._inside
 
     @cached_property

@@ -102,7 +102,7 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def _continues(text: str, block: Span, line: int, begin: int) -> bool:
-    """Whether a line continues its paragraph: in lower case, or after a comma."""
+    """Whether a line continues the paragraph `block`: in lower case, or after a comma."""
     between = text[block[1] : line]
     if (
         between.count("\n") > 1
@@ -116,7 +116,11 @@ def _continues(text: str, block: Span, line: int, begin: int) -> bool:
 
 
 def _split(text: str, start: int, end: int, lower: bool) -> Iterator[Span]:
-    """Yield the sentences of one paragraph."""
+    """Yield the sentences of one paragraph.
+
+    Args:
+        lower: whether the text starts its sentences in lower case.
+    """
     codes = deque(code.span() for code in _CODE.finditer(text, start, end))
     number = _list_number(text, start)
     for match in _END.finditer(text, start, end):
