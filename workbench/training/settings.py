@@ -12,7 +12,7 @@ from workbench.util.config import check_values, setting
 
 @dataclass(frozen=True)
 class LoRA:
-    """Settings of the LoRA adapter, and of how the base model is held in memory."""
+    """Settings of the LoRA adapter, and of the base model in memory."""
 
     lora_r: int = setting(16, "rank of the adapter", least=1)
     lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
@@ -40,7 +40,7 @@ class Optim:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How responses are sampled, and how many may fail to be graded."""
+    """Settings for sampling responses, and how many of them may fail to be graded."""
 
     temperature: float = setting(1.0, "sampling temperature", above=0)
     top_p: float = setting(1.0, "probability mass of nucleus sampling", above=0, most=1)
@@ -53,7 +53,7 @@ class Sampling:
     )
 
     def decoding(self, seed: int, samples: int = 1) -> Decoding:
-        """Return the settings as `workbench.policies.generate` takes them."""
+        """Return these settings as a `workbench.policies.generate.Sampling`."""
         return Decoding(
             self.max_new_tokens,
             samples=samples,
@@ -114,7 +114,7 @@ class Samples:
 
 
 def check_trainer(config: Any, trl: bool = True) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting of a trainer.
+    """Raise a WorkbenchError if a setting of a trainer is invalid. The message names the setting.
 
     Args:
         trl: whether the trainer is one of TRL's; other trainers support no tracker.
