@@ -63,7 +63,7 @@ def annotator(runs: Runs) -> ServerFunction:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """Return the first name of a run with claims in the rows read so far, else the first name."""
+    """Return the name of the first run with claims in the rows read so far, else `names[0]`."""
     for name in names:
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
             if runs.rows(name).table["claims"].any():

@@ -88,7 +88,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
         verdicts: dict[str, Verdict] = {}
-        # labels are not kept if the row's answer or claims changed since: they may be about others
+        # stored labels are dropped if the answer or its claims changed: the claims may be others
         if stored and labels_in(stored, claims_of(feedback)):
             verdicts = {v.target: v for v in stored.verdicts}
         for claim, edit in edits.items():
@@ -125,7 +125,7 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
 
 
 def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
-    """Return the labels that a person gave to a row's claims: claim id -> label."""
+    """Return the labels that a person gave to a response's claims: claim id -> label."""
     return labels_in(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 

@@ -136,14 +136,14 @@ def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> 
 
 
 def open_example() -> Opened:
-    """Open the worked example."""
+    """Open the worked example, an answer with claims and verdicts that is always available."""
     return open_feedback(worked_example(), (worked_example(),), SOURCES[0])
 
 
 def open_number(
     runs: Runs, name: str | None, number: float | None, method: str | None = None
 ) -> Opened:
-    """Open row `number` (from 1) of the run `name`.
+    """Open the stored response in row `number` (from 1) of the run `name`.
 
     `method` is the method whose rewards are shown first; None selects the row's first one.
     """
@@ -157,7 +157,7 @@ def open_number(
 def step_row(
     runs: Runs, step: int, name: str | None, number: float | None, origin: JsonMapping | None = None
 ) -> tuple[Any, ...]:
-    """Open the row that is `step` rows after row `number` (from 1).
+    """Open the stored response that is `step` rows after row `number` (from 1).
 
     Args:
         step: 1 for the next row, -1 for the previous one.

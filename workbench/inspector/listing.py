@@ -38,6 +38,8 @@ class Query:
     Attributes:
         order: "lowest" or "highest" reward first, or "disagreement" (the largest first).
         text: words that the answer or the question contains.
+        outcome, tier, kind: label of the outcome; exposure tier and kind of the question.
+        low, high: bounds of the reward, or of its part `of`.
         start: position, from 0, of the first rollout to list.
     """
 
@@ -149,18 +151,19 @@ class Listing:
     Attributes:
         numbers: numbers of the selected rows, in order.
         spreads: row number -> disagreement of the methods; {} if it was not computed.
+        left_out: number of rows that were neither scored nor sorted.
     """
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
-    left_out: int  # rows that were neither scored nor sorted
+    left_out: int
 
 
 def listing(record: Record, query: Query) -> Listing:
     """Return the rows that a query selects, in its order.
 
     A stored reward can sort all rows. The methods' disagreement, and a reward that is not stored,
-    must be computed first. They sort only the first `SCORED` rows.
+    must be computed first. This is done for the first `SCORED` rows only.
     """
     from pandas import Series
 

@@ -107,9 +107,10 @@ def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> O
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
-    """Open the row with the id `row` of the run `name`, with its rewards by every method.
+    """Open the stored response with the id `row` of the run `name`.
 
-    Stored rewards are used; missing ones are computed. The rewards of `method` are shown first.
+    It gets its rewards by every method: stored rewards are used, missing ones are computed. The
+    rewards of `method` are shown first.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -206,8 +207,8 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """Return the row with the rewards of the methods in `configs`, computed from its verdicts.
 
-    If the row lacks a check that a method needs, the method's reward is a failure with value None.
-    This also replaces a value that the method returns without the check.
+    If a check that a method needs was never applied to the row, the method's reward is a failure
+    with value None, even if the method can compute a value without the check.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():

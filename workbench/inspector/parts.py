@@ -118,7 +118,7 @@ def page_json(
 def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunction:
     """Wrap a function that the page calls, so that expected errors become {"error": message}.
 
-    Expected are WorkbenchErrors, errors of files, and errors of malformed requests.
+    Expected errors are WorkbenchErrors, file errors, and errors of malformed requests.
     """
 
     @wraps(function)

@@ -1,9 +1,9 @@
 """Read the stored runs in one folder, each when it is needed.
 
-A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of `workbench
-score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards (`Feedback`).
-Runs may come from other people, so links are not followed: linked files are ignored, and a link in
-place of stored questions or passages is an error.
+A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
+`workbench score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards
+(`Feedback`). Runs may come from other people, so links are not followed: linked files are ignored,
+and a link in place of stored questions or passages is an error.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ DAMAGE = (
 
 
 class QuestionInfo(NamedTuple):
-    """The data of a question that the page's lists show; "" for a missing value."""
+    """A question's text, kind and exposure tier, for the page's lists; "" if unknown."""
 
     text: str
     kind: str
@@ -279,7 +279,7 @@ class Runs:
         with damage(f"run '{name}': {file}"):
             content = json.loads(path.read_text(encoding="utf-8")) if _is_own_file(path) else {}
             if not isinstance(content, dict):
-                raise ValueError(f"a {type(content).__name__} where an object is expected")
+                raise ValueError(f"a {type(content).__name__} where a JSON object is expected")
             return content
 
     def settings(self, name: str) -> dict[str, JsonObject]:

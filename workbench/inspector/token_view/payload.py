@@ -233,7 +233,7 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Return notes on a claim: why it was not judged, judge's remarks, why it is useless.
+    """Return notes on a claim: why it was not judged, remarks of the judge, why it is useless.
 
     `subject` is the verdict on whether the claim is about the question's subject.
     """
