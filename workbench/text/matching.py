@@ -162,9 +162,9 @@ def probability(
 
 
 def retracted(text: str, answer: str) -> bool:
-    r"""Whether a response takes back its final answer after it: "\boxed{Paris} Wait, no."
+    r"""Whether the text after a final answer takes it back: "\boxed{Paris} Wait, no."
 
-    "After it" means after the last box or `</answer>`; without either, the result is False.
+    Only text after the last box or `</answer>` counts. Without either, the result is False.
     """
     box, tag = text.rfind(r"\boxed"), text.lower().rfind("</answer>")
     if max(box, tag) < 0:

@@ -175,7 +175,7 @@ def unfinished(text: str, prefill: str) -> bool:
 
 
 def opened(prompt: str) -> str:
-    r"""Return the end of a prompt that an unclosed tag begins ("<think>\n"); "" if there is none."""
+    r"""Return the end of a prompt, from its unclosed tag on ("<think>\n"); "" if all are closed."""
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
         if not marker["close"] and state != "think":

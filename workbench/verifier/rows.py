@@ -1,4 +1,4 @@
-"""Labelled pairs `{premise, claim, label, source}` to calibrate and measure a verifier on."""
+"""Read labelled pairs `{premise, claim, label, source}`, which calibrate and measure a verifier."""
 
 from dataclasses import dataclass
 from pathlib import Path
