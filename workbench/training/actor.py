@@ -83,10 +83,10 @@ class Actor:
     def logprobs_and_values(
         self, ids_bL: "Tensor", attention_bL: "Tensor", length: int, temperature: float
     ) -> "tuple[Tensor, Tensor]":
-        """Return log-probabilities and critic's values of each row's last `length` tokens, (b, T).
+        """Return the log-probability and the critic's value of each row's last `length` tokens.
 
-        T is `length`. Log-probabilities are at `temperature`. A token's value is computed at the
-        position before it.
+        Both tensors are (b, T), with T = `length`. Log-probabilities are at `temperature`. A
+        token's value is computed at the position before it.
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -197,7 +197,7 @@ class State:
                 return
 
     def save(self, folder: Path) -> Path:
-        """Write a checkpoint to `folder`, replacing an incomplete one."""
+        """Write a checkpoint to `folder`, replacing an incomplete one, and return `folder`."""
         import torch
         from peft import get_peft_model_state_dict
 
@@ -214,7 +214,7 @@ class State:
         return folder
 
     def load(self, folder: Path) -> None:
-        """Restore what `save` wrote to `folder`."""
+        """Restore the state from a checkpoint that `save` wrote to `folder`."""
         import torch
         from peft import set_peft_model_state_dict
 

@@ -150,9 +150,9 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     With a `method`, a sample is usable if it has that method's reward, or if it has no claims (for
     example, a refusal).
 
-    Without a `method`, a sample is not usable if its extraction failed or if all of its verdicts
-    failed. The first error message is returned. A missing input of the question, such as a gold
-    answer, does not count as a failure (`LACKING`).
+    Without a `method`, a sample is not usable if the extraction of its claims failed or if all of
+    its verdicts failed. The first error message is returned. A missing input of the question, such
+    as a gold answer, does not count as a failure (`LACKING`).
     """
     if method is not None:
         error = error_of(feedback, method)

@@ -208,9 +208,9 @@ def check_split(config: GRPO, processes: int) -> None:
 
 
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
-    """Return the index, below `count`, of the question of each prompt of a run, in training order.
+    """Return, for each prompt of a run in training order, the index of its question.
 
-    If the run has more prompts than questions, questions are repeated.
+    Indices are below `count`. If the run has more prompts than questions, questions are repeated.
     """
     return order(count, config.steps * config.prompts_per_step, seed)
 

@@ -195,7 +195,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         numbers, size = self.recorder.gather(number), self.config.group_size
         # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
-            raise RuntimeError(f"the trainer must repeat each question {size} times: {numbers}")
+            raise RuntimeError(
+                f"TRL must repeat each question {size} times in a row, not: {numbers}"
+            )
         questions = [self.questions[index] for index in numbers]
         names = list(grouped(questions, step, size, self.group_counts))
         tokenizer = self.processing_class

@@ -312,6 +312,9 @@ def quantisation() -> "BitsAndBytesConfig":
     import torch
     from transformers import BitsAndBytesConfig
 
+    # PEFT's `prepare_model_for_kbit_training` is not used: it converts norms, embeddings and head
+    # to float32, which for a large vocabulary uses the memory that 4-bit weights save
+
     return BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",

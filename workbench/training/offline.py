@@ -218,7 +218,7 @@ def train_offline(
 def length_of(row: JsonMapping) -> int:
     """Return the number of tokens of the prompt and the answer in an encoded row.
 
-    For a DPO pair, the longer of its two answers counts.
+    Encoded rows are from `example_ids` or `pair_ids`. For a DPO pair, the longer answer counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])

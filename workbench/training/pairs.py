@@ -68,14 +68,14 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
     """Return whether no sample of a question is correct.
 
     Such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760, section 3.1, with
-    256 samples). If no sample is correct but one could not be graded, the latter might be correct.
+    256 samples). If no sample is correct, but one could not be graded, that one might be correct.
     The rules then leave the question out.
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
 def gold(questions: Sequence[Question]) -> Examples:
-    """Return SFT rows with gold answers, without samples of a policy.
+    """Return SFT rows whose texts are gold answers, and their `Card`.
 
     The text of a row is the first gold answer, or all gold answers if the question asks for a list.
     """
@@ -89,10 +89,10 @@ def gold(questions: Sequence[Question]) -> Examples:
 
 
 def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
-    """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant.
+    """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant, and their `Card`.
 
     The text of a row is the gold answer of its question, or "I don't know" if the question is out
-    of the policy's knowledge.
+    of the policy's knowledge (see `none_correct`).
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -108,11 +108,11 @@ def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
 
 
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
-    """Return SFT rows for rejection sampling (RFT) in TruthRL's variant.
+    """Return SFT rows for rejection sampling (RFT) in TruthRL's variant, and their `Card`.
 
     There is one row per question: a correct sample, or a sampled abstention if the question is out
-    of the policy's knowledge. A question without such a sample has no row. The paper takes 64
-    samples at temperature 0.6 and top-p 0.9.
+    of the policy's knowledge (see `none_correct`). A question without such a sample has no row. The
+    paper takes 64 samples at temperature 0.6 and top-p 0.9.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -185,7 +185,7 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 
 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
-    """Return SFT rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3).
+    """Return SFT rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3), and their `Card`.
 
     The baseline "filtered MLE" trains on the responses in which every sentence is factual. If
     `unlearn` is above 0, the other responses are added with the weight −`unlearn` (unlikelihood
@@ -207,7 +207,7 @@ def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Exampl
 
 
 def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
-    """Return SFT rows for KnowRL's cold start.
+    """Return SFT rows for KnowRL's cold start, and their `Card`.
 
     These are the responses of the form `<think>…</think><answer>…</answer>` with a correct answer
     or an abstention, and without a wrong claim.
@@ -224,7 +224,7 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
 
 
 def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
-    """Return SFT rows for a cold start of FoRAG.
+    """Return SFT rows for a cold start of FoRAG, and their `Card`.
 
     They are the responses for whose texts `COLD_STARTS[rule]` returns True.
     """

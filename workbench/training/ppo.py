@@ -6,7 +6,7 @@ one reward per response. A killed run continues from its last complete checkpoin
 weights of an uninterrupted one.
 
 Shapes: B responses of a step, b responses of one backward pass, T tokens of the longest response, L
-= T + the tokens of the longest prompt.
+tokens of the longest prompt and the longest response together.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
             rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )
     ]
-    # the estimator compares no responses of a group, so every group has one response
+    # GAE uses each response alone, so every group has one response
     estimator = gae(config.gamma, config.lam)
     advantages_BT = as_tensor(token_advantages(penalised, 1, estimator), mask_BT)
     returns_BT = advantages_BT + values_BT  # before whitening: the critic learns the returns

@@ -103,7 +103,7 @@ class MetricsLog:
         values = "  ".join(
             f"{name} {row[name]:.2f}" for name in self.progress if row[name] is not None
         )
-        # ten lines for any length of run, so that a log stays readable
+        # about ten lines for any number of steps, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
@@ -257,7 +257,7 @@ def reward_of(feedback: Feedback, method: str) -> float | None:
 
 
 def error_of(feedback: Feedback, method: str) -> Failure | None:
-    """Return the failure because of which a response has no reward; None if none is stored."""
+    """Return the failure that left a response without a reward; None if no failure is stored."""
     reward = feedback.rewards.get(method)
     return feedback.error or (reward.error if reward else None)
 

@@ -60,9 +60,13 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
     for row in rows:
         where = f"the row of question '{row.question.id}'"
         if not row.segments or any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):
-            raise WorkbenchError(f"{where} has a segment outside its text, or none: leave it out")
+            raise WorkbenchError(
+                f"{where} has no segments, or a segment outside its text: leave it out"
+            )
         if any(not 0 <= s.target <= 1 for s in row.segments):
-            raise WorkbenchError(f"{where} has a target that is not between 0 and 1: fix it")
+            raise WorkbenchError(
+                f"{where} has a target that is not between 0 and 1: correct the target"
+            )
         if config.loss != "mse" and any(s.target not in (0, 1) for s in row.segments):
             raise WorkbenchError(
                 f"{where} has a target between 0 and 1: log loss needs 0 or 1; use loss=mse"

@@ -232,8 +232,8 @@ def keep_identity(
     Args:
         name: file name for the identity in `out`.
         identity: everything that determines the results in the folder.
-        what: the folder's contents if the identity differs, such as "other samples", for the
-            message.
+        what: description, for the error message, of results with another identity, such as "other
+            samples".
         began: whether the folder already contains results.
 
     Raises:

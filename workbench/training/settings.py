@@ -65,7 +65,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class KL:
-    """The KL penalty to the initial policy."""
+    """Settings of the KL penalty to the initial policy."""
 
     beta: float = setting(0.0, "weight of the KL penalty to the initial policy", least=0)
     kl: Literal["k1", "k3"] = setting(
@@ -77,7 +77,7 @@ class KL:
 
 @dataclass(frozen=True)
 class Saving:
-    """How often checkpoints are saved, and where TRL sends its logs."""
+    """Settings of checkpoints, and of the tracker to which TRL sends its logs."""
 
     save_every: int = setting(10, "steps between checkpoints", least=1)
     report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
@@ -87,7 +87,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Passes:
-    """Length and batch sizes of a training on rows that exist before it starts (SFT, DPO, …)."""
+    """Settings of the length and the batch sizes of SFT, DPO and reward-model training."""
 
     steps: int | None = setting(
         None, "training steps, one batch each; none: as many as `epochs` need", least=1
@@ -106,7 +106,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Samples:
-    """Responses that are sampled and graded before a training, from which its rows are made."""
+    """Settings of the responses that are sampled and graded to make the rows of a training."""
 
     questions: int | None = setting(None, "number of training questions; none: all", least=1)
     samples: int = setting(8, "responses sampled for each question", least=1)

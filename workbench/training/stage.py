@@ -17,11 +17,11 @@ Status = Literal["done", "interrupted"]
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of a stage.
+    """The arguments of `Stage.run`.
 
     Attributes:
-        start: folder or hub name of the policy to start from: the last full checkpoint that an
-            earlier stage saved (such as a merged cold start), else the run's initial policy.
+        start: folder or hub name of the policy to start from. It is the last full checkpoint that
+            an earlier stage saved (such as a merged cold start), or else the run's initial policy.
         out: folder to write to.
         stages: folders of the earlier stages by name.
     """

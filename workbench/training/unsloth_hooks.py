@@ -72,7 +72,7 @@ def loss_inputs(batch: Batch) -> dict[str, Tensor]:
 def left_aligned(batch: Batch) -> Tensor:
     """Return the advantages of a batch in Unsloth's columns, (B, T + W).
 
-    Advantages per response, (B,), are returned unchanged.
+    Advantages per response, (B,), are returned unchanged. For W, see the top of this file.
     """
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
@@ -85,7 +85,7 @@ def left_aligned(batch: Batch) -> Tensor:
 def right_aligned(batch: Batch) -> dict[str, Tensor]:
     """Return the batch with its stored log-probabilities in TRL's columns, (B, T).
 
-    In `batch` they are in Unsloth's columns, (B, T + W).
+    In `batch` they are in Unsloth's columns, (B, T + W), see the top of this file.
     """
     columns_BT, _ = _columns(batch)
     return {
