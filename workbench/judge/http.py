@@ -42,7 +42,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of one request.
+    """The outcome of one request: the text of the reply, or a failure.
 
     Attributes:
         again: how to send the prompt again: "retry" after an error, "reask" after an unusable
@@ -98,7 +98,10 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
 
 
 def server_message(body: str) -> str:
-    """Return the message in the body of an error, shortened and on one line; "" for HTML."""
+    """Return the message in the body of an error, on one line and shortened to `WORDS` characters.
+
+    The result is "" if the body is HTML.
+    """
     found = _MESSAGE.search(body)
     text = one_line(json.loads(found[1], strict=False) if found else body)
     return "" if text.startswith("<") else text[:WORDS] + "…" * (len(text) > WORDS)
@@ -134,8 +137,8 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
 def _content(message: JsonMapping) -> str:
     """Return the text of a message.
 
-    If the content is empty, return the text in the server's field for thoughts: a server that does
-    not find the end of the thoughts puts the whole reply into that field.
+    If the field "content" is empty, the result is the text in "reasoning_content" or "reasoning". A
+    server puts the whole reply there if it does not find the end of the model's thinking.
     """
     for name in ("content", "reasoning_content", "reasoning"):
         text = message.get(name) or ""
@@ -147,7 +150,7 @@ def _content(message: JsonMapping) -> str:
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Parse a Retry-After header, a number or a date, to seconds; None if it is unreadable."""
+    """Parse a Retry-After header, a number or a date, to seconds; None if it cannot be parsed."""
     if not header:
         return None
     try:
