@@ -159,9 +159,9 @@ def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
 
 
 def _ordered(rows: Rows, order: str) -> "DataFrame":
-    """Return the rows that have claims, in file order or sorted by a hash of their ids.
+    """Return the rows that have claims: in file order if `order` is "recorded", else shuffled.
 
-    `order` is "recorded" for file order.
+    They are shuffled by a hash of their ids, so the order is always the same.
     """
     table = rows.table[rows.table["claims"] > 0]
     if order == ORDERS[1]:

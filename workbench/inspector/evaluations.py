@@ -15,16 +15,11 @@ WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 
 def headline(summary: JsonMapping) -> JsonObject | None:
-    """Return the main metric of the greedy answers before and after training.
+    """Return the main metric of the greedy answers in the summary.json of a run.
 
-    The metric is truthfulness or, for questions without gold answers, FactScore. Return None if
-    neither has a value after training.
-
-    Args:
-        summary: content of the run's summary.json.
-
-    Returns:
-        {"metric": its name, "before": value or None, "after": value}.
+    The result is {"metric": name, "before": value or None, "after": value}; before and after
+    training. The metric is truthfulness or, for questions without gold answers, FactScore. Return
+    None if neither has a value after training.
     """
     reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
     for metric in ("truthfulness", "factscore"):
@@ -59,10 +54,8 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
 def _reports(summaries: Mapping[str, JsonMapping]) -> dict[str, JsonMapping]:
     """Return the evaluation reports by column title, such as "Before" and "After".
 
-    Runs with equal reports before training share one column for it.
-
-    Args:
-        summaries: label of a run -> content of its summary.json.
+    `summaries` maps run labels to summary.json contents. Runs with equal reports before training
+    share one column for it.
     """
     columns: dict[str, JsonMapping] = {}
     for name, summary in summaries.items():

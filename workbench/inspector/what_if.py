@@ -58,13 +58,11 @@ def _spelled(value: object) -> str:
 def what_if(request: JsonObject) -> JsonObject:
     """Return an open response with its rewards computed again from changed settings and labels.
 
-    Args:
-        request: "key" of the response, "settings" (method -> {field: new value}) and "edits" (claim
-            id -> changed label or informativeness).
+    The request has the "key" of the response, "settings" (method -> {field: new value}) and "edits"
+    (claim id -> changed label or informativeness).
 
-    Returns:
-        "view" (the response), "group" (its group's rewards), "controls" (by method), and the
-            settings: "line" as `--set` options, "config" as objects.
+    The result has "view" (the response), "group" (the rewards of its group), "controls" (by
+    method), "line" (the settings as `--set` options) and "config" (the configs by method).
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
