@@ -51,10 +51,12 @@ def prepare_klcf(
         threads: CPU threads.
 
     Returns:
-        The card, with `status` ("done" or "interrupted") and `out`.
+        The content of card.json (the inputs, and counts of every step), with the keys `status`
+        ("done" or "interrupted") and `out`. After an interrupt, only these two keys.
 
     Raises:
-        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
+        WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
+            work starts.
         workbench.util.failures.TooManyFailures: the judge failed too often.
     """
     chosen = bench_of(bench, questions)
