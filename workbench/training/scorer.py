@@ -45,7 +45,7 @@ class Segment(NamedTuple):
 class Judged:
     """A response with the segments that a reward model scores.
 
-    A segment is a sentence, a claim or the whole text. `token_ids` are the ids that the policy
+    A segment is a sentence or the whole text. `token_ids` are the ids that the policy
     sampled. If they are empty, `text` is encoded instead.
     """
 
