@@ -101,9 +101,10 @@ def speaks(words: list[str], i: int) -> bool:
 
 
 def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | None:
-    """Return the kind of the part that begins at word `i`, and the number of words in its link.
+    """Return (kind, number of words to skip) for the part that begins at word `i`.
 
-    Returns None if no part begins there.
+    The skipped words are a comma, a conjunction or a relative pronoun. Returns None if no part
+    begins at word `i`.
 
     Args:
         start: index of the first word of the current part.

@@ -139,8 +139,8 @@ class Reader:
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """Yield the claims of a further predicate.
 
-        Its subject is that of the sentence. For the kind "more" it is that of the previous relative
-        clause.
+        Its subject is the subject of the sentence. For the kind "more", it is the subject of the
+        previous relative clause.
         """
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")

@@ -67,7 +67,7 @@ _NAMED = re.compile(  # a reason that names an answer: "since it is in Paris", "
     r"|^(?!.*\b(?:my|I|me|not)\b).*\b(?:is|was|are|were|been|says?|states?|suggests?|indicates?|names?|gives?"
     r"|lists?) (?:[a-z]+ ){0,3}[A-Z0-9]"
 )
-_TRY = re.compile(  # a name, or so few words that they may be one
+_TRY = re.compile(  # a name, or so few words that they may be a name
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
 _EXCEPTED = re.compile(  # a guess in the form of a refusal: "I know nothing other than Paris"

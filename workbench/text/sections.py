@@ -87,8 +87,8 @@ def answer_text(text: str, prefill: str = "") -> str:
 def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a function that says whether a claim belongs to the answer of `response`.
 
-    A claim without a sentence belongs to the answer unless its section is "think", so that it is
-    judged *(ours)*.
+    The claim's section must be one of `answer_sections`. A claim in "body" without a sentence
+    belongs to the answer too, so that it is judged *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -109,7 +109,7 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 
     * the content of the last balanced `\boxed{…}`;
     * the last `<answer>…</answer>`, or the text after `[Answer]`;
-    * all text. Without any thinking, this is the whole response.
+    * all text except plans. Without any thinking, this is the whole response.
 
     The result is None if the thinking is not closed, or if the answer is empty.
 

@@ -41,7 +41,8 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?
 _FULL_WORD, _CAPITALISED = re.compile(r"[A-Za-z][a-z]{2,}|\d{4}"), re.compile(r"[A-Z][a-z]*[ ,]")
 _FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 
-# the words of `stops.txt` by heading: "never" ends a sentence, "maybe" ends one before "starters"
+# The words of `stops.txt` by heading. A full stop after a "never" word does not end a sentence;
+# after a "maybe" word, it ends one before a "starters" word.
 _WORDS = {name: frozenset(re.split("[ |]", words)) for name, words in groups("stops.txt").items()}
 
 

@@ -61,7 +61,7 @@ _BOUNDS = re.compile(  # the number is a bound or part of a larger value
     r"|pairs?|scores?|gross|squared|cubed|times|fold|hundreds?|thousands?|millions?|halves|thirds?"
     r"|quarters?|\w+ths|euros|tonnes|ago|minus|plus)\b"
 )
-_EVENTS = [  # a sentence with another word of the group than the question does not answer it
+_EVENTS = [  # a sentence with a word of the group that the question does not have is no answer
     frozenset(group.split())
     for group in ("born died buried raised", "largest smallest", "won lost", "first last second")
 ]
@@ -335,7 +335,7 @@ class Sentence:
         return False
 
     def retracts(self, stating: "Sentence") -> bool:
-        """Whether this sentence, which follows `stating`, denies its answer or names another."""
+        """Whether this sentence, which follows `stating`, denies the stated answer or names another."""
         texts, gold = self.texts, self.gold
         if self.places:
             return not self.denied.isdisjoint(self.places) or "used to" in " ".join(texts)

@@ -22,12 +22,12 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
 
     Long evidence is read in windows, as in `Verifier.check`. The keys of the result are:
 
-    * "accuracy", and "balanced_accuracy" (the mean recall over the classes that occur);
+    * "n" (pairs), "accuracy", "balanced_accuracy" (the mean recall over the classes that occur);
     * "support": the two-way task "supported or not" at p(support) ≥ `settings.split`;
-    * "by_source": the same numbers for each source; "by_class": recall and precision;
+    * "by_source": the values above for each source; "by_class": recall and precision;
     * "confusion" and "labels": counts of predicted classes and of labels, by gold class;
     * "calibration" and "support_calibration": see `reliability`;
-    * "n" pairs, "windows", "seconds" and "claims_per_second".
+    * "windows" (number read), "seconds" and "claims_per_second".
     """
     import numpy as np
     from sklearn.metrics import recall_score

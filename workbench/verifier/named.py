@@ -241,8 +241,8 @@ def load_named(
         ) from error
     if not tokenizer.is_fast:
         raise WorkbenchError(
-            f"'{model}' has no fast tokenizer, which windows need for character offsets: save one"
-            " in its folder"
+            f"'{model}' has no fast tokenizer (tokenizer.json), which is needed to split long"
+            " passages: name a model that has one"
         )
     import torch
 

@@ -31,7 +31,7 @@ ALIKE = {
     for group in " ".join(_ALIKE.split()).split("|")
     for word in group.split()
 }
-MOST_BEARERS = 20  # with this many people of one surname in the evidence, it may mean any of them
+MOST_BEARERS = 20  # from this many people of one surname on, the claim may mean any of them
 STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 

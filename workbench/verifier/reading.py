@@ -17,7 +17,7 @@ from workbench.util.jsonl import encodable
 from workbench.verifier.instructions import is_instruction
 from workbench.verifier.tokens import Token, tokenize
 
-ENGLISH = frozenset(  # function words that are not also words of another language, as "in" is
+ENGLISH = frozenset(  # function words, without words of other languages such as "in"
     "the it its with from are were be been she his their they that this who which there against of"
     " and about after before into during when while you your have has how can born won".split()
 )
@@ -70,7 +70,7 @@ class Reading(NamedTuple):
 
     text: str
     denied: bool = False  # the claim says that `text` is false
-    partial: bool = False  # a part of it denies something: a contradiction does not count
+    partial: bool = False  # a part of the claim denies something: a contradiction does not count
     unread: str = ""  # a key of `REASONS`: why the claim is not compared
 
 

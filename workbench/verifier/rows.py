@@ -12,7 +12,7 @@ FIELDS = ("premise", "claim", "label", "source")
 
 @dataclass(frozen=True)
 class Row:
-    """One labelled pair: `label` says if `premise` supports `claim`, contradicts it, or neither."""
+    """One labelled pair. `label` says if `premise` supports `claim`, contradicts it, or neither."""
 
     premise: str
     claim: str

@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
     @property
     def month(self) -> int:
-        """The number, 1 to 12, of the month that the token names ("Sept" is 9); 0 for other words."""
+        """The number of the month that the token names, 1 to 12 ("Sept": 9); 0 for other words."""
         if len(self.word) < 3 or (self.word in ("mar", "march", "may") and not self.capital):
             return 0
         return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(self.word)), 0)

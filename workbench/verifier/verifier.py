@@ -49,7 +49,7 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Temperature and thresholds fitted on labelled pairs, and how long evidence is read.
+    """Temperature and thresholds fitted on labelled pairs, and the limits for long evidence.
 
     A claim is labelled `correct` if p(support) ≥ `support`, `wrong` if p(contradict) ≥
     `contradict`, and otherwise `vague`. The probability must also be the higher one of the two.
@@ -217,7 +217,10 @@ class Verifier:
         return "correct" if support >= max(bounds.support, contradict) else "vague"
 
     def is_close(self, check: Entailment) -> bool:
-        """Whether p(support) is within `NEAR` of the threshold for `correct`; False without windows."""
+        """Whether p(support) is within `NEAR` of the threshold for `correct`.
+
+        False if no window was read.
+        """
         return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
     def _windows(self, passages: Passages, spans: Callable[[str], list[Span]]) -> list[Window]:
@@ -309,7 +312,7 @@ def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int,
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """Load a verifier.
+    """Load a verifier from a folder.
 
     Args:
         path: a folder with `card.json` and an adapter; None loads the shipped verifier.
@@ -375,5 +378,5 @@ def read_settings(stored: JsonMapping) -> Settings:
     """Convert the settings of a card to `Settings`; raise KeyError if one is missing or unknown."""
     names = {setting.name for setting in fields(Settings)}
     if set(stored) != names:
-        raise KeyError(f"settings {sorted(set(stored) ^ names)}")
+        raise KeyError(f"missing or unknown settings {sorted(set(stored) ^ names)}")
     return Settings(**stored)
