@@ -37,7 +37,7 @@ SECTIONS = ANSWER_SECTIONS | THINK_SECTIONS
 def grade(
     verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Extract | None = None
 ) -> Grade:
-    """Return a function that extracts, checks and rewards a batch of responses.
+    """Return a function that grades responses: it extracts claims, runs checks, computes rewards.
 
     Extraction and each check are called once per batch, in the order given. Each response gives one
     row. A failure affects only its own row:

@@ -55,7 +55,7 @@ ASPECTS: Mapping[str, tuple[str, ...]] = {
 }
 
 # A claim that cannot be compared with evidence gets a verdict, not a failure, or a response could
-# avoid the judge by its wording. An item {UNPARSED or UNFOUND: a key of `REASONS`} says why.
+# avoid the judge by its wording. Its evidence has the item {UNPARSED or UNFOUND: key of `REASONS`}.
 UNPARSED = "unparsed"  # the judge cannot read the claim
 UNFOUND = "unfound"  # the judge found no evidence
 REASONS: Mapping[str, str] = {
@@ -110,9 +110,8 @@ class Failure:
 
 
 class WorkbenchError(ValueError):
-    """An error that the user can fix. The message is one line and names the remedy.
-
-    The command line exits with `code`.
+    """An error that the user can fix. Its message is one line and names the remedy. A command that
+    raises it ends with the exit code `code`.
     """
 
     code = 2
@@ -277,7 +276,8 @@ class Reward:
         parts: name -> number that explains the value, such as a term of the sum, or a count.
         events: the value, split into parts with positions. The events add up to `value`.
         tokens: (T) the reward of each token: the sum of its shares of the events.
-        unplaced: ids of claims not found in the text; their events are at the end of a sentence.
+        unplaced: ids of claims that were not found in the text. Their events are at the end of a
+            sentence or of the response.
     """
 
     value: float | None
@@ -336,7 +336,7 @@ class Claims:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of one check for one response."""
+    """The result of one check for one response: verdicts, cost and search results."""
 
     verdicts: tuple[Verdict, ...] = ()  # one per target; if a check failed, it has an `error`
     cost: Cost = Cost()

@@ -47,9 +47,9 @@ def load(
     Args:
         name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
-        split: for a hub data set, one of its splits; None: the default split of a data set in
-            `NAMES`, else "train". For a file, one of `SPLITS`, to which questions are assigned by a
-            hash of their ids; None: all questions.
+        split: for a hub data set, one of its splits. None means the default split for names in
+            `NAMES`, and "train" for others. For a file, one of `SPLITS`, to which a hash of its id
+            assigns each question. None means all questions of the file.
         limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
         mapping: field in `FIELDS` -> name of the column that has it. "a.b" is the key b of the
             object in column a. None: the schema decides.
@@ -212,7 +212,7 @@ def _fitting(
         known = "" if source is PLAIN else f" of {source.name}"
         raise WorkbenchError(
             f"{location}: not in the schema{known}: expected the columns {expected}; found"
-            f" {_columns(record)}. Name yours, as in --map question=COLUMN,answers=COLUMN"
+            f" {_columns(record)}. Name your columns with --map question=COLUMN,answers=COLUMN"
         )
     return source
 

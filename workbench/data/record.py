@@ -139,7 +139,7 @@ def digest(text: str) -> str:
 
 
 def passage_id(title: str, text: str) -> str:
-    """Return an id for a passage: a hash of its title and text."""
+    """Return a passage's id, "p-" and 12 digits of a hash of its title and text."""
     # JSON separates title and text without ambiguity
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
@@ -147,8 +147,8 @@ def passage_id(title: str, text: str) -> str:
 def passage(value: object, title: object = "") -> Passage:
     """Convert a text, a list of sentences or an object `{"title": …, "text": …}` to a passage.
 
-    An object may lack the title; `title` is that of the other forms. The passage's id is a hash of
-    its content, because ids in data sets often repeat in each row (0, 1, 2).
+    `title` is the title for a text or a list of sentences. The title in an object is optional. The
+    passage's id is a hash of its content, because ids in data sets often repeat in each row.
 
     Raises:
         ValueError: the value has another form.
@@ -165,7 +165,7 @@ def passage(value: object, title: object = "") -> Passage:
 
 
 def passages(value: object) -> tuple[Passage, ...]:
-    """Convert a list of values, or a single value, to passages; see `passage`.
+    """Convert a list of values, or a single value, to passages; `passage` converts each value.
 
     A list may be printed as text. None gives (). Duplicates and passages without a letter or digit
     are dropped.

@@ -112,7 +112,7 @@ def _claims(
 
 
 def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float]]:
-    """Yield (column, sum of the claim's events) for each method whose reward is not missing."""
+    """Yield (column, reward that the claim earned) for each method whose reward is not None."""
     for method, reward in rewards.items():
         if reward["value"] is not None:
             own = [event["value"] for event in reward["events"] if event["claim"] == claim]

@@ -94,9 +94,10 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """Return a sentence with the gain in truthfulness for each reward, as a share of an oracle's.
+    """Return a sentence with the gain in truthfulness of the greedy answers for each reward.
 
-    The oracle abstains exactly where the initial policy is wrong; see `share_of_oracle`.
+    The gain is a share of an oracle's gain. The oracle abstains exactly where the initial policy is
+    wrong; see `share_of_oracle`.
     """
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])

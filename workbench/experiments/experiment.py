@@ -337,7 +337,8 @@ class _Run:
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
         """Run the last of `stages` unless it is done already. Return whether it is done now.
 
-        If another run stored an equal stage in the shared folder, its result is copied instead.
+        If another run stored an equal stage in the shared folder, its result is copied instead. The
+        earlier stages in `stages` only serve to find an equal stage.
         """
         stage, place = stages[-1], None
         if finished(job.out):

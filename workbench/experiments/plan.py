@@ -116,7 +116,8 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
     logits = sequences * training.scored * config.vocab_size * copies
     layer = tokens * saved_bytes(shape, training.rank, training.length, size)
     activations = layers * layer
-    # kept: the inputs of all layers; recomputed: one layer, in the memory that the logits had
+    # Checkpointing keeps the inputs of all layers. It recomputes one layer at a time, in the memory
+    # that the logits had.
     if training.checkpointing:
         recomputed = layer + tokens * config.intermediate_size * size
         inputs = layers * tokens * config.hidden_size * size

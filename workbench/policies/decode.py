@@ -258,9 +258,9 @@ def tail_length(prompts: Sequence[Prompt]) -> int:
 
 
 def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
-    """Reorder the cache in place: row n becomes the old row `index[n]`, with `width` tokens.
+    """Reorder the cache in place: row n becomes the old row `index[n]`.
 
-    The last `width` tokens of each row are kept.
+    Only the last `width` tokens of each row remain.
     """
     import torch
 

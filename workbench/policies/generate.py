@@ -84,7 +84,7 @@ def prompt_ids(
 def generate(
     policy: Policy, questions: Sequence[Question], *, step: int | None = None, **sampling: Any
 ) -> list[Response]:
-    """Return responses to the questions, in order: all samples of a question follow each other.
+    """Return sampled responses to the questions. The samples of a question follow each other.
 
     The same arguments give the same responses.
 

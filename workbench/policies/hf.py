@@ -104,7 +104,8 @@ def sampled_logits(
 ) -> list[Tensor]:
     """Return the logits that predict the sampled ids, for each pair (prompt ids, sampled ids).
 
-    The logits of a pair have the shape (T, V), for T sampled ids and V ids of the vocabulary.
+    The logits of a pair are float32 and have the shape (T, V), for T sampled ids and V ids of the
+    vocabulary.
     """
     rows = [prompt + sampled for prompt, sampled in pairs]
     input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)
@@ -126,8 +127,8 @@ def by_generate(
 ) -> list[list[int]]:
     """Return the sampled token ids for each prompt, by transformers' `generate`.
 
-    It is slower than `decode`, but runs all models. Each batch of `size` prompts takes as long as
-    its longest completion.
+    This is for models that `decode` cannot run. Each batch of `size` prompts takes as long as its
+    longest completion.
     """
     from transformers import GenerationConfig
 

@@ -72,7 +72,7 @@ def check_loaded(name: str, info: JsonMapping) -> None:
     unexpected weights.
 
     Args:
-        info: transformers' loading info, with "missing_keys" and "unexpected_keys".
+        info: transformers' loading info, with lists such as "missing_keys".
 
     Raises:
         WorkbenchError: weights are missing, unexpected or of another shape.

@@ -25,9 +25,11 @@ Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a queue. `steps` is the number of training steps of its last stage.
+    """A run of a queue.
 
-    Its folder is named by the hash of its `identity`.
+    Attributes:
+        identity: everything that determines the run's result. Its hash names the folder.
+        steps: number of training steps of the last stage; None if not known.
     """
 
     entry: Entry

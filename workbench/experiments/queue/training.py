@@ -24,7 +24,11 @@ Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
 def status_of(runs: Sequence[Run]) -> JsonObject:
-    """Return `{"runs": […]}` with the status of each run, read from its folder."""
+    """Return `{"runs": […]}`, read from the runs' folders. Runs with the same hash appear once.
+
+    Each object has a run's settings, its "status" (see `Status`), "step" of "steps", "seconds" and
+    "error".
+    """
     return {
         "runs": [
             {
