@@ -239,7 +239,7 @@ class _Client:
 
 @dataclass
 class _Batch:
-    """One call of the judge.
+    """One call of the judge with a list of prompts.
 
     Attributes:
         answered: the server has sent a reply to a prompt of this batch.

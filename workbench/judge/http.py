@@ -26,7 +26,7 @@ WORDS = 200  # most characters of a server's own message in an error message
 _NO_QUOTA = re.compile(
     r"insufficient[ _](?:quota|balance|credit|funds)|billing_|credit balance", re.I
 )
-# as in {"error": {"message": "…"}} or {"detail": [{"msg": "…"}]}
+# the message in an error, as in {"error": {"message": "…"}} or {"detail": [{"msg": "…"}]}
 _MESSAGE = re.compile(
     r'"(?:error|message|detail|msg)"\s*:\s*("(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))+")'
 )
@@ -84,7 +84,14 @@ async def read_response(
 
 
 def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
-    """Return the outcome for an error status, with the server's own message."""
+    """Return the outcome for an error status, with the server's own message.
+
+    Args:
+        status: the HTTP status.
+        raw: the body of the response.
+        target: the address of a redirect, or "".
+        wait: the seconds of the Retry-After header, if there is one.
+    """
     words = server_message(raw)
     problem = f"the server answered {status}{words and f' ({words})'}"
     quota = status in (403, 429) and _NO_QUOTA.search(raw)

@@ -24,7 +24,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
-# tasks whose label is a mark, and the marks
+# tasks that are answered with a mark, and the possible marks
 MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
@@ -110,7 +110,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
-        # each of the other objects has a single key
+        # all other replies are objects with one key, whose value is returned
         return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
@@ -193,7 +193,7 @@ def _without_thoughts(text: str) -> str:
     opened = _THOUGHTS.match(text)
     pattern = _TAG.format(slash="(/?)", name=opened[1] if opened else _NAME)
     tags = list(re.finditer(pattern, text, re.I))
-    # a reply that begins with its object may quote a tag
+    # a reply that begins with its JSON object may quote a tag inside it
     if not opened and ([bool(tag[1]) for tag in tags] != [True] or text.startswith(("{", "```"))):
         return text
     depth = 0 if opened else 1

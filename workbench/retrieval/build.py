@@ -322,7 +322,7 @@ class _State:
         return "pages"
 
     def commit(self, row: int, passages: int, seconds: float) -> None:
-        """Store the number of the last row and all counts, after `passages` more were written."""
+        """Store the last row's number and all counts; `passages` is the number of new passages."""
         self._counts |= {"row": row, "passages": self["passages"] + passages}
         self._counts["milliseconds"] = self["milliseconds"] + round(1000 * seconds)
         self._db.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self._counts.items())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # texts -> (len(texts), d) float32, each row of length 1
 Encode = Callable[[Sequence[str]], "np.ndarray"]
 
-PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
+PACKAGED = (BASE.rpartition("/")[2], BASE)  # an installed package has its weights
 BATCH = 32  # texts
 
 

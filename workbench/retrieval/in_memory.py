@@ -43,7 +43,7 @@ class InMemoryIndex:
             self.lengths.append(counts.total())
             for word, count in counts.items():
                 self.postings.setdefault(word, {})[i] = count
-        # `or 1.0`: all passages are empty
+        # `or 1.0` if all passages are empty
         self.mean = sum(self.lengths) / max(1, len(self.lengths)) or 1.0
         self.titles = [title_key(passage.title) for passage in self.passages]
 

@@ -47,7 +47,7 @@ Mode = Literal["text", "dense", "hybrid"]
 
 @dataclass(frozen=True)
 class Index:
-    """A finished index on the disk.
+    """A finished index of passages on the disk.
 
     Attributes:
         folder: the LanceDB directory.

@@ -94,7 +94,7 @@ def strict_title(title: str) -> str:
 
 
 def title_key(title: str) -> str:
-    """Return a title as `strict_title` does, and without punctuation: "C#: a Guide" → "c# a guide".
+    """Return `strict_title(title)` without punctuation: "C#: a Guide" → "c# a guide".
 
     Symbols that distinguish titles (+, #) are kept.
     """

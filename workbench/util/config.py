@@ -200,7 +200,7 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:
-    """Return a copy of `config` with the values of `stored`, a config read from a JSON file.
+    """Return a copy of `config` with the values of `stored`, a config in JSON form.
 
     Paths are matched by `find`, so the config of an earlier version with other parts can be read. A
     field that is not stored keeps its value. A stored field that no longer exists is ignored.

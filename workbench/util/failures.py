@@ -150,10 +150,10 @@ def lacking(row: JsonMapping) -> set[str]:
 
 
 def judged(row: JsonMapping) -> bool:
-    """Return whether a stored row was judged, with or without success.
+    """Return whether a stored row was judged: claims were extracted or a verdict was given.
 
-    A row whose input lacks something, such as gold answers, was not judged. There are two special
-    cases:
+    A failed attempt counts, too. A verdict that only records a missing input, such as gold answers,
+    does not count. There are two special cases:
 
     * An empty response has no claims or verdicts. It was judged if a method gave it a reward; a
       reward logged by a trainer does not count.

@@ -28,7 +28,8 @@ from workbench.world.world import World
 
 
 def world_checks(world: World) -> Checks:
-    """Return the checks that compare answers with the closed world's facts, without a model."""
+    """Return the checks that compare answers with the generated facts of `world`, without a model.
+    """
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),

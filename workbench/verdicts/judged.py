@@ -47,9 +47,9 @@ def facts(
     """Return a function that labels claims by a language model (RLFH, arXiv 2406.12221, §3.1).
 
     The judge gets one request per claim, with the claim, its passages (see `retrieve`) and the gold
-    answers as one more passage (tables 4 and 6). It replies correct, vague or wrong. In a hedged
-    sentence, correct becomes "hedged_correct" and wrong becomes "hedged_wrong". The verdicts have
-    `aspect="fact"`. Claims that the extractor has already labelled are skipped.
+    answers as one more passage (tables 4 and 6). The judge replies correct, vague or wrong. In a
+    hedged sentence, correct becomes "hedged_correct" and wrong becomes "hedged_wrong". The verdicts
+    have `aspect="fact"`. Claims that the extractor has already labelled are skipped.
 
     * If `retrieve` fails for a claim, its verdict has an error of stage "retrieve".
     * If `retrieve` finds no passage for a claim, the claim is vague, without a request.

@@ -181,7 +181,8 @@ def named_judge(
 ) -> NamedJudge | None:
     """Return the judge that the command-line options name, or None if `url` is None.
 
-    The URL "local" names the local verifier. Every other URL names a server (see `llm_judge`).
+    The URL "local" names the local verifier. Every other URL names a server (see `llm_judge`). The
+    other arguments are described in `LLMJudge` and `LocalJudge`.
 
     Raises:
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.

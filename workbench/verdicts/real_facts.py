@@ -95,8 +95,7 @@ def _exact(
 
 
 def table_says(claim: str, title: str = "") -> bool | None:
-    """Return True if the table confirms a claim, False if it contradicts it, None if it cannot
-    decide.
+    """Return True if the table confirms a claim, False if it contradicts it, None if unknown.
 
     Args:
         title: title of the question. If it is a country, "the country" and "its" at the beginning

@@ -123,7 +123,7 @@ def world_question(world: World, question: Question) -> Question:
 
 
 def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
-    """Return the checklist of a question for a long text: the important facts of its entities.
+    """Return the checklist of a long-form question: the important facts of its entities.
 
     Each item is a sentence. A fact is important if its importance is at least `IMPORTANT`.
     Questions with a short answer have no items.
