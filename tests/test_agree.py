@@ -146,7 +146,7 @@ def test_rows_with_another_response_are_left_out(tmp_path: Path) -> None:
     changed[1]["response"] = " X. \n"  # white space is no difference
     found = agreed(tmp_path, first, changed)
     assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
-    with raises_error("another response under each"):
+    with raises_error("but with different responses"):
         agreed(tmp_path, first, changed[2:])
 
 

@@ -69,11 +69,12 @@ class Reader:
     """Reads the rows of an input file.
 
     Attributes:
-        columns: name of a field -> name of the row's column, where they differ.
+        path: the input file.
+        columns: name of a field -> name of its column in the file, if the names differ.
         tokenize: splits responses into tokens; None uses the row's own tokens, or words.
         recognise: adds reference data to a question of the closed world; None: nothing is added.
-        known: id -> `question_key` of each question stored with the output. If a different question
-            has a known id, it gets a new id.
+        known: id -> hash (`question_key`) of each question that is stored with the output. A
+            different question with a known id gets a new id.
     """
 
     path: Path
@@ -89,7 +90,9 @@ class Reader:
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
     def item(self, row: JsonMapping | str, split: bool = True) -> Item:
-        """Parse one row. With `split=False` the response is not split into tokens and sentences.
+        """Parse one row of the file. A `row` that is a text is the reason why it cannot be read.
+
+        With `split=False` the response is not split into tokens and sentences.
 
         Raises:
             Malformed: the row cannot be scored.
@@ -135,10 +138,10 @@ class Reader:
         return survey
 
     def items(self, remaining: dict[str, int]) -> Iterator[Item]:
-        """Yield the rows whose ids are in `remaining`, in order.
+        """Yield the rows whose ids are in `remaining`, in order, and remove these ids from it.
 
-        `remaining` maps an id to the checksum of its response. The id of each yielded row is
-        removed from it.
+        `remaining` maps the id of a row to the checksum of its response. A row with another
+        checksum is skipped.
         """
         for _, row in open_rows(self.path)[1]:
             if not remaining:
@@ -165,12 +168,12 @@ def parse(
     tokenize: Tokenize | None = None,
     split: bool = True,
 ) -> Item:
-    """Parse one row.
+    """Convert one row of an input file to an `Item`.
 
     If the row has claims without labels, they are in the response's field `given_claims`.
 
     Args:
-        columns: name of a field -> name of the row's column, where they differ.
+        columns: name of a field -> name of its column in the row, if the names differ.
         questions: stored questions by id, for feedback rows, which only have a `question_id`.
         tokenize: splits responses into tokens; None uses the row's own tokens, or words.
         split: False skips the splitting into tokens and sentences, for a survey.
@@ -265,7 +268,7 @@ def _with_tokens(
                 raise ValueError(own)
         except (TypeError, ValueError) as error:
             raise Malformed(
-                '"tokens" is not {source, ids, offsets}, with offsets in the response'
+                '"tokens" must be {source, ids, offsets}, with offsets [start, end] in the response'
             ) from error
         source = _text(own, "source") or "sampled"
         return replace(response, token_ids=ids, offsets=offsets, source=source, **numbers)
