@@ -368,14 +368,15 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """Return the first verdict on `target` ("claim:0") and `aspect` (None: any), or None."""
+        """Return the first verdict on `target`, such as "claim:0", or None if there is no verdict.
+        If `aspect` is given, only verdicts of this aspect count.
+        """
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, a JSON object with the question's id in place of the question.
-
-        The key "prefill" is present only if the prompt ends with an opening tag.
+        """Return the stored form: a JSON object with the question's id in place of the question. It
+        has the key "prefill" only if the prompt ends with an opening tag.
         """
         response = self.response
         return {
@@ -478,9 +479,8 @@ class Checks:
     Attributes:
         extract: finds the claims of responses.
         verify: name -> check: "fact", "outcome", "checklist" (does the response state an item?),
-            "claim_checklist" (is a claim in the checklist?), "reasoning", "out_of_knowledge" (is
-            the answer unknown to the initial policy?). Training adds checks by trained models:
-            "truth", "factuality" and "general".
+            "claim_checklist" (is a claim in it?), "reasoning", "out_of_knowledge" (is the answer
+            unknown to the initial policy?). Trained models add "truth", "factuality", "general".
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
         recognise: returns a question with the reference data that the judge has for it, such as
             gold answers; None if the judge has no reference data.

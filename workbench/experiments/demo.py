@@ -68,9 +68,7 @@ def demo_run(out: Path, reward: str, seed: int, threads: int) -> JsonObject:
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
     """Return a printable table of every policy's outcome rates, for all questions and by tier.
 
-    Args:
-        reports: name of the policy -> its evaluation report.
-        mode: "greedy" or "sampled" answers.
+    `reports` maps names of policies to evaluation reports. `mode` is "greedy" or "sampled".
     """
     from rich.table import Table
 
@@ -94,10 +92,9 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """Return a sentence with the gain in truthfulness of the greedy answers for each reward.
+    """Return a sentence with each reward's gain in truthfulness, as a share of an oracle's gain.
 
-    The gain is a share of an oracle's gain. The oracle abstains exactly where the initial policy is
-    wrong; see `share_of_oracle`.
+    The oracle abstains exactly where the initial policy is wrong; see `share_of_oracle`.
     """
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
@@ -129,10 +126,7 @@ def fixed_questions() -> list[Question]:
 
 
 def answers(run: Path) -> list[dict[str, str]]:
-    """Return the greedy answers to `fixed_questions` before and after the training in `run`.
-
-    Each object has the keys "tier", "question", "truth", "before" and "after".
-    """
+    """Return the greedy answers to `fixed_questions` before and after the training in `run`."""
     tiny, questions = bench("tiny"), fixed_questions()
     before, after = (graded_answers(tiny, policy, questions) for policy in (tiny.policy, str(run)))
     return [

@@ -87,9 +87,6 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
 def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     """Configure and check an entry, and return its run, whose folder is in `root`.
 
-    Args:
-        open_bench: (name, questions) -> the bench.
-
     Raises:
         WorkbenchError: a setting is invalid.
     """
