@@ -143,7 +143,8 @@ def _check(task: str, names: set[str]) -> None:
     needed = {name for name in TASKS[task] if not name.endswith("?")}
     if not needed <= names <= allowed:
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {', '.join(TASKS[task])}, not {', '.join(sorted(names))}"
+            f"a prompt for '{task}' takes {', '.join(TASKS[task])} (? = optional), not"
+            f" {', '.join(sorted(names))}"
         )
 
 
@@ -160,7 +161,8 @@ def _blocks(task: str, name: str, value: Any) -> list[str]:
     size = {"responses": 2, "claims": 1 if task == "verify" else None}.get(name)
     if len(value) != size if size else not value and name != "answers":
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {size or 'at least one'} of {name}, not {len(value)}"
+            f"a prompt for '{task}' takes a list {name} of length {size or 'at least 1'}, not"
+            f" {len(value)}"
         )
     return [_element(TAGS[name], text) for text in value]
 

@@ -46,7 +46,8 @@ class Source:
     Attributes:
         spec: the argument of `--from`, such as "wiki.jsonl" or "hf:owner/name".
         fingerprint: digest of the content; the spec itself for a hub data set.
-        pages: function of n that skips n rows and yields (number, page) for each later row.
+        pages: function from n to an iterator over (row number, page) after the first n rows. If a
+            row cannot be read, the reason as text replaces the page.
     """
 
     spec: str

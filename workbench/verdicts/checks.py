@@ -28,8 +28,7 @@ from workbench.world.world import World
 
 
 def world_checks(world: World) -> Checks:
-    """Return the checks that compare answers with the generated facts of `world`, without a model.
-    """
+    """Return the checks that compare answers with the generated facts of `world`, by rules."""
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),

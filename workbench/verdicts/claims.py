@@ -133,8 +133,8 @@ def _no_passages(message: str) -> Failure:
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
 
-    The span has the character positions of the sentence that shares most words with the claim. It
-    is None if no sentence shares a word with the claim.
+    The span has the character positions of the passage's sentence that shares most words with the
+    claim. It is None if no sentence shares a word with the claim.
     """
     claim_words = _words(claim)
     return tuple(
