@@ -58,7 +58,7 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     def run(responses: Sequence[Response]) -> list[Claims]:
         try:
             found = _with_passages(search, responses) if search else responses
-        except (OSError, RuntimeError) as error:  # the store's files, or a server behind it
+        except (OSError, RuntimeError) as error:  # of the files or the server with passages
             failure = Failure("retrieve", "search", f"the search failed: {error}")
             return [Claims(error=failure)] * len(responses)
         return extract(found)
@@ -146,7 +146,7 @@ def _attach(
 def _covered(
     text: str, spans: Sequence[Span], quote: str, after: int
 ) -> tuple[list[int] | None, int]:
-    """Return the indices of the sentences that a quotation covers, and the position after it.
+    """Return the indices of the sentences that a quotation covers, and the next value of `after`.
 
     The indices are None if the quotation is not found. The search for an exact quotation starts at
     `after`, so the second quotation of a repeated sentence is located at its second occurrence.

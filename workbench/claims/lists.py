@@ -180,7 +180,7 @@ def _are_closed(
     if re.search("[a-z] [A-Z]", end) and (not re.search("[A-Z]", first)):
         return False  # "the inventor and manufacturer Bo Ardel"
     if any(_BEHIND.search(item) for item in inner):
-        return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
+        return all(_BEHIND.search(item) for item in (first, *others))  # each item has a phrase
     agents = AGENTS.search(first)
     own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith(
         "the "

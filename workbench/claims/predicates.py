@@ -243,7 +243,7 @@ def _articled(first: str, item: str) -> str:
 
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
-    """Yield the claims of "is …" followed by a single noun: "is a painter of ships"."""
+    """Yield the claims of "is …" with a complement that is not a list: "is a painter of ships"."""
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return

@@ -115,7 +115,7 @@ class Reader:
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where" and words[0] in PRONOUNS and _is_somebody(self.subject):
             subject = self.subject
-            yield from self._clause(text, "")  # it stands alone after a person
+            yield from self._clause(text, "")  # after a person, "where he …" stands alone
             self.subject = subject
         elif part.kind == "where":
             yield f"{self._whole(previous)}{part.link} {text}"

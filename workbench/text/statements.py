@@ -335,7 +335,10 @@ class Sentence:
         return False
 
     def retracts(self, stating: "Sentence") -> bool:
-        """Whether this sentence, which follows `stating`, denies the stated answer or names another."""
+        """Whether this sentence takes back the answer of an earlier sentence, `stating`.
+
+        It does so if it denies the answer or names another one.
+        """
         texts, gold = self.texts, self.gold
         if self.places:
             return not self.denied.isdisjoint(self.places) or "used to" in " ".join(texts)

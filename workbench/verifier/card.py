@@ -21,8 +21,7 @@ SPEED_ROWS = 512
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit a classifier's temperature and thresholds on `data`, and measure it on the same rows.
 
-    Write `card.json` into the folder `out` and return its content. The option `--verifier` accepts
-    this folder.
+    Write the card, `card.json`, into the folder `out`, which `--verifier` accepts, and return it.
 
     Args:
         data: a file of labelled pairs, see `read_rows`.

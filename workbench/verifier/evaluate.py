@@ -26,8 +26,8 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
     * "support": the two-way task "supported or not" at p(support) ≥ `settings.split`;
     * "by_source": the values above for each source; "by_class": recall and precision;
     * "confusion" and "labels": counts of predicted classes and of labels, by gold class;
-    * "calibration" and "support_calibration": see `reliability`;
-    * "windows" (number read), "seconds" and "claims_per_second".
+    * "calibration" and "support_calibration" (see `reliability`);
+    * "windows" (number read), "seconds", "claims_per_second".
     """
     import numpy as np
     from sklearn.metrics import recall_score

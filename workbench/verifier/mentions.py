@@ -3,8 +3,8 @@
     evidence = Mentions(["The bridge opened in 1931."])
     objections("The bridge opened in 1932.", evidence)   # [("number", "1932")]
 
-The rules *(ours)* read English only. They make no objection in doubtful cases. Even so, they object
-to some claims that people label as supported. Their time is linear in the length of the texts.
+The rules *(ours)* read English only. They make no objection in doubtful cases, but still object to
+some claims that people label as supported. Their time is linear in the length of the texts.
 """
 
 from collections.abc import Sequence
