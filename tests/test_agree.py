@@ -166,7 +166,7 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
     )
     bare = write(tmp_path / "bare.jsonl", [{"id": "b", "response": "X.", **UNJUDGED}])
     for files in ((first, bare), (bare, first)):
-        with raises_error(r"no row is judged feedback.*bare\.jsonl"):
+        with raises_error(r"no readable row with verdicts.*bare\.jsonl"):
             agreement(*files)
 
 

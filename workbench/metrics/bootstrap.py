@@ -40,7 +40,7 @@ class Sums:
 def collect(
     terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
 ) -> Sums:
-    """Add up the numerators and denominators of the responses to each question.
+    """Return the numerators and denominators, added up over the responses to each question.
 
     Args:
         terms: one pair (question id, {metric: (numerator, denominator)}) for each response. A
@@ -83,8 +83,8 @@ def draws(
     """Yield the resampling weights as arrays (R, runs · questions), with `resamples` rows in total.
 
     A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
-    too: a weight is the draws of the question times the draws of the run. R is chosen so that an
-    array fits into memory, also with one column for each of the `answers` ranked answers.
+    too: a weight is then the draws of the question times the draws of the run. R is limited by the
+    number of `questions` and of ranked `answers`, so that arrays of this size fit into memory.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -202,7 +202,7 @@ def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
 def wilson(hits: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % bounds (low, high) of the proportion `hits / n`.
 
-    Unlike a bootstrap interval, this interval is wider than 0 even if all n outcomes are equal.
+    Unlike a bootstrap interval, it has a width even if all n outcomes are equal.
     """
     z = 1.959964  # quantile .975 of the normal distribution
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
@@ -210,10 +210,10 @@ def wilson(hits: float, n: int) -> tuple[float, float]:
 
 
 def interval(samples_R: np.ndarray, value: float) -> dict[str, float | None]:
-    """Return the 95 % interval of resampled values, their percentiles 2.5 and 97.5: `{low, high}`.
+    """Return the 95 % percentile interval of R resampled values of a metric: `{low, high}`.
 
-    NaN among the resampled values is ignored. Both bounds are None if `value`, the metric itself,
-    is NaN or all resampled values are NaN.
+    Resampled values that are NaN are ignored. Both bounds are None if all of them are NaN, or if
+    `value`, the metric itself, is NaN.
     """
     import numpy as np
 
@@ -236,5 +236,5 @@ def _p_value(samples_R: np.ndarray, value: float, questions: int) -> float | Non
 
 
 def number(value: float | None) -> float | None:
-    """Return `value` as a Python float; return None for None and for NaN, which JSON lacks."""
+    """Return `value` as a Python float; None for None and NaN, because JSON has no NaN."""
     return None if value is None or value != value else float(value)

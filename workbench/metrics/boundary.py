@@ -130,7 +130,7 @@ def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
     * `failed`: number of samples that could not be graded.
     * `majority`: shares of outcomes of the majority answers of 1, 2, 4, …, k samples.
     * `aurc`: area under the risk–coverage curve of the majority answers.
-    * `agreement`, `confidence_bins`, `risk_coverage`, `exposure`: see these functions.
+    * `agreement`, `confidence_bins`, `risk_coverage`, `exposure`: see the functions of these names.
     """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]
@@ -166,9 +166,9 @@ def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
 
     The true label is "out of knowledge" if the question needs a fact that no training document
     states (`Probed.exposures` is 0). The label from samples is `Probed.ook` of the first k samples;
-    questions without it are left out. `labelled`, `unknown` and `both` count questions by the label
-    from samples, by the true label, and by both. `by_k` has the same entries for 1, 2, 4, …, k
-    samples. The result is None if no question has exposure counts.
+    questions without it are left out. `labelled`, `unknown` and `both` count the questions that are
+    out of knowledge by the samples, by the true label, and by both. `by_k` has the same entries for
+    1, 2, 4, …, k samples. The result is None if no question has exposure counts.
     """
     if not any(row.exposures is not None for row in rows):
         return None

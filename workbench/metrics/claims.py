@@ -106,8 +106,8 @@ def median_claims(rows: Iterable[Row]) -> int | None:
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
     """Return what one response adds to each claim metric: `{metric: (numerator, denominator)}`.
 
-    The dict is empty if the claims have no complete verdicts (the row's state is "failed",
-    "unverified" or "not_judged"). `k` is K of recall@K and F1@K, `veriscore_k` is K of VeriScore.
+    The dict is empty if the claims were not all judged (the row's state is "failed", "unverified"
+    or "not_judged"). `k` is K of recall@K and F1@K, `veriscore_k` is K of VeriScore.
     If `veriscore_k` is None, VeriScore is left out.
     """
     if row.state in ("failed", "unverified", "not_judged"):

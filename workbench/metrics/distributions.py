@@ -124,8 +124,8 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
     """Return the points of RLFH's figure 9: `{run, step, n, accuracy, claims}` per step of a run.
 
     `accuracy` and the number of `claims` (the paper's measure of helpfulness) are means over the n
-    responses that were not refused. `step` is None for rows without a step. `runs` maps labels to
-    rows.
+    responses that were not refused. `step` is None for rows without a step. `runs` maps the label
+    of a run to its rows.
     """
     points = []
     for label, rows in runs.items():

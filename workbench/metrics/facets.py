@@ -70,7 +70,7 @@ def facet_table(
 
 
 def of_facets(feedback: Feedback) -> bool:
-    """Return whether claims are verified with only the passages of the question."""
+    """Return whether the claims are verified against the passages that the question contains."""
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
@@ -124,12 +124,12 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
 
 
 def facet_names(question: Question) -> list[str]:
-    """Return the facets that a question's title lists: "Ana Bo; Toma Fel" → two names."""
+    """Return the facets in a question's title: "Ana Bo; Toma Fel" → ["Ana Bo", "Toma Fel"]."""
     return [name.strip() for name in question.title.split(";") if name.strip()]
 
 
 def about(text: str, names: Collection[str]) -> list[str]:
-    """Return the facets from `names` that occur in a text; upper and lower case are equal."""
+    """Return the facets from `names` that occur in a text; case is ignored."""
     return [name for name in names if name.casefold() in text.casefold()]
 
 

@@ -54,7 +54,7 @@ def hacks(path: Path | str) -> list[JsonObject]:
 
     Each entry is `{step, n, left_out, claims}` and one value for each name in `SHARES`, or None if
     the share is undefined. `n` counts responses, and `claims` the claims of their answers.
-    `left_out` counts responses that failed or have claims without a verdict; `n` does not.
+    `left_out` counts responses that failed or have claims without a verdict; `n` excludes them.
 
     Args:
         path: a run's folder or a file of feedback rows. Rows without a step form one entry, whose
@@ -104,7 +104,9 @@ def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]
 def count(
     stored: JsonMapping, parser: Parser, question_facts: frozenset[Fact] | None
 ) -> Counter[str]:
-    """Return what one response adds to the numerators and denominators of `SHARES`, by name.
+    """Return the counts of one response from which the `SHARES` are computed, by name.
+
+    The result is {"left_out": 1} if the response failed or has claims without a verdict.
 
     Args:
         stored: a stored feedback row.
@@ -164,8 +166,7 @@ def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]
 
     A claim is a repetition if earlier claims state all its facts (subject, relation, object).
     Hedging does not matter. A vague claim has no object: it repeats any claim with its subject and
-    relation, as in the ratings of the closed world. A claim that states no fact of the closed world
-    repeats a claim with the same words.
+    relation. A claim that states no fact of the closed world repeats a claim with the same words.
 
     Args:
         claims: stored claims, in order.

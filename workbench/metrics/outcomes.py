@@ -39,7 +39,7 @@ def outcome_failed(feedback: Feedback) -> bool:
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return accuracy, abstention, hallucination and truthfulness, without intervals, by name.
+    """Return accuracy, abstention, hallucination and truthfulness by name, without intervals.
 
     The rates are None if no response has an outcome. `failed` is the number of responses whose
     grading failed.
@@ -51,7 +51,7 @@ def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
 
 
 def _rates(shares: Sequence[float]) -> dict[str, float]:
-    """Return the four `RATES` by name, from the shares of correct, uncertain and incorrect."""
+    """Return the four `RATES` by name from the shares of correct, uncertain, incorrect answers."""
     return dict(zip(RATES, (*shares, shares[0] - shares[2]), strict=True))
 
 

@@ -169,12 +169,12 @@ def win_rate(
     * `position_bias`: among pairs of different answers, the share in which the judge's preference
       depends on the order.
     * `words`: the mean number of words of the answers of each file.
-    * `pairs`: numbers of pairs by result. `incomplete` is the number that the caller gives of pairs
-      that were not judged in both orders.
+    * `pairs`: numbers of pairs by result, with the argument `incomplete`: the number of pairs that
+      were not judged in both orders.
 
     The two rates have 95 % bootstrap intervals over questions. An interval without width (all
-    questions agree) is replaced by Wilson's. With fewer than 5 (`LEAST`) questions there is no
-    interval *(our choice)*.
+    questions agree) is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions there
+    is no interval *(our choice)*.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)
@@ -208,7 +208,7 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
 def _bounds(cell: JsonMapping) -> dict[str, float | None]:
     """Return the interval `{low, high}` of a rate, from its bootstrap interval.
 
-    A bootstrap interval without width is replaced by Wilson's. Both bounds are None if the rate is
+    An interval without width is replaced by Wilson's interval. Both bounds are None if the rate is
     undefined or there are fewer than `LEAST` questions.
     """
     if cell["value"] is None or cell["n"] < LEAST:

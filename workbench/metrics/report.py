@@ -18,7 +18,7 @@ IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *O
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the metrics in a report."""
+    """Settings of the metrics that `summarise` and `compare` return."""
 
     k: int = K  # of recall@K and F1@K
     veriscore_k: int | None = None  # VeriScore's K; by default the median number of claims
@@ -213,7 +213,7 @@ def _common(files: Sequence[Sequence[Row]]) -> set[str]:
 
 
 def _stacked(files: Sequence[Sequence[Row]], settings: Settings, questions: set[str]) -> Sums:
-    """Return one `Sums` with the given questions of the first file, then of the second, …."""
+    """Return the `Sums` of several files for the same questions, one file after another."""
     import numpy as np
 
     parts = [

@@ -147,8 +147,8 @@ def _stored_rows(file: Path) -> Iterator[JsonMapping]:
 def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
     """Return the feedback file for a path, which is a file or the folder of a run.
 
-    A file is returned unchanged. In a folder, it is the file of the evaluation after training. If
-    this does not exist, or if `rollouts` is True, it is the file of the training rollouts.
+    A file is returned unchanged. For a folder, the file of the evaluation after training is
+    returned. If it does not exist, or if `rollouts` is True, it is the file of training rollouts.
     """
     path = Path(path)
     evaluated = path / EVALUATION / AFTER
@@ -235,8 +235,8 @@ def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) 
     """Return the fields of a stored claim; the label is that of its verdict, else its own.
 
     `off_subject` comes from the verdict of the aspect "subject". Without this verdict, a claim with
-    the lowest informativeness is off-subject, unless the judge could not read it. A claim
-    without an id is identified by its `position` in the row.
+    the lowest informativeness is off-subject, unless the judge could not read it. If the claim has
+    no id, `position` is used as its id.
     """
     # claims that another program wrote may have no ids
     target = f"claim:{stored.get('id', position)}"

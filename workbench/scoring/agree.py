@@ -126,7 +126,7 @@ Labels = dict[tuple[str, int], str | None]
 
 
 class _Row(NamedTuple):
-    """The compared parts of a row. `text` is its response; runs of white space are one space."""
+    """The compared parts of a row. `text` is its response with single spaces between words."""
 
     text: str
     labels: Mapping[str, Labels]
@@ -155,8 +155,8 @@ def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
         rows[item.response.id] = _Row(" ".join(item.response.text.split()), labels, judged(row))
     if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
-            f"'{path}' has nothing to compare: no row is judged feedback; run `workbench score"
-            f" --in {path} --out NEW.jsonl`"
+            f"'{path}' has nothing to compare: it has no readable row with verdicts; run `workbench"
+            f" score --in {path} --out NEW.jsonl`"
         )
     return rows
 

@@ -52,7 +52,7 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
-    A field that the stored settings lack counts as its default. A field of a method that only the
+    A field that the stored settings lack counts as its default. A method's field that only the
     stored settings have is ignored. Different methods are reported once, as "method is …".
     """
     old, new = stored.get("config", {}), wanted.get("config", {})

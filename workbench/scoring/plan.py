@@ -83,7 +83,7 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return the output row of an input row whose worker process died, with this failure.
+        """Return (output row with this failure, True) for a row whose worker process died.
 
         The next run scores the input row again.
         """
@@ -125,12 +125,15 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 def local_or_world_checks(
     judge: str | None, search: Search | None = None, verifier: str | None = None
 ) -> Checks:
-    """Return the closed world's checks if `judge` is "world", else those of the local verifier."""
+    """Return the closed world's checks if `judge` is "world", else those of the local verifier.
+
+    For `search` and `verifier`, see `local_checks`.
+    """
     return world_checks(load_world()) if judge == "world" else local_checks(search, verifier)
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the configs of the methods that this judge can score, and the `Plan` to score rows.
+    """Return the configs of the methods that this judge can score, and the `Plan` to do so.
 
     Args:
         configs: configs by method; if empty, rows get verdicts but no rewards.

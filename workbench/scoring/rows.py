@@ -90,12 +90,11 @@ class Reader:
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
     def item(self, row: JsonMapping | str, split: bool = True) -> Item:
-        """Parse one row of the file. A `row` that is a text is the reason why it cannot be read.
-
-        With `split=False` the response is not split into tokens and sentences.
+        """Parse one row. With `split=False` the response is not split into tokens and sentences.
 
         Raises:
-            Malformed: the row cannot be scored.
+            Malformed: the row cannot be scored, or `row` is a text, which says why the row cannot
+                be read.
         """
         if isinstance(row, str):
             raise Malformed(row)

@@ -235,7 +235,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings |= {"verifier": options.verifier} if options.verifier else {}
         settings |= {"outcomes": "in doubt"} if options.in_doubt else {}
-        # without the maximum length, which a repeated command may raise
+        # without the maximum length of a reply, which a repeated command may increase
         chosen = sorted(options.judge_option)
         settings |= {"judge_options": chosen} if chosen else {}
         settings["passages"] = None
@@ -245,7 +245,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
 
 
 def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield the items in lists of at most `CHUNK` items and about `CHUNK_CHARACTERS` characters."""
+    """Yield the items in lists of at most 128 (`CHUNK`) items and about 100,000 characters."""
     chunk: list[Item] = []
     characters = 0
     for item in items:

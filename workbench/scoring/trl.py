@@ -123,7 +123,8 @@ def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
         return question_of(row, identity, text)
     except ValueError as error:
         raise WorkbenchError(
-            f"the row '{identity}' of the data set cannot be read: {error}: correct or rename it"
+            f"the row '{identity}' of the data set cannot be read: {error}: correct that column, or"
+            " rename it"
         ) from error
 
 
@@ -181,7 +182,7 @@ def trl_reward(
             made.recognise(question_from_row(*pair)) for pair in zip(prompts, rows, strict=True)
         ]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
-        # TRL's counter has the finished steps, ours begins at 1
+        # TRL counts the finished steps; our steps begin at 1
         step = None if state is None else state.global_step + 1
         responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
         feedbacks = made.grade(responses)

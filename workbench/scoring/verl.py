@@ -100,7 +100,7 @@ class RewardManager(RewardManagerBase):
         return replace(response, id=f"{group}/{sample}", group=group, sample=sample)
 
     async def _graded(self, response: Response) -> Feedback:
-        """Grade a response, in one batch with all others that wait, and return its feedback."""
+        """Return the feedback of a response. All waiting responses are graded in one batch."""
         done: asyncio.Future[Feedback] = asyncio.get_running_loop().create_future()
         self.waiting.append((response, done))
         async with self.lock:

@@ -107,9 +107,9 @@ def _judge(judge: object) -> str | Checks:
 def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject]:
     """Return the reward of a response, and the extra info that verl stores with it.
 
-    The reward is None if the response could not be scored. The info has its `tokens` (rewards per
-    token), `parts`, `error` and `failed`, each name with `PREFIX`. Lists and mappings are JSON
-    texts, because verl's batches keep only plain values.
+    The reward is None if the response could not be scored. The info has "workbench_tokens" (rewards
+    per token) and "workbench_parts" (named parts of the reward), both as JSON texts,
+    "workbench_error" (why there is no reward) and "workbench_failed" (0.0 or 1.0).
     """
     value, row = reward_of(feedback, name), rewarded(feedback, name)
     reward, tokens = feedback.rewards.get(name), None

@@ -114,8 +114,7 @@ def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot risk against coverage of the majority answers, one line per policy.
 
     At coverage c, only the share c of the most confident answers is given. Risk is the share of
-    these that are wrong.
-    `results` maps the label of a policy to the result of `workbench probe`.
+    these that are wrong. `results` maps the label of a policy to the result of `workbench probe`.
     """
     from plotly.graph_objects import Figure, Scatter
 

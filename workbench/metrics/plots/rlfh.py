@@ -104,7 +104,10 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 
 
 def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 6: the distributions of all, correct and wrong claims per response."""
+    """Plot RLFH's figure 6: the distributions of all, correct and wrong claims per response.
+
+    For `rows` and `names`, see `accuracy_distribution`.
+    """
     from plotly.graph_objects import Bar
 
     figure = side_by_side([f"{which} claims" for which in tables.COUNTS], 0.03)
@@ -126,7 +129,10 @@ def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 
 
 def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots."""
+    """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots.
+
+    For `rows` and `names`, see `accuracy_distribution`.
+    """
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
@@ -169,7 +175,10 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step."""
+    """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step.
+
+    `runs` maps the label of a run to its rows.
+    """
     return _trade_off(tables.trade_off(runs), list(runs))
 
 
