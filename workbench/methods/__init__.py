@@ -81,7 +81,7 @@ def _named(name: str, among: Mapping[str, Method]) -> Method:
 
 
 def title(name: str) -> str:
-    """Return the title of a method or baseline, such as "TruthRL"; an unknown name is returned."""
+    """Return the title of a method or baseline, such as "TruthRL"; `name` if it is unknown."""
     return TRAINED[name].title if name in TRAINED else name
 
 
@@ -89,7 +89,7 @@ def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
     """Return (method name, config) for the name of a method or for a config.
 
     Args:
-        recipe: a name such as "truthrl" returns the config with the paper's settings. A config is
+        recipe: for a name such as "truthrl", the config has the paper's settings. A config is
             returned unchanged, with the name of its method.
 
     Raises:
@@ -148,5 +148,5 @@ def checks_needed(configs: Configs) -> tuple[str, ...]:
 
 
 def sections_read(configs: Configs) -> frozenset[str]:
-    """Return the sections ("think", "answer", "body") whose claims at least one method rewards."""
+    """Return the parts of a response ("think", "answer", "body") whose claims a method reads."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

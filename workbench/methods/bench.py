@@ -160,7 +160,9 @@ class Bench:
         return self.with_judge(replace(self.llm_judge, cache=folder / REPLIES))
 
     def with_policy(self, policy: str | None) -> Bench:
-        """Return a copy of the bench with another initial policy. For None, return the bench.
+        """Return a copy of the bench with another initial policy.
+
+        For None, return the bench itself.
 
         Args:
             policy: a key of `checkpoints`, a folder or a hub name.
@@ -176,7 +178,10 @@ class Bench:
         return self if policy is None else replace(self, policy=policy)
 
     def with_system_prompt(self, system: str | None) -> Bench:
-        """Return a copy of the bench with this system prompt in all questions; None: the bench."""
+        """Return a copy of the bench with this system prompt in all questions.
+
+        For None, return the bench itself.
+        """
         if system is None:
             return self
 
@@ -213,7 +218,7 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the base model of the adapter in a run's folder, as a path or hub name.
+        """Return the base model, as a path or hub name, of the adapter in the run folder `policy`.
 
         Return None if `policy` is not the folder of a run on this bench.
         """

@@ -33,7 +33,7 @@ def train_with_held_out(
 
     Args:
         rows: responses with segments and their targets.
-        share: at most this share of the questions is held out, from 0 to 1.
+        share: share of the questions to hold out, from 0 to 1; see `split_held_out`.
         base: folder or hub name of the model that the reward model is trained from.
         out: the stage's folder, for the model and the metrics (`held_out.json`).
         measure: (model, training rows, held-out rows) -> metrics; None: the function `held_out`.
@@ -52,11 +52,12 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return (training rows, held-out rows). At most the share `share` of questions is held out.
+    """Return (training rows, held-out rows). `share` is the largest share of held-out questions.
 
     All rows of a question are on the same side of the split. Questions whose titles share a name
     are on the same side too, also if a third question links them. If this rule would hold out less
-    than half of the wanted number of questions, questions are drawn without regard to names.
+    than half of the wanted number of questions, questions are drawn without regard to names. The
+    wanted number is `share` of the questions, rounded.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()

@@ -73,7 +73,7 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
     """Return the verdict on a target, such as "claim:0", with the first of `aspects` that exists.
 
-    The aspect None matches any verdict on the target.
+    An aspect is a kind of verdict, such as "fact". None matches any verdict on the target.
 
     Raises:
         Unscored: there is no such verdict, or it failed.
@@ -191,8 +191,7 @@ def total(events: Sequence[Event]) -> float:
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
     """Return a dict from part of the reward, such as "truth", to the sum of its events' values.
 
-    It has all parts of the events. The names in `parts` are always present, with 0 if they have no
-    events.
+    The names in `parts` are always present, with 0 if they have no events.
     """
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

@@ -45,8 +45,8 @@ class Training:
     """How a method trains the policy with a given config.
 
     Attributes:
-        trainer: name of the config's field, such as "grpo", that has the settings of the last
-            stage. Its `steps` are the run's steps. If it has `max_failed`, evaluations use it too.
+        trainer: name of the config's field, such as "grpo", with the settings of the last stage.
+            The field's `steps` are the run's steps. Evaluations use its `max_failed`, if any.
         idle: paths of settings, such as "dpo", that have no effect with the config's other
             settings. It is an error to set one of them.
         start: name of the bench's checkpoint from which a run starts if no policy is named; None
@@ -78,8 +78,8 @@ class Method:
         parts: name of a part of the reward -> (its title, its meaning).
         scales: bench name -> config for that bench; other benches use the paper's settings.
         training: config -> how this config is trained.
-        input_digests: config, bench -> name -> digest of a file or model that the config names. A
-            run is resumed only with the same digests. The digest of a missing input is None.
+        input_digests: config, bench -> digests, by name, of files and models that the config names.
+            A run is resumed only with the same digests. The digest of a missing input is None.
 
     Raises:
         WorkbenchError: `checks` or `sections` returns a value of another type, or `stages` is
@@ -188,7 +188,7 @@ class Prompts:
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
-    """Return field -> value for the settings that can change the reward of a stored response."""
+    """Return a dict with the settings that can change the reward of a stored response."""
     # the nested settings of trainers, and the fields that only training uses
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}

@@ -60,6 +60,7 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     """Return the training stages: DPO on pairs of sampled answers, one stage for each round.
 
+    `truthrl_pairs` selects the pairs by the outcomes of the answers (TruthRL, appendix A).
     The stages are called "dpo-1", "dpo-2", …, or "dpo" for a single round. Each round except the
     last writes a full checkpoint, from which the next round starts.
 

@@ -49,7 +49,7 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run's cold start trained the policy to write outlines unprompted.
+    """Return whether a cold start taught a run's policy to write outlines without instruction.
 
     Args:
         config: the run's stored config, as a JSON object.
@@ -63,7 +63,7 @@ def plans_unprompted(config: JsonMapping) -> bool:
 def cold_start_rows(
     cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
 ) -> tuple[list[Example], Card]:
-    """Collect answers for a cold start, and return SFT rows made from them with a card of counts.
+    """Collect answers for a cold start. Return SFT rows made from them, and a `Card` with counts.
 
     The policy writes the answers, or the judge if `cold.writer` is "judge". If the policy is to
     write outlines, its prompt has an instruction to plan. The returned rows have the question

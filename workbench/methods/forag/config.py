@@ -25,7 +25,7 @@ Evaluation = Literal["holistic", "sentence", "subclaim"]
 PROMPTS = Prompts(system="")
 # section 6.1: 5 epochs, cosine. The learning rate is ours, for an adapter; the paper's is 1e-5.
 COLD = SFT(Passes(epochs=5, batch=16, micro_batch=2), Optim(learning_rate=1e-4))
-# The paper does not state these values. Those that differ from RLFH's code are *(ours)*.
+# The paper does not state these values. Values that differ from RLFH's code are *(ours)*.
 BY_PPO = PPO(
     critic_learning_rate=1e-3,
     micro_batch=2,
@@ -115,12 +115,12 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether PPO subtracts the mean factuality of the reference model's answers."""
+        """Whether PPO's reward has a baseline: the mean factuality of the reference's answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property
     def fractional(self) -> bool:
-        """Whether a segment's target is a share of supported claims; otherwise it is 0 or 1."""
+        """Whether the reward model's targets are shares of supported claims, not 0 or 1."""
         return self.evaluation == "subclaim" and self.aggregate == "mean"
 
     @property

@@ -42,7 +42,7 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function (Agg in table 2) that combines the values of claims to one value.
+    """Return the function (Agg in table 2) from the values of claims, 0 or 1, to one value.
 
     With `evaluation="subclaim"`, the setting `aggregate` selects mean, minimum or maximum.
     Otherwise it is the minimum: a sentence or answer is as factual as its worst claim.

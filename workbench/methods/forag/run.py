@@ -27,9 +27,9 @@ class Run:
 
     Attributes:
         questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: with `rewarded="model"`, whether RL runs without the judge: rules extract the
-            claims, which determine the segments. True if the judge is a language model, which
-            would need a request for each response.
+        model_alone: whether RL by a reward model runs without calls to the judge. Rules then
+            extract the claims, which determine the segments. `prepare` sets it if the judge is a
+            language model, which would need a request for each response.
     """
 
     config: FoRAG

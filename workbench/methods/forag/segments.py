@@ -63,7 +63,7 @@ def judged_rows(
     aggregate: Aggregate,
     reads: Sequence[Claims] | None = None,
 ) -> tuple[list[Judged], Card]:
-    """Return training rows for a reward model, and a card that counts them.
+    """Return training rows for a reward model, and a `Card` with counts.
 
     The target of a segment is `aggregate` of its claims' values: 1 for a supported claim, 0 for any
     other. Responses that reached the token limit are included, because RL has such responses too.
@@ -124,7 +124,9 @@ def _judged(
 
 
 def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
-    """Return the check "factuality": its verdict on a segment has the reward model's score as p.
+    """Return the check "factuality": a function from responses to verdicts on their segments.
+
+    The p of a verdict is the reward model's score of the segment.
 
     If prompt and answer are longer than the reward model's context, the verdicts are failures.
     Sampling limits the length, so the policy cannot avoid a low reward in this way.
@@ -197,11 +199,11 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
 
 
 def baseline(values: Mapping[str, float | Failure]) -> Verify:
-    """Return the check "baseline": its verdict on a response has the question's value as p.
+    """Return the check "baseline": a function from responses to one verdict on each response.
 
     Args:
-        values: question id -> value, from `reference_values`. For a `Failure` or a missing question
-            the verdict is a failure.
+        values: question id -> p of the verdict, from `reference_values`. For a `Failure` or a
+            missing question the verdict is a failure.
     """
 
     def verdict(question: str) -> Verdict:

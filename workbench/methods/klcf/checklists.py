@@ -58,8 +58,8 @@ def checklists(
         same: the check "claim_checklist", which compares facts; None: facts are not compared.
 
     Returns:
-        A dict from question id to checklist, without empty checklists. And the number of facts for
-        each outcome, such as "items", "hedged" or "same_fact".
+        * question id -> checklist; questions without a checklist are left out
+        * outcome, such as "items", "hedged" or "same_fact" -> number of facts
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:

@@ -162,8 +162,8 @@ class KLCF:
 
     @property
     def models_truth(self) -> bool:
-        """Whether P(true) in training is from a trained model or calibrated confidence.
+        """Whether P(true) in training is from a truthfulness model or calibrated confidence.
 
-        Otherwise it is from the judge, or the weight of the truthfulness is 0.
+        False if it is from the judge, or if the weight of the truthfulness is 0.
         """
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -34,13 +34,13 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 
 
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "general". Its verdict has the score of the answer, without thinking, as p.
+    """Return the check "general": a function from responses to one verdict on each response.
 
-    An empty or too long answer has p = 0. It is not a failure, or a response could avoid its
-    reward.
+    The verdict's p is the score of the answer without the thinking. An empty or too long answer has
+    p = 0. It is not a failure, or a response could avoid its reward.
 
     Args:
-        score: the model that scores answers.
+        score: scores answers by a preference model or a model of good form.
         by: the name of the model in the verdicts.
         specials: control tokens, as in `workbench.training.scorer.as_whole`.
     """

@@ -59,9 +59,9 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings that determine the result of a preparation, as in its card.
+    """Return the settings that determine the result of a preparation, as card.json stores them.
 
-    This is a flat dict from field name to value, with all settings except `max_failed`.
+    The form is a flat dict from field name to value, with all settings except `max_failed`.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -150,7 +150,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def digest(folder: Path) -> str | None:
-    """Return a digest of the files `FILES` in a prepared folder; None if a file is missing."""
+    """Return a digest of checklists.jsonl, truth.jsonl and card.json; None if one is missing."""
     if not all((folder / name).is_file() for name in FILES):
         return None
     digests = "".join(file_digest(folder / name) for name in FILES)

@@ -106,7 +106,7 @@ def reward(config: KLCF) -> RewardFn:
 
 
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
-    """Raise `Unscored` if the extraction of claims failed, or the check of a claim's truth.
+    """Raise `Unscored` if claims could not be extracted, or a verdict on a claim's truth failed.
 
     If `compared`, a failed comparison of a claim with the checklist raises, too. Claims in the
     thinking are ignored.

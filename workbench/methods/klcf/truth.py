@@ -37,7 +37,7 @@ TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
-    """Return a claim as a row for a reward model: it is the whole answer to its question.
+    """Return a row for a reward model, in which a claim is the whole answer to its question.
 
     Args:
         target: 1 for a true claim, 0 for a false one.
@@ -66,7 +66,7 @@ def scorer_of(model: Scorer) -> TextScorer:
 def text_values(
     score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str] = ()
 ) -> list[float]:
-    """Return a probability for each text, scored as the whole answer to its question.
+    """Return the score of each text, from 0 to 1, as the whole answer to its question.
 
     Equal texts with the same question are scored once. An empty or too long text gets 0. It is not
     a failure, or a response could avoid its reward.
@@ -82,7 +82,7 @@ def text_values(
 
 
 def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "truth". Its verdict on each claim of an answer has P(true) as p.
+    """Return the check "truth": a function from responses to verdicts, with P(true) of each claim.
 
     All claims of a batch are scored in one call. The verdict on an empty claim is a failure.
 

@@ -50,7 +50,7 @@ PROMPTS = Prompts(system="")  # the question alone: an answer in prose, not in a
 
 
 def _value(label: str) -> float | None:
-    """Return the field of the setting `f_LABEL`. Its default None means: use `reward_map`."""
+    """Return the field of the setting `f_LABEL`; None, the default, uses `reward_map`'s value."""
     return setting(
         None,
         f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"

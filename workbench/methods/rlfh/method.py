@@ -1,4 +1,4 @@
-"""Define the method RLFH: its checks, the parts of its reward, its training, tiny-bench settings.
+"""Define the method RLFH: its checks, its reward's parts, its training and tiny-bench settings.
 
 Training is PPO or GRPO. The annotator that the config names labels the claims.
 """

@@ -46,8 +46,8 @@ def reward(config: RLFH) -> RewardFn:
     """Return the reward function: the sum of α·f(label)·|g(info)| over claims and of
     β·log(1 + max(ε, Σ g(info))) over sentences (equations 1 and 2).
 
-    `info` is a claim's informativeness, 1 to 5; Σ is over the claims of a sentence. f and g are in
-    the config.
+    `info` is a claim's informativeness, 1 to 5. Σ is over the claims of a sentence. The config
+    defines f (`label_values`) and g (`factors`).
 
     * Claims in the thinking do not count *(ours)*. Claims without a sentence form one more
       sentence, at the response's end *(ours)*. Without claims, as in a refusal, the reward is 0.

@@ -92,7 +92,7 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
 
 
 def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
-    """Return the stage of the probe (section 3.2). It samples the questions of the training."""
+    """Return the stage that probes the questions of the training (section 3.2)."""
     check_values(config.probe)
     grade, sampling = outcomes(bench.checks), config.grpo.sampling
     how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)

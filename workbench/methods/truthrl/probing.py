@@ -1,6 +1,6 @@
 """Probe which questions a policy can answer (TruthRL, arXiv 2509.25760, section 3.2).
 
-The probe samples and grades several answers to each question. A question without a correct answer
+The probe samples and grades several answers to each question. A question without a correct sample
 is out of the policy's knowledge. The knowledge-enhanced reward reads this result as the check
 "out_of_knowledge". A question's samples depend only on the policy, the question, the sampling
 settings and the seed. So a killed probe continues with the same result as an uninterrupted probe.
@@ -182,8 +182,8 @@ KNOWN, UNKNOWN = KNOWLEDGE
 def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     """Return the check "out_of_knowledge" from the result of a probe.
 
-    Its verdict on a response has the label "unknown" if the question is out of the policy's
-    knowledge, else "known".
+    The check is a function from responses to one verdict on each response. The label is "unknown"
+    if the question is out of the policy's knowledge, else "known".
 
     Args:
         probed: question id -> whether the question is out of knowledge; None if undecided, because

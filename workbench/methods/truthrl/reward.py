@@ -117,7 +117,7 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 
 def string_match(base: RewardFn) -> RewardFn:
-    """Return the reward `base` with outcomes by string matching (the rule-based one in table 5).
+    """Return the reward `base` with outcomes by string matching (rule-based verifier, table 5).
 
     An answer is correct only if it equals a gold answer after normalisation (`text.normalise`). The
     "outcome" verdict still decides whether the response abstains.
