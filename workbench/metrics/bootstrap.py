@@ -19,7 +19,7 @@ from workbench.metrics.confidence import NO_ANSWERS, Ranked, areas
 if TYPE_CHECKING:
     import numpy as np
 
-CELLS = 1_000_000  # resampling weights in memory at once
+CELLS = 1_000_000  # most resampling weights in memory at once
 CACHED = 4_000_000  # most resampling weights that are cached, in one or two bytes each
 AREAS = ("aurc", "auroc")
 

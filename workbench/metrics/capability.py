@@ -12,7 +12,7 @@ from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject
 
 CAPABILITY = "capability"
-Z = 1.959964  # of a 95 % interval
+Z = 1.959964  # quantile .975 of the normal distribution, for 95 % intervals
 
 
 def read_accuracies(path: Path) -> JsonObject | None:

@@ -38,8 +38,7 @@ def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject
 def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 4: `{low, high, n, share}` for each bin of accuracy.
 
-    `n` is the number of responses in the bin, and `share` their share of all responses that were
-    not refused.
+    `n` counts the responses in the bin; `share` is `n` / all responses that were not refused.
     """
     answered = responded(rows)
     return [
@@ -63,8 +62,8 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObj
     """Return the numbers of RLFH's figure 6: how many responses have 1, 2, 3, … claims.
 
     Each entry is `{claims, n, share}`: a number of claims, and the number and share of responses
-    with it. Refused responses are left out. `which` says which claims count: "all", "correct" or
-    "wrong". All numbers from the smallest to the largest have an entry.
+    with it. `which` says which claims count: "all", "correct" or "wrong". All numbers from the
+    smallest to the largest have an entry. Refused responses are left out.
     """
     count = {
         "all": lambda row: len(row.labels),

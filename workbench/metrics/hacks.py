@@ -63,7 +63,7 @@ def hacks(path: Path | str) -> list[JsonObject]:
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
-    # the rollouts: an evaluation after training has no steps
+    # reads the rollouts, because an evaluation after training has no steps
     file, world = file_of(path, rollouts=True), load_world()
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)
@@ -181,6 +181,6 @@ def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]
             (section, p.subject, p.relation, p.object) for p in facts
         } or {(section, words)}
         total += contents <= seen
-        # without an object: the content of a vague claim on the relation
+        # also without the object: a vague claim on this relation is then a repetition
         seen |= contents | {(section, p.subject, p.relation, None) for p in facts}
     return total

@@ -48,11 +48,8 @@ def marks(
 
     "coherence" and "helpfulness" are the shares of answers with a mark of at least 4.
     "coherence_mark" and "helpfulness_mark" are means. Each is `{value, low, high, n}`, with a 95 %
-    bootstrap interval over questions. "judge" has the cost and the failures. A failed mark is left
-    out.
-
-    Args:
-        prompts: the result of `mark_prompts`.
+    bootstrap interval over questions. "judge" has the cost and the failures. Failed marks are left
+    out. `prompts` is the result of `mark_prompts`.
     """
     labels, used = ask(judge, prompts)
     terms = [

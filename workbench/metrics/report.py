@@ -61,7 +61,7 @@ def compare_files(
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
-        # a judge's own metrics need no other verdicts
+        # win rates and marks need no stored verdicts
         if judge is None and loaded and all(row.state == "not_judged" for row in loaded):
             lacking = sum(row.no_gold for row in loaded)
             why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""

@@ -70,7 +70,7 @@ def score(
             f"{next(iter(about))} is an argument for a text: with a Response, set"
             f" response.question.{next(iter(about))} instead"
         )
-    # any other text must be an address, and `llm_judge` reports one that is not
+    # any other text must be a URL; `llm_judge` raises an error if it is not
     url = judge if isinstance(judge, str) and judge not in ("local", "world") else None
     server = llm_judge(url, judge_model, store, None, judge_option, judge_tokens)
     checks = server.checks() if server else judge if isinstance(judge, Checks) else _checks(judge)

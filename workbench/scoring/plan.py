@@ -150,7 +150,7 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     able = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
     missing = {name: sorted({*checks_needed({name: configs[name]})} - able) for name in configs}
     left_out = {name: names for name, names in missing.items() if names}
-    # a named method is never left out silently, and neither are all methods
+    # raise if the user named the method, or if all methods would be left out
     if left_out and (not optional or len(left_out) == len(configs)):
         name, names = next(iter(left_out.items()))
         raise WorkbenchError(

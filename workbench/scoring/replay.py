@@ -255,7 +255,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
             raise Malformed("a claim has a span outside the response")
     if spans is None or has_sentences or all(claim.span for claim in claims):
         return spans or (), tuple(claims)
-    # "body" is the default, so the section of a claim without one follows from its place
+    # "body" may only be the default section, so the claim's position decides
     parts, located = sections(response.text, response.prefill), []
     for claim in locate(response.text, spans, claims):
         if claim.span and claim.section == "body":
@@ -301,7 +301,7 @@ def rewards_of(row: JsonMapping) -> dict[str, Reward]:
         if raw is None:
             continue
         what = f'"rewards.{name}"'
-        if _is_object(raw) and _is_object(raw.get("parts")):  # a table has None in its gaps
+        if _is_object(raw) and _is_object(raw.get("parts")):  # tables have None for missing parts
             parts = {part: value for part, value in raw["parts"].items() if value is not None}
             raw = {**raw, "parts": parts}
         reward = _read(Reward, raw, what)

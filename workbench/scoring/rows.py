@@ -58,7 +58,7 @@ class Survey:
 
     ids: dict[str, int] = field(default_factory=dict)  # of rows to score -> checksum of response
     judged: int = 0  # rows that need a judge
-    without_passages: int = 0  # rows that need a judge and bring no passages
+    without_passages: int = 0  # rows that need a judge and have no passages
     malformed: int = 0
     duplicates: int = 0
     problems: list[tuple[int, str]] = field(default_factory=list)  # line number, message
@@ -98,7 +98,7 @@ class Reader:
         """
         if isinstance(row, str):
             raise Malformed(row)
-        # a feedback row names its question by id; a row with a question must not be overridden
+        # a feedback row has only the id of its question; a question in the row has priority
         stored = row.get("question_id") and not row.get("question")
         item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         question = item.response.question
@@ -246,7 +246,7 @@ def _missing(row: JsonMapping, name: str) -> str:
 
 def _text(row: JsonMapping, name: str) -> str:
     value = row.get(name, "")
-    if isinstance(value, float) and value.is_integer():  # as tables with gaps have it
+    if isinstance(value, float) and value.is_integer():  # tables with gaps store it as a float
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise Malformed(f'"{name}" is not a text or a whole number')

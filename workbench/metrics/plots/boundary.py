@@ -26,8 +26,7 @@ SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot shares of outcomes by how many training documents state the fact, one panel per policy.
 
-    `results` maps the label of a policy to the result of `workbench probe` on the closed world's
-    questions (bench "tiny").
+    `results` maps the label of a policy to the result of `workbench probe` on the bench "tiny".
     """
     figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
