@@ -303,7 +303,7 @@ def _tiny() -> Bench:
         name="tiny",
         policy=DEFAULT_POLICY,
         questions=questions,
-        max_new_tokens=48,  # room to think; training asks only for short answers
+        max_new_tokens=48,  # enough to think first; training asks only for short answers
         long_new_tokens=LONGEST,
         shown=world.shown,
         questions_hash=lambda kinds: (

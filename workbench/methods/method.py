@@ -132,8 +132,8 @@ class Method:
             settings: changes such as "truthrl.grpo.steps=10", which begin with the method's name.
 
         Raises:
-            WorkbenchError: a value has the wrong type, or a setting names an unknown field, a field
-                that this config does not use, or a field that several parts of the config have.
+            WorkbenchError: a value has the wrong type, or a field is unknown, not used by this
+                config, or ambiguous: several parts of the config have it.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}

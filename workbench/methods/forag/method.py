@@ -73,7 +73,7 @@ def _unused(config: FoRAG) -> set[str]:
         (by_policy and not cold.sampled, "cold.told cold.cold_samples"),
         (not config.by_rl or judged, "reward_model held_out"),
         (not config.compares, "references"),
-        # only a cold start uses the sampling settings of `drawn`
+        # with rewarded=judge, only a cold start uses the sampling settings of `drawn`
         (judged, "drawn.questions drawn.samples"),
         (judged and not cold.sampled, "drawn.temperature drawn.top_p drawn.max_new_tokens"),
         (judged and not cold.cold_samples and not config.compares, "drawn.max_failed"),

@@ -112,7 +112,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
                 f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
                 " folder, or prepare one with `workbench klcf prepare`"
             )
-    # another question might be held out, and training would learn its facts
+    # other questions might be held out, and training must not learn their facts
     by_id = {question.id: question for question in questions}
 
     def question_of(row: JsonMapping) -> Question:

@@ -72,7 +72,7 @@ def reward(config: RLFH) -> RewardFn:
     def of_sentence(
         feedback: Feedback, verdicts: Table, number: int | None, own: Sequence[Claim]
     ) -> list[Event]:
-        whole: Bounds = (0, None)  # the response; below, the sentence if its events are there
+        whole: Bounds = (0, None)  # the response; below, the sentence if it gets its own rewards
         if number is not None and config.granularity != "paragraph":
             whole = feedback.sentences[number]
         events, weights = list[Event](), list[float]()
