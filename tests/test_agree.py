@@ -146,7 +146,7 @@ def test_rows_with_another_response_are_left_out(tmp_path: Path) -> None:
     changed[1]["response"] = " X. \n"  # white space is no difference
     found = agreed(tmp_path, first, changed)
     assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
-    with raises_error("another response under each"):
+    with raises_error("but with different responses"):
         agreed(tmp_path, first, changed[2:])
 
 
@@ -166,7 +166,7 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
     )
     bare = write(tmp_path / "bare.jsonl", [{"id": "b", "response": "X.", **UNJUDGED}])
     for files in ((first, bare), (bare, first)):
-        with raises_error(r"no row is judged feedback.*bare\.jsonl"):
+        with raises_error(r"no readable row with verdicts.*bare\.jsonl"):
             agreement(*files)
 
 

@@ -157,7 +157,7 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
     record(root / "a" / "first", [])
     record(tmp_path / "outside", [])
     (root / "link").symlink_to(tmp_path / "outside")
-    with raises_error("name a run of the list"):
+    with raises_error("choose a run in its list"):
         Runs(root).folder(name)
     assert Runs(root).names() == ["a/first"]
 
@@ -208,7 +208,7 @@ def test_a_linked_policy_is_not_loaded(tmp_path):
     (run / "policy" / "adapter_model.safetensors").symlink_to(tmp_path / "elsewhere.safetensors")
     runs = Runs(tmp_path / "runs")
     assert runs.policy("run") is None
-    with raises_error("no policy of its own"):
+    with raises_error("no trained policy"):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 

@@ -144,7 +144,7 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
     ("name", "message"),
     [
         ("a linked record", "no run 'bad'"),
-        ("a list for a config", "config.json is damaged (ValueError: a list where an object"),
+        ("a list for a config", "config.json is damaged (ValueError: a list where a JSON object"),
         ("half a config", "config.json is damaged"),
         ("a text for a number in a config", "is damaged (ValueError: alpha is"),
         ("half a passage", "row 1 of run 'bad' is damaged"),

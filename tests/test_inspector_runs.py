@@ -303,7 +303,7 @@ def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
 def test_a_wrong_index_shows_no_row(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
     runs.rows("run").table.loc[0, "id"] = "r1"
-    with raises_error("its index names another row"):
+    with raises_error("does not match this row"):
         runs.feedback("run", 0)
 
 

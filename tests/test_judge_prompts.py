@@ -181,7 +181,7 @@ def test_optional_elements_may_be_left_out() -> None:
     [
         ("judge", {}, "no judge task"),
         ("verify", {"question": "q", "claims": ["c"]}, "takes question, passages"),
-        ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "takes 1"),
+        ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "length 1, not 2"),
         ("inform", {"question": "q", "response": "r", "claims": "a claim"}, "list of texts"),
     ],
 )

@@ -1,6 +1,6 @@
 """Assemble extraction, verification, rewards and token credit into one function.
 
-The function has the type `Grade`: from a batch of responses to one row (`Feedback`) for each.
+The function has the type `Grade`: it takes responses and returns a row (`Feedback`) for each.
 """
 
 import math
@@ -37,7 +37,7 @@ SECTIONS = ANSWER_SECTIONS | THINK_SECTIONS
 def grade(
     verify: Sequence[Verify], rewards: Mapping[str, RewardFn], extract: Extract | None = None
 ) -> Grade:
-    """Return a function that extracts, checks and rewards a batch of responses.
+    """Return a function that grades responses: it extracts claims, runs checks, computes rewards.
 
     Extraction and each check are called once per batch, in the order given. Each response gives one
     row. A failure affects only its own row:
@@ -96,12 +96,14 @@ def assemble(
     *,
     gold_optional: bool = False,
 ) -> Grade:
-    """Return a `Grade` that runs the needed checks of a judge and computes rewards.
+    """Return a function that grades a batch of responses with the named checks of one judge.
 
-    Claims are extracted only if a check needs them.
+    It returns one row per response, with verdicts and rewards; see `grade`. Claims are extracted
+    only if a check needs them.
 
     Args:
-        needed: names of the checks, keys of `Checks.verify` or "single_pass".
+        checks: all functions of the judge.
+        needed: names of the checks to run: keys of `checks.verify`, or "single_pass".
         rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
@@ -202,7 +204,7 @@ def _reward(name: str, score: RewardFn, feedback: Feedback) -> Reward:
 
 
 def _mistake(reward: object) -> str:
-    """Return the reason why a method's return value cannot be used; "" if it can."""
+    """Return why the return value of a reward function cannot be used; "" if it can."""
     if not isinstance(reward, Reward):
         return f"is {reward!r:.40}: return a workbench.types.Reward"
     if reward.value is None:
@@ -223,10 +225,10 @@ def _mistake(reward: object) -> str:
 
 
 def _with_sentence(response: Response, extraction: Claims) -> Claims:
-    """Return the extraction, corrected if it has no sentences although the text is not empty.
+    """Return `extraction`, corrected if it has no sentences although the text is not empty.
 
-    A text without letters ("1921", "!!!") becomes one sentence, because a row without sentences
-    would count as not extracted. If the text has letters, the extraction gets an error.
+    If the text has letters, the extraction gets an `error`. Otherwise ("1921", "!!!") the whole
+    text becomes one sentence: a row without sentences would count as not extracted.
     """
     text = response.text
     if extraction.sentences or extraction.error or not text.strip():

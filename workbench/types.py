@@ -2,7 +2,7 @@
 
 Conventions:
 
-* Characters are positions in `Response.text`, from 0; a span `(start, end)` is half-open.
+* Character positions count from 0 in `Response.text`. A span `(start, end)` excludes `end`.
 * A field marked (T) has one entry per token of the response; it is empty if not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
@@ -47,7 +47,7 @@ ASPECTS: Mapping[str, tuple[str, ...]] = {
     "answer": OUTCOMES,  # the final answer
     "checklist": ITEM_LABELS,  # an item of the checklist, or a claim and the whole checklist
     "reasoning": REASONING,  # the thinking before the answer
-    "factuality": (),  # a segment or the response, by a reward model
+    "factuality": (),  # a segment (sentence or claim) or the response, by a reward model
     "baseline": (),  # the response: mean factuality of the reference model's answers (FoRAG)
     "general": (),  # the response, by a preference model
     "out_of_knowledge": KNOWLEDGE,  # the response: whether the policy can know the answer
@@ -55,7 +55,7 @@ ASPECTS: Mapping[str, tuple[str, ...]] = {
 }
 
 # A claim that cannot be compared with evidence gets a verdict, not a failure, or a response could
-# avoid the judge by its wording. An item {UNPARSED or UNFOUND: a key of `REASONS`} says why.
+# avoid the judge by its wording. Its evidence has the item {UNPARSED or UNFOUND: key of `REASONS`}.
 UNPARSED = "unparsed"  # the judge cannot read the claim
 UNFOUND = "unfound"  # the judge found no evidence
 REASONS: Mapping[str, str] = {
@@ -81,7 +81,7 @@ OBJECTIONS: Mapping[str, str] = {
     # only in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }
-# the P(true) from which a claim is labelled correct; given only if the claim's own is close to it
+# lowest P(true) of a claim that is labelled correct; stored only if the claim's P(true) is close
 THRESHOLD = "threshold"
 
 # Missing inputs are recorded as a `Failure` but not counted: its kind -> key in summaries.
@@ -101,7 +101,7 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a step failed for one response. A reward that needs it is None, not 0."""
+    """Why a step failed for one response. Rewards that need the step's result are None, not 0."""
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -110,9 +110,8 @@ class Failure:
 
 
 class WorkbenchError(ValueError):
-    """An error that the user can fix. The message is one line and names the remedy.
-
-    The command line exits with `code`.
+    """An error that the user can fix. Its message is one line and names the remedy. A command that
+    raises it ends with the exit code `code`.
     """
 
     code = 2
@@ -133,14 +132,14 @@ class Question:
     """A prompt with its reference data.
 
     Attributes:
-        answers: accepted forms of one gold answer, or a list's items (kind "list"); may be ().
-        title: the page that the question is about; several are separated by ";".
-        passages: evidence for the claims of the answer, which the prompt contains too.
+        answers: accepted forms of the gold answer; for kind "list", its items; () if unknown.
+        title: subject of the question, such as a page's title; ";" separates several subjects.
+        passages: evidence for checking claims; `messages` also puts them into the prompt.
         checklist: statements that a good answer contains (KLCF).
         kind: such as "single", "list", "yes_no" or "long_form".
         system: system prompt, for example an instruction to think first.
-        meta: other fields, such as tier, lang and split. With "query_time", the prompts of policy
-            and judge say when the question was asked (TruthRL, tables 9 to 11).
+        meta: other fields, such as "tier", "lang" and "split". "query_time" is the time of the
+            question; the prompts of policy and judge contain it (TruthRL, tables 9 to 11).
     """
 
     id: str
@@ -155,12 +154,12 @@ class Question:
 
     @property
     def dated_text(self) -> str:
-        """The question's text, followed by a line with `meta["query_time"]` if there is one."""
+        """The question's text; if `meta["query_time"]` is set, also a line "Query time: …"."""
         time = self.meta.get("query_time")
         return f"{self.text}\nQuery time: {time}" if time else self.text
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the chat that prompts a policy: system prompt, if any, passages and question."""
+        """Return the prompt as chat messages: the system prompt, if any, passages and question."""
         several = len(self.passages) > 1
         materials = "".join(
             f"[{number}] {passage.text} " if several else f"{passage.text} "
@@ -179,7 +178,7 @@ class Response:
     """A text that a policy wrote, with its tokens. T is the number of tokens.
 
     Attributes:
-        group: id shared by the responses to one prompt in one step, whose rewards are compared.
+        group: id of a group: the responses to one prompt in one step. GRPO compares their rewards.
         sample: number of the response in its group, from 0.
         step: optimizer step of the training that sampled it, from 1.
         prompt_ids: token ids of the prompt; not stored.
@@ -187,14 +186,14 @@ class Response:
         offsets: (T) the span of each token's characters in `text`.
         logprobs: (T) log-probability of each sampled token, under the policy that sampled it.
         ref_logprobs: (T) log-probability of each sampled token, under the reference policy.
-        values: (T) a critic's value before each token.
+        values: (T) the critic's value estimate before each token.
         advantages: (T) the advantage of each token, as used in the loss.
-        ratios: (T) a token's probability at the last update / its probability when sampled.
+        ratios: (T) each token's probability at the last update / its probability when sampled.
         finish: "stop", or "length" if the response was cut off.
-        source: origin of the tokens: "sampled", "encoded" or "words".
-        prefill: a tag such as "<think>\\n" that the prompt opens at its end and does not close, so
-            that `text` begins inside it; "" if there is none.
-        given_claims: claims of the input to verify; None: claims are extracted. Not stored.
+        source: the tokens are "sampled", "encoded" from the text, or the text's "words" (no ids).
+        prefill: an opening tag, such as "<think>\\n", at the end of the prompt; `text` then begins
+            inside the tag. "" if there is none.
+        given_claims: claims to verify, from the input; None to extract claims. Not stored.
     """
 
     id: str
@@ -222,12 +221,12 @@ class Claim:
     """An atomic statement of a response.
 
     Attributes:
-        id: unique in its response; verdicts refer to it as "claim:ID".
-        section: "think", "answer" or "body".
+        id: number, unique in the response; verdicts refer to the claim as "claim:ID".
+        section: "think" or "answer", by the tags in the response; "body" without tags.
         sentence: index of the claim's sentence in `Claims.sentences`; None if no sentence is known.
         span: the characters of the response that match the claim; None if there is no match.
-        end: last matched character + 1, where the claim is paid; None without a match.
-        coverage: share of the claim's words that its sentence has in the same order, if computed.
+        end: position after the last matched character, where rewards are assigned; None: no match.
+        coverage: share of the claim's words found in order in its sentence; None: not computed.
     """
 
     id: int
@@ -241,7 +240,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one check for one target, such as a claim or an item, or its failure."""
+    """The result of checking one target, such as a claim, or the failure of that check."""
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
     aspect: str  # what was checked: a key of `ASPECTS`
@@ -257,8 +256,8 @@ class Verdict:
 class Event:
     """A part of a reward, and the position in the response to which it is assigned.
 
-    If `start` is None, the token with the character before `end` gets the whole value. Otherwise
-    the tokens from `start` to `end` get equal shares.
+    If `start` is None, the token with the character before `end` gets the value. Otherwise the
+    tokens from `start` to `end` share it equally. `end` None means the end of the response.
     """
 
     part: str  # name of the reward's term, such as "truth"
@@ -274,10 +273,11 @@ class Reward:
 
     Attributes:
         value: the scalar reward; None if the response was not scored, and `error` says why.
-        parts: named numbers that explain the value: its terms, and counts.
+        parts: name -> number that explains the value, such as a term of the sum, or a count.
         events: the value, split into parts with positions. The events add up to `value`.
         tokens: (T) the reward of each token: the sum of its shares of the events.
-        unplaced: ids of claims not found in the text: paid at the end of a sentence or response.
+        unplaced: ids of claims that were not found in the text. Their events are at the end of a
+            sentence or of the response.
     """
 
     value: float | None
@@ -336,7 +336,7 @@ class Claims:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of one check for one response."""
+    """The result of one check for one response: verdicts, cost and search results."""
 
     verdicts: tuple[Verdict, ...] = ()  # one per target; if a check failed, it has an `error`
     cost: Cost = Cost()
@@ -352,10 +352,10 @@ class Feedback:
     """A response with its claims, verdicts and rewards: the row that is stored and trained on.
 
     Attributes:
-        sentences: spans of the sentences.
-        rewards: by name of the method; a trainer's logged numbers as "trl:NAME", "verl:NAME".
-        error: failure of the extraction.
-        passages: search results; stored in another file and not read back with the row.
+        sentences: the span of each sentence in the response's text.
+        rewards: method's name -> reward; "trl:NAME" or "verl:NAME" for one that a trainer logged.
+        error: why claims could not be extracted; None if extraction did not fail.
+        passages: search results. They are stored in another file, so `from_row` leaves them empty.
     """
 
     response: Response
@@ -368,14 +368,15 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """Return the first verdict on `target` ("claim:0"), of `aspect` if given, or None."""
+        """Return the first verdict on `target`, such as "claim:0", or None if there is no verdict.
+        If `aspect` is given, only verdicts of this aspect count.
+        """
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, a JSON object with the question's id in place of the question.
-
-        "prefill" is present only if the prompt ends with an open tag, which no position counts.
+        """Return the stored form: a JSON object with the question's id in place of the question. It
+        has the key "prefill" only if the prompt ends with an opening tag.
         """
         response = self.response
         return {
@@ -399,7 +400,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Read a row that `to_row` wrote. `question` is that of the row's "question_id"."""
+        """Return the feedback that `to_row` stored. The id of `question` is row["question_id"]."""
         tokens = row["tokens"]
         stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(
@@ -430,7 +431,7 @@ class Feedback:
 
 
 def _plain(value: object) -> Any:
-    """Convert dataclasses and tuples in `value` to JSON values, faster than `asdict`."""
+    """Return `value` with dataclasses as dicts and tuples as lists; faster than `asdict`."""
     # scalars first: they are most of the values
     if value is None or isinstance(value, (str, int, float)):
         return value
@@ -477,14 +478,13 @@ class Checks:
 
     Attributes:
         extract: finds the claims of responses.
-        verify: name -> check: "fact", "outcome", "checklist" (has the response an item?),
-            "claim_checklist" (is a claim in the checklist?), "reasoning", "out_of_knowledge" (can
-            the initial policy not know the answer?). Training adds a trained model as "truth",
-            "factuality" or "general".
+        verify: name -> check: "fact", "outcome", "checklist" (does the response state an item?),
+            "claim_checklist" (is a claim in it?), "reasoning", "out_of_knowledge" (is the answer
+            unknown to the initial policy?). Trained models add "truth", "factuality", "general".
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
         recognise: returns a question with the reference data that the judge has for it, such as
             gold answers; None if the judge has no reference data.
-        write: writes outlined answers (FoRAG) from a question's passages; None if it cannot.
+        write: writes answers with an outline (FoRAG) from passages; None if it cannot do this.
     """
 
     extract: Extract

@@ -1,9 +1,9 @@
 """Extract claims from responses.
 
-Each function here returns an extractor: a function from a batch of responses to their claims.
-`world` parses the closed world's grammar exactly. `judged` and `single_pass` call a judge. `rules`
-needs no model. `given_or` uses the claims that an input row contains. All but `world` share the
-same sentence splitter. Questions, refusals and opinions yield no claims.
+Each function here, except `makes_claims`, returns an extractor: a function from a batch of
+responses to their claims. `world` parses the closed world's grammar exactly. `judged` and
+`single_pass` call a judge. `rules` needs no model. `given_or` uses the claims that an input row
+contains. All but `given_or` skip questions and refusals.
 """
 
 from workbench.claims.given import given_or

@@ -2,8 +2,8 @@
 
 An adjunct is a phrase of time, place or manner after the verb. An introduction is the phrase before
 the subject ("In 1998, …"). In "in Osk on the coast in 1950", each phrase may modify the verb or an
-earlier phrase. So a claim rarely omits an adjunct between the verb and another adjunct; only dates
-can be separated (see `spread`).
+earlier phrase. Most claims therefore keep all adjuncts up to their last one. Only dates are
+separated from other adjuncts (see `spread`).
 """
 
 import re
@@ -112,7 +112,7 @@ _ENDING = re.compile(r",? (?:and|or|but)$")
 
 
 def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
-    """Whether an adjunct begins at word `i`, which is at character `at`."""
+    """Whether an adjunct begins at word `i` of `rest`; `at` is the word's character position."""
     before, after = words[i - 1] if i else "", word_at(words, i + 1)
     return (
         (after[:1].isupper() or after[:1].isdigit() or bool(_NAMED.match(after)))
@@ -126,7 +126,11 @@ def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
 
 
 def _stop(words: list[str]) -> int:
-    """Return the index of the first clause, participle or infinitive: later phrases modify it."""
+    """Return the index of the first word that begins a clause, participle or infinitive.
+
+    Phrases after this word modify it, not the verb. Without such a word, the result is the number
+    of words.
+    """
     for i, word in enumerate(words):
         after = word_at(words, i + 1)
         if (
@@ -164,17 +168,18 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
-    """Return the texts that can follow a verb; each of them makes one claim.
+    """Return the texts that can follow `verb`; each of them makes one claim.
 
-    The verb "won" with "the Nobel Prize in Physics at Osk in 1911" has these texts:
+    For "won the Nobel Prize in Physics at Osk in 1911", these are:
 
-    * the core: "the Nobel Prize"; left out if it says little, like "the prize" or "his career";
+    * the core: "the Nobel Prize". A core that says little, like "the prize", is left out;
     * the core with the first adjunct: "the Nobel Prize in Physics";
     * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk";
-    * the whole text, because only it states that all adjuncts hold together. For an event that
-      happens once ("was founded in Osk in 1950"), the core with the date replaces the whole text.
+    * the whole text. For an event that happens once ("was founded in Osk in 1950"), the core with
+      the date replaces the whole text.
 
-    Without adjuncts and `lead`, or if the core contains a count, only the whole text is returned.
+    Only the whole text is returned if there is no adjunct and no `lead`, or if the core contains a
+    count.
 
     Args:
         rest: the whole text after the verb.
@@ -227,15 +232,21 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Whether `lead` names a context outside which the claims may be false ("in the film")."""
+    """Whether the introduction `lead` limits a claim to a context such as "in the film".
+
+    False for a time, even for "until 1990".
+    """
     return not is_free(lead) and not _WHEN.match(lead)
 
 
 def led(claim: str, subject: str, lead: str) -> str:
     """Return a claim with the introduction `lead` added.
 
-    The introduction is added at the end. If it could be read there as part of a clause, it is
-    inserted after `subject`. If it contains "it" or "they", it is put first.
+    The introduction goes to the end of the claim. If the claim has another clause, the introduction
+    follows the subject instead. If it contains "it" or "they", it goes to the front.
+
+    Args:
+        subject: the words with which `claim` begins.
     """
     if not lead:
         return claim

@@ -1,6 +1,6 @@
 """Find the antecedent of a relative clause: the noun phrase that "who" or "which" refers to.
 
-The result is "" if the antecedent is ambiguous. `workbench.claims.reader` uses this module.
+`who` and `which` return "" if the antecedent is ambiguous. `workbench.claims.reader` uses them.
 """
 
 import re
@@ -68,9 +68,10 @@ _PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*
 
 
 def which(previous: str, verb: str) -> str:
-    """Return the antecedent of "which", the last noun phrase of `previous`.
+    """Return the antecedent of "which", the last noun phrase of `previous`; "" if it is ambiguous.
 
-    The result is "" if it does not agree in number with the `verb` of the relative clause.
+    It is ambiguous after "a" or "an", before a verb such as "led" ("which" may mean the whole
+    statement), and if the phrase does not agree in number with `verb`, the word after "which".
     """
     if verb in _OF_EVENTS:
         return ""
@@ -91,7 +92,7 @@ def _without_dates(text: str) -> str:
 
 
 def _phrase(text: str) -> str:
-    """Return the noun phrase at the end of `text`: after the last preposition or verb."""
+    """Return the last noun phrase of `text` without dates; "" if its extent is unclear."""
     text = _without_dates(text)
     tokens = tokens_of(text)
     words = [token[0] for token in tokens]

@@ -42,7 +42,10 @@ def clauses(sentence: str) -> list[str]:
 
 
 def _clean(sentence: str) -> str:
-    """Remove markup and punctuation around a sentence, and unify its commas and emphasis."""
+    """Return a sentence without markup and outer punctuation, with cleft clauses resolved.
+
+    "It was Bo who won." → "Bo won".
+    """
     text = re.sub(
         r"\b[A-Z]{2,}\b",  # "was NOT born"
         lambda word: word[0].lower() if word[0].lower() in _EMPHASISED else word[0],
@@ -99,7 +102,10 @@ def _brackets(text: str) -> tuple[str, list[str]]:
 
 
 def _birth(text: str) -> tuple[list[str], str]:
-    """Split off the birth from "Born in Vetra, Ana Bo …"; return its claims and the other text."""
+    """Split "Born in Vetra, Ana Bo …" into the claims on the birth and "Ana Bo …".
+
+    For another sentence, return [] and the sentence.
+    """
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):
@@ -165,10 +171,11 @@ _GENERIC = re.compile(r"(?i)(?:when|whenever|once|without|until|while)\b")
 
 
 def _lead(text: str) -> tuple[str | None, str]:
-    """Split a sentence into its introduction ("In 1998,") and the rest.
+    """Split a sentence into introduction and rest: "In 1998, he won" → ("In 1998", "he won").
 
     Linking words ("However,") and long introductions, which mostly repeat earlier text, are
-    dropped. The introduction is "" if there is none, and None if the subject was not found.
+    dropped. The introduction is "" if there is none or it was dropped. It is None if the beginning
+    of the subject was not recognised.
     """
     text = _LEAD_IN.sub("", text, count=1)
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):

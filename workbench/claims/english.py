@@ -57,9 +57,9 @@ _NO_PARTICIPLES = _words("no_participles")
 def is_verb(words: list[str], i: int) -> bool:
     """Whether the word at `i` is a finite verb.
 
-    This is a listed verb, or a word that ends in "-ed" and has no determiner or adjective before
-    it. After "and", a word in "-ed" counts only if an object may follow it ("and inherited his",
-    not "and respected man").
+    A finite verb is a listed verb that does not follow a determiner, or a regular past in "-ed"
+    that does not follow a determiner or preposition. After "and", a word in "-ed" counts only if an
+    object may follow it ("and inherited his", not "and respected man").
     """
     word, after = words[i], word_at(words, i + 1)
     previous = words[i - 1] if i else ""
@@ -79,27 +79,33 @@ def is_verb(words: list[str], i: int) -> bool:
 
 
 def word_at(words: list[str], i: int) -> str:
-    """The word at index `i`; "" after the end."""
+    """Return the word at index `i`, or "" after the last word."""
     return words[i] if i < len(words) else ""
 
 
 def first_verb(words: list[str]) -> int:
-    """The index of the first finite verb after the first word; 0 if there is none."""
+    """Return the index of the first finite verb after the first word; 0 if there is none."""
     return next((i for i in range(1, len(words)) if is_verb(words, i)), 0)
 
 
 def tokens_of(text: str) -> list[re.Match[str]]:
-    """Return a match for each word and sign of a text; `blank` hides the text of quotations."""
+    """Return a regex match for each word and punctuation mark of a text.
+
+    A quotation counts as one word of X characters (see `blank`).
+    """
     return list(TOKEN.finditer(blank(text)))
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words and signs of a text; `blank` hides the text of quotations."""
+    """Return the words and punctuation marks of a text.
+
+    A quotation counts as one word of X characters (see `blank`).
+    """
     return TOKEN.findall(blank(text))
 
 
 def _is_regular(word: str) -> bool:
-    """Whether a word can be the past of a regular verb."""
+    """Whether a word can be the past tense of a regular verb."""
     plain = word.removeprefix("co-")
     return (
         len(plain) > 3
@@ -163,7 +169,7 @@ def blank(text: str) -> str:
 
 
 def article(phrase: str) -> str:
-    """Add an indefinite article, unless the phrase has a determiner or is a name."""
+    """Add "a" or "an" to a phrase, unless the phrase has a determiner or number, or is a name."""
     first, *others = phrase.split(" ", 2)
     later = first in ADVERBS and others[0] in DETERMINERS  # "later a director"
     if first in DETERMINERS | NUMBERS or later or not phrase[:1].islower():

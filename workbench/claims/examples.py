@@ -61,7 +61,7 @@ _TITLED = re.compile(
 
 
 def _without_others(after: str) -> str:
-    """Remove "among others" and "and many more" and restore the final "and"."""
+    """Remove "among others" or "and many more": "A, B, among others" → "A and B"."""
     text = _OTHERS.sub("", after)
     comma = text.rfind(", ")
     if text == after or comma < 0 or " and " in text[comma:]:
@@ -78,7 +78,7 @@ _AMBIGUOUS = re.compile(  # examples after these words may belong to another phr
 def _phrase(before: str) -> tuple[int, str] | None:
     """Return the start and the text of the phrase that the examples belong to ("several films").
 
-    None if no phrase is a plural or begins with a word such as "several".
+    It is a plural or begins with a word such as "several". Returns None if there is no such phrase.
     """
     starts: list[tuple[int, bool]] = []  # starts of phrases; whether one has "several" or the like
     inside = 0
@@ -149,7 +149,7 @@ _PLURAL_KIND = re.compile(
 
 
 def _titled(text: str) -> list[str]:
-    """Return the claims that "the 1917 film “A”" implies: "“A” is a film" and its year."""
+    """Return the claims that "the 1917 film “A”" implies: "“A” is a film", and the release year."""
     claims = []
     for match in _PLURAL_KIND.finditer(text):
         noun = article(match["kind"].lower())

@@ -12,11 +12,11 @@ from workbench.types import Claims, Extract, Failure, Response
 def given_or(extract: Extract, *, labels: bool = False) -> Extract:
     """Return an extractor that uses `Response.given_claims`, or calls `extract` if they are None.
 
-    Each given claim is located in the response, so that it can be rewarded there.
+    Each given claim is located in the response, so that its reward can be assigned there.
 
     Args:
-        labels: whether `extract` also returns a label for each claim (RLFH's single-pass mode).
-            Given claims would have no labels then, so a response with given claims gets a failure.
+        labels: whether `extract` also labels the claims (RLFH's single-pass mode). Given claims
+            have no labels. Therefore, a response with given claims gets a failure if this is True.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 
@@ -36,7 +36,10 @@ _UNLABELLED = Failure(
 
 
 def _placed(response: Response) -> Claims:
-    """Locate each given claim in its sentence; a claim that has a span keeps it."""
+    """Return the given claims with their sentence, section and span in the response.
+
+    A claim that already has a span keeps it.
+    """
     text, spans = response.text, sentences(response.text, response.prefill)
     parts = sections(text, response.prefill)
     claims = []

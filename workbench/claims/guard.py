@@ -48,7 +48,7 @@ _UNFINISHED = AUXILIARIES | frozenset(
 
 
 def breaks(claim: str, sentence: str) -> bool:
-    """Whether a claim cannot follow from its sentence.
+    """Whether a claim is malformed, or says something else than its sentence.
 
     Such a claim has no subject or verb, is unfinished, is a run-on, or lacks a denial or doubt that
     the sentence has.
@@ -109,7 +109,7 @@ _ENDS = frozenset(", ; : and but".split())
 
 
 def _loses(words: list[str], sentence: str) -> bool:
-    """Whether the claim repeats the words after a denial or doubt without that denial or doubt."""
+    """Whether a claim drops a denial or doubt: "Bo won a prize" from "Bo never won a prize"."""
     original, pairs = words_of(sentence), {*pairwise(words)}
     for i, word in enumerate(original):
         if word in _DOUBTS and word not in words:

@@ -28,13 +28,15 @@ PASSAGES = 5  # number of passages that a search returns for a response
 def judged(judge: Judge) -> Extract:
     """Return an extractor that asks the judge for claims, as in RLFH's pipeline mode.
 
-    Source: arXiv 2406.12221, section 3.1.1. The judge quotes sentences and lists the claims of each
-    quotation. `workbench.text.sentences` splits the response. A claim belongs to the sentence that
-    is quoted for it; if the quotation spans several sentences, to the one with most of the claim's
-    words. An inexact quotation is located by the longest common substring. If this has less than
-    half of the quotation, the claims get no sentence and no span. Quotations of questions,
-    refusals, opinions and plans yield no claims. A response without a statement is not sent to the
-    judge.
+    Source: arXiv 2406.12221, section 3.1.1. The judge quotes sentences of the response, and lists
+    the claims of each quotation.
+
+    * A claim belongs to the quoted sentence. If a quotation spans several sentences, the claim
+      belongs to the sentence that contains most of its words.
+    * An inexact quotation is located by the longest substring that it shares with the response. If
+      this is shorter than half of the quotation, its claims get no sentence and no span.
+    * Quotations of questions, refusals, opinions and plans yield no claims.
+    * A response that states nothing is not sent to the judge.
 
     If a call fails or a reply is unreadable, only the `error` of this response is set.
     """
@@ -45,16 +47,18 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     """Return the extractor of RLFH's single-pass mode: one judge reply has claims and verdicts.
 
     The label and the informativeness of each claim become a verdict of the aspect "fact" (is the
-    claim true?). The prompt contains the question's passages or, if there are none, the passages
-    that `search` finds for the whole response. If a search fails, every response of the batch gets
-    a failure.
+    claim true?). If the search fails, every response of the batch gets a failure.
+
+    Args:
+        search: finds passages for the whole text of a response if its question has no passages.
+            None: the prompt of such a response has no passages.
     """
     extract = _extractor(judge, "single_pass")
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         try:
             found = _with_passages(search, responses) if search else responses
-        except (OSError, RuntimeError) as error:  # the store's files, or a server behind it
+        except (OSError, RuntimeError) as error:  # of the files or the server with passages
             failure = Failure("retrieve", "search", f"the search failed: {error}")
             return [Claims(error=failure)] * len(responses)
         return extract(found)
@@ -113,7 +117,13 @@ def _extractor(judge: Judge, task: str) -> Extract:
 def _attach(
     response: Response, spans: Sequence[Span], quoted: Sequence[JsonMapping], rated: bool
 ) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
-    """Return the claims of a reply in order, and their verdicts if the judge rated them."""
+    """Return the claims of a judge's reply in order, and their verdicts; () if not `rated`.
+
+    Args:
+        spans: the sentences of the response.
+        quoted: the quotations of the reply, `{"text": …, "claims": […]}`.
+        rated: whether the reply has a label and an informativeness for each claim.
+    """
     text, parts = response.text, sections(response.text, response.prefill)
     claims: list[Claim] = []
     verdicts: list[Verdict] = []
@@ -136,10 +146,10 @@ def _attach(
 def _covered(
     text: str, spans: Sequence[Span], quote: str, after: int
 ) -> tuple[list[int] | None, int]:
-    """Return the indices of the sentences that a quotation covers, and where to search next.
+    """Return the indices of the sentences that a quotation covers, and the next value of `after`.
 
-    The indices are None if the quotation is not found. Quotations are located in order, so the
-    second quotation of a repeated sentence is located at its second occurrence.
+    The indices are None if the quotation is not found. The search for an exact quotation starts at
+    `after`, so the second quotation of a repeated sentence is located at its second occurrence.
     """
     match = find_sentence(text, quote, after)
     if match and match[2] == 1:
@@ -161,7 +171,9 @@ def _placed(
 ) -> list[Claim]:
     """Return the claims of one quotation, each located in one of the sentences that it covers.
 
-    `numbers` has the indices of these sentences. If it is empty, the claims get no span.
+    Args:
+        numbers: indices of these sentences; if empty, the claims get no span.
+        drafts: the claims.
     """
     if not numbers:
         only = {section for section, _, _ in parts}

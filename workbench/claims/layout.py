@@ -1,4 +1,4 @@
-"""Read headings, list items, fields ("Birthplace: Osk") and table rows.
+"""Convert headings, list items, fields ("Birthplace: Osk") and table rows to sentences.
 
 The subject of such a line is in another line, or in the question.
 """
@@ -38,13 +38,14 @@ def is_name(text: str) -> bool:
 
 
 class Layout:
-    """Reads lines in order, and keeps the subject, label and table head for the lines below.
+    """Read lines in order; remember the subject, label and table head that apply to later lines.
 
-    A heading that is a name is the subject of the lines below it. Any other heading, and a sentence
-    that ends in a colon, is the label of the list items below it that have no subject or verb.
+    A heading that is a name is the subject of the lines below it. Another heading is a label of the
+    list items below it, and so is a sentence that ends in a colon. A label completes items that
+    have no subject or verb.
 
     Args:
-        topic: the subject of the first lines.
+        topic: the subject until a heading names another one.
     """
 
     def __init__(self, topic: str) -> None:
@@ -52,7 +53,9 @@ class Layout:
         self.columns: list[str] | None = None  # head of the current table; [] if it has no head
 
     def read(self, line: str, following: str) -> list[str] | None:
-        """Return the sentences that a line states: [] for a heading, None if the line is prose.
+        """Return the sentences that a line states.
+
+        The result is [] for a heading. It is None for prose, which needs no conversion.
 
         Args:
             line: the line with its heading or list marks.
@@ -85,7 +88,7 @@ class Layout:
             self.label = "" if heading.casefold() in _LABELS else heading
 
     def _item(self, text: str, verb: int) -> list[str] | None:
-        """Return the sentences of a list item, which may lack its subject or its verb."""
+        """Return the sentences of a list item without subject or verb; None if it is prose."""
         if (predicate := self._predicate(text, verb)) or verb:
             return predicate
         if first_verb(words := words_of(self.label)):
@@ -98,7 +101,10 @@ class Layout:
         return [] if is_name(text.rstrip(".")) else None
 
     def _predicate(self, text: str, verb: int) -> list[str] | None:
-        """Return the sentence that "Born in Osk" or "Won a prize" states; None for another text."""
+        """Return the sentence that "Born in Osk" or "Won a prize" states.
+
+        Returns None for another text, or if the subject is unknown.
+        """
         word, *before = words_of(text)[: max(verb, 1)] or [""]
         word = word.lower()
         starts = word in VERBS | _PASSIVE or (word.endswith("ed") and len(word) > 4)
@@ -107,8 +113,9 @@ class Layout:
         return [f"{self.subject} {'was ' if word in _PASSIVE else ''}{_lower(text)}"]
 
     def _field(self, subject: str, field: str, value: str, when: str = "") -> list[str] | None:
-        """Return the sentences that a field states: "Birthplace: Osk" → "Ana Bo's birthplace is
-        Osk".
+        """Return the sentences that a field states; None if there is no subject.
+
+        "Birthplace: Osk" → ["Ana Bo's birthplace is Osk"]. `when` is added at the end.
         """
         words, name = words_of(value), _lower(field)
         verb, first = first_verb(words), name.split()[0]
@@ -129,7 +136,7 @@ class Layout:
         return [f"{subject}'s {name} {are} {value}{when}"]
 
     def _row(self, line: str, following: str) -> list[str]:
-        """Return the sentences of a table row: one for each cell after the first."""
+        """Return the sentences of a table row, one for each cell after the first; [] for a head."""
         first, *values = (plain(cell).strip() for cell in line.strip().strip("|").split("|"))
         if _RULER.fullmatch(line):
             return []
@@ -159,5 +166,5 @@ def _is_label(field: str) -> bool:
 
 
 def _lower(text: str) -> str:
-    """Write the first word in lower case, unless it is an abbreviation."""
+    """Write the first letter in lower case, unless the text starts with an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"

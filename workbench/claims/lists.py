@@ -39,15 +39,15 @@ _LONGEST = 7  # words of an item
 
 
 def items(text: str, people: bool = False) -> list[str]:
-    """Return the items of a list such as "A, B, and C", or the text itself if it is not a list.
+    """Split a list at commas and "and": "A, B, and C" → ["A", "B", "C"].
 
-    Alternatives ("A or B"), quotations, names, offices and lists with an apposition are not
-    split. A comma inside the last item does not split it ("Balliol College, Oxford"), and
-    adjectives stay with their noun.
+    Returns [text] if the text is not a list. Alternatives ("A or B"), quotations, names and offices
+    ("Minister of Art and Sport") are not split. A comma inside the last item does not split it
+    ("Balliol College, Oxford"). An adjective stays with its noun.
 
     Args:
-        people: whether the items are names of people, so that "A and B" is not the name of one
-            thing.
+        people: whether the items are names of people. If False, "A and B" may be the name of one
+            thing, such as "War and Peace", and is not split.
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
@@ -73,7 +73,7 @@ _OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
 
 
 def _with_nouns(pieces: list[str]) -> list[str]:
-    """Join adjectives with their noun: "kind" and "caring nature" are one item."""
+    """Join adjectives with their noun: ["kind", "caring nature"] → ["kind and caring nature"]."""
     joined: list[str] = []
     for piece in reversed(pieces):
         bare = _SHARED.sub("", piece, count=1)
@@ -116,7 +116,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     """Return one text for each item of a list: the words before the list and the item.
 
     "as an actor and singer" → ["as an actor", "as a singer"]. Returns [text] if the list cannot be
-    divided. `people` is passed to `items`.
+    divided. For `people`, see `items`.
     """
     masked = mask(text)
     separator = _JOINED.search(masked)
@@ -166,14 +166,21 @@ _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 def _are_closed(
     first: str, others: list[str], words: list[re.Match[str]], last: int | None
 ) -> bool:
-    """Whether a list has no ambiguous phrase, which could modify either one item or all items."""
+    """Whether it is clear which item each phrase of a list belongs to.
+
+    False for "the history and culture of Osk": "of Osk" may modify one item or both.
+
+    Args:
+        words: the words before the first separator.
+        last: index in `words` of the preposition before the list, if there is one.
+    """
     if _LED.match(others[0]):
         return not any(word[0] in PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)
     if re.search("[a-z] [A-Z]", end) and (not re.search("[A-Z]", first)):
         return False  # "the inventor and manufacturer Bo Ardel"
     if any(_BEHIND.search(item) for item in inner):
-        return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
+        return all(_BEHIND.search(item) for item in (first, *others))  # each item has a phrase
     agents = AGENTS.search(first)
     own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith(
         "the "
@@ -203,7 +210,11 @@ _COLLECTED = re.compile(
 
 
 def _like(first: str, item: str, opening: str, outer: str) -> str:
-    """Return an item with the words before the list and the article of the first item."""
+    """Return an item with the words before the list and the article of the first item.
+
+    "singer" → "as a singer", if the first item is "an actor" and `opening` is "as ". An item with
+    its own preposition follows `outer`, the words before the list's preposition.
+    """
     if _LED.match(item):
         return outer + item  # "in magazines and on television"
     shared = _SHARED.match(first)
@@ -217,7 +228,7 @@ _LED = re.compile(f"{PREPOSITION} ")
 
 
 def _is_headless(first: str, other: str) -> bool:
-    """Whether two items may share the second's noun: "edible marine and freshwater fishes"."""
+    """Whether the first item may lack its noun: "edible marine and freshwater fishes"."""
     if not first.islower():
         return False
     first_plural, other_plural = (
@@ -262,7 +273,10 @@ _THEIRS = r"(?:his|her|their|its) "
 
 
 def mask(text: str) -> str:
-    """Replace the separators inside indivisible phrases by control characters."""
+    """Replace commas, "and" and "or" inside names and quotations by control characters.
+
+    Such phrases are then not split; `unmask` restores them.
+    """
     return _WHOLE.sub(lambda one: _replace(one[0], _SEPARATORS), text)
 
 

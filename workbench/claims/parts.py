@@ -1,4 +1,4 @@
-"""Split a sentence before each further predicate and clause (see `workbench.claims.rules`)."""
+"""Split a sentence into parts with one predicate each (see `workbench.claims.rules`)."""
 
 import re
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ class Part:
     """A part of a sentence, with one predicate.
 
     Attributes:
-        kind: where the subject of the part is.
+        kind: the kind says where the subject of the part is.
 
             * "main", "clause": in the part.
             * "same" (a further predicate), "ing" (", becoming …"): the subject of the sentence.
             * "who", "which", "where" (relative clauses): the words that the clause refers to.
             * "more" (a further predicate): the subject of the previous relative clause.
         text: the part without its link.
-        link: the words that begin a relative clause, such as ", who".
+        link: the words that begin a relative clause, such as ", who"; "" for other kinds.
     """
 
     kind: str
@@ -59,7 +59,8 @@ _SAYING = re.compile(  # verbs of reported speech and thought, whose content is 
 def parts(text: str) -> list[Part]:
     """Return the parts of a sentence in order.
 
-    Text after "that", reported speech and a clause that defines its noun is not split further.
+    The text is not split further after "that", reported speech, or a relative clause that defines
+    its noun ("the men who fell").
     """
     tokens = tokens_of(text)
     words = [token[0] for token in tokens]
@@ -91,7 +92,7 @@ def parts(text: str) -> list[Part]:
 
 
 def speaks(words: list[str], i: int) -> bool:
-    """Whether reported speech, thought or an attributed action begins after word `i`."""
+    """Whether reported speech, a thought or an intention begins after word `i`: "said that he"."""
     if not _SAYING.fullmatch(words[i]) or i + 1 >= len(words):
         return False
     after = words[i + 1]
@@ -100,9 +101,10 @@ def speaks(words: list[str], i: int) -> bool:
 
 
 def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | None:
-    """Return the kind of the part that begins at word `i`, and the number of words in its link.
+    """Return (kind, number of words to skip) for the part that begins at word `i`.
 
-    Returns None if no part begins there.
+    The skipped words are a comma, a conjunction or a relative pronoun. Returns None if no part
+    begins at word `i`.
 
     Args:
         start: index of the first word of the current part.
@@ -134,7 +136,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether a relative clause after `part` says which thing is meant, as after "the men"."""
+    """Whether `part` ends in a phrase such as "the men", which a relative clause would define."""
     known = _DEFINITE | {"a", "an"} | PREPOSITIONS
     return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 
@@ -207,7 +209,7 @@ _UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".spli
 
 
 def _has_subject(words: list[str], start: int) -> bool:
-    """Whether a short subject and its verb begin at `start`."""
+    """Whether a subject of a few words, followed by its verb, begins at word `start`."""
     first = words[start]
     if not (first in PRONOUNS or first in DETERMINERS or first[0].isupper()):
         return False

@@ -1,4 +1,4 @@
-"""Turn one subject and one predicate into claims: lists, examples, appositions and adjuncts."""
+"""Split one predicate into claims: at lists, examples, appositions and adjuncts."""
 
 import re
 from collections.abc import Iterator
@@ -32,9 +32,13 @@ from workbench.claims.places import people_of
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     """Yield the claims of a subject and its predicate `text`.
 
-    The introduction `lead` of the sentence is added to the first claim. If the claims may be false
-    without it, it is added to every claim about `subject`. Denied or restricted predicates ("never
-    won A and B", "only in films") are not split.
+    "Ana", "is a painter and poet" → "Ana is a painter", "Ana is a poet". Denied or restricted
+    predicates ("never won A and B", "only in films") are not split.
+
+    Args:
+        lead: the introduction of the sentence, or "". A date is treated as an adjunct of the verb.
+            Another introduction is added to the first claim, or to every claim about `subject` if
+            the claims may be false without it.
     """
     text = text.strip(" ,")
     tokens = tokens_of(text)
@@ -89,7 +93,7 @@ _REPORTING = re.compile(
 
 
 def _other_verb(words: list[str]) -> bool:
-    """Whether the words have another finite verb, outside a subordinate clause."""
+    """Whether `words`, the text after a verb, have another finite verb in the same clause."""
     for i, word in enumerate(words):
         if word in ("that", "which", "who", "whom", "whose", "where", "when"):
             return False
@@ -121,7 +125,7 @@ _DENIED = re.compile(
 
 
 def _apposed_name(rest: str, copula: str) -> tuple[str, list[str]]:
-    """Split off an apposition at the end of `rest`, and return the remaining text and its claims.
+    """Return `rest` without the apposition at its end, and the claims that the apposition makes.
 
     "met Ana Bo, a painter and poet" → "Ana Bo is a painter", "Ana Bo is a poet".
     """
@@ -144,7 +148,7 @@ def _apposed_name(rest: str, copula: str) -> tuple[str, list[str]]:
 
 
 def _verb_group(words: list[str]) -> int:
-    """Return the number of words at the start of a predicate that belong to its verb."""
+    """Return how many words at the start of a predicate form its verb: 3 for "has since won it"."""
     i = 0
     while i < len(words) and (i == 0 or _continues(words, i)):
         i += 1
@@ -187,7 +191,10 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
-    """Yield the claims of "is …": one for each item of a list, and for each modifier after it."""
+    """Yield the claims of "is …": one for each list item, and one for each modifier after the list.
+
+    The modifiers are phrases such as "known for …" and "born in …".
+    """
     if alternatives(rest):
         yield f"{subject} {copula} {rest}"
         return
@@ -236,7 +243,7 @@ def _articled(first: str, item: str) -> str:
 
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
-    """Yield the claims of "is …" without a list of nouns: "is a painter of ships"."""
+    """Yield the claims of "is …" with a complement that is not a list: "is a painter of ships"."""
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return
@@ -251,7 +258,10 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
 
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
-    """Yield one claim, or two if it states a nationality: "is a Brazilian footballer"."""
+    """Yield the claim "`subject` `copula` `what`", or two claims if it states a nationality.
+
+    "is a Brazilian footballer" → "is Brazilian", "is a footballer".
+    """
     # not for "It is an Italian bestseller"
     people = None if subject in ("It", "it", "This", "That") else people_of(what)
     for complement in people or (what,):
@@ -265,11 +275,11 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 
 
 def _objects(group: str, verb: list[str], rest: str, lead: str) -> Iterator[str]:
-    """Yield the texts that can follow the verb alone: one for each example, list item or adjunct.
+    """Yield the texts that can follow the verb in a claim: one for each example, item or adjunct.
 
     Args:
         group: the verb with its auxiliaries and adverbs.
-        verb: the last word of `group`, or nothing.
+        verb: the last word of `group`, in a list; [] without a verb.
         rest: the text after the verb.
         lead: a date from the introduction of the sentence, or "".
     """

@@ -60,7 +60,7 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Return the claims with subject pronouns ("He", "Her father", "It") replaced by names.
 
-    The referent is the question's title, unless the response introduces another person. If the
+    The name is the question's title, unless the response introduces another person. If the
     question has no title, "he" and "she" refer to the only named person. "It" then refers to the
     subject of the previous sentence if that subject begins with "The", and otherwise to the name in
     the question. Ambiguous pronouns are not replaced.
@@ -96,7 +96,7 @@ class _Mentioned:
 
     @property
     def person(self) -> str:
-        """The referent of "he" and "she"; "" if it is ambiguous."""
+        """The name of the person that "he" and "she" refer to; "" if it is ambiguous."""
         if self.titled and (self.human or not self.people):
             return self.topic if self.human or _PERSON.fullmatch(self.topic) else ""
         if len(self.people) > 1 or (self.titled and self.topic_seen):
@@ -109,7 +109,7 @@ class _Mentioned:
         """Return a claim with its pronoun replaced, or unchanged if the referent is ambiguous.
 
         A name replaces pronouns of one gender only. After a sentence about relatives, "he" and
-        "she" may refer to them, so only a name that replaced a pronoun before is used.
+        "she" are replaced only by a name that has already replaced a pronoun.
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
@@ -137,7 +137,7 @@ class _Mentioned:
         return replace(claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{rest}")
 
     def observe(self, claim: str) -> None:
-        """Record the subject of a sentence from its first claim."""
+        """Record the subject of a sentence; `claim` is the first claim of the sentence."""
         subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
         own = _same(subject, self.topic) and (not self.own or _same(subject, self.own))
         if own and len(subject) > len(self.own):
@@ -172,12 +172,12 @@ class _Mentioned:
         return self.question_thing if shared else ""
 
     def _is_name(self, subject: str) -> bool:
-        """Whether the subject is a name, not only the capitalised beginning of a sentence."""
+        """Whether the subject is a name, not a word with a capital at the start of a sentence."""
         return " " in subject or subject in self._inside
 
     @cached_property
     def _inside(self) -> frozenset[str]:
-        """The capitalised words inside sentences and their first parts ("Curie's", "Curie")."""
+        """The capitalised words that do not begin a sentence; for "Curie's", also "Curie"."""
         words = (match[0] for match in _INSIDE.finditer(self.text))
         return frozenset(word[: part.end()] for word in words for part in re.finditer(r"\w+", word))
 

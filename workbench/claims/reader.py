@@ -47,10 +47,10 @@ _OFTEN = 4  # a sentence with more ambiguous clauses is not split
 
 
 class Reader:
-    """Reads the parts of one sentence in order and returns their claims.
+    """Read the parts of one sentence in order, and return their claims.
 
-    A part without a subject takes one from an earlier part; the part's kind says from which (see
-    `Part`).
+    A part without a subject takes the subject of an earlier part. The kind of the part says which
+    one (see `Part`).
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Reader:
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where" and words[0] in PRONOUNS and _is_somebody(self.subject):
             subject = self.subject
-            yield from self._clause(text, "")  # it stands alone after a person
+            yield from self._clause(text, "")  # after a person, "where he …" stands alone
             self.subject = subject
         elif part.kind == "where":
             yield f"{self._whole(previous)}{part.link} {text}"
@@ -125,7 +125,7 @@ class Reader:
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """Yield the claims of an "-ing" part, such as ", becoming a judge in 1950".
 
-        An action of the subject becomes a claim of its own. A consequence stays with its sentence:
+        An action of the subject becomes a separate claim. A consequence stays with its sentence:
         ", making it the longest bridge".
         """
         # "is a member, joining in 1990"
@@ -139,8 +139,8 @@ class Reader:
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """Yield the claims of a further predicate.
 
-        Its subject is that of the sentence. For the kind "more" it is that of the previous relative
-        clause.
+        Its subject is the subject of the sentence. For the kind "more", it is the subject of the
+        previous relative clause.
         """
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")
@@ -160,12 +160,16 @@ class Reader:
             yield self._grow(f"{self._whole(previous)}{part.link or ','} {text}")
 
     def _grow(self, whole: str) -> str:
-        """Store and return a claim in which an ambiguous clause follows the words before it."""
+        """Return the claim `whole` and store it, because a later ambiguous clause may extend it."""
         self.whole, self.extensions = whole, self.extensions + 1
         return whole
 
     def _whole(self, previous: str) -> str:
-        """The claim to which an ambiguous clause is added: the previous part with its subject."""
+        """Return the claim that an ambiguous clause extends.
+
+        It is the claim that `_grow` stored, if this ends in `previous`. Otherwise, it is `previous`
+        with its subject.
+        """
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
@@ -251,7 +255,7 @@ _AFTER = re.compile(r"(?i)(?:after|before|following|upon|until)\b")
 
 
 def _verb(text: str) -> int:
-    """Return the character position of the first verb; 0 if there is no known verb."""
+    """Return the character position of the first known finite verb; 0 if there is none."""
     tokens = tokens_of(text)
     verb = first_verb([token[0] for token in tokens])
     return tokens[verb].start() if verb else 0

@@ -11,10 +11,9 @@ its subject ("In 1998, …"). An *adjunct* is a phrase of time, place or manner 
 *part* is a stretch of a sentence with one predicate. A sentence *stays whole* if it becomes a
 single claim.
 
-A part becomes a separate claim only if the form shows which words belong to it; otherwise the
-sentence stays whole. Denied, restricted, counted, conditional and quoted statements are not split.
-`workbench.claims.guard` checks the claims: if one has no subject or lost a denial, the sentence
-stays whole.
+A part becomes a separate claim only if its grammar shows which words belong to it. Statements with
+a denial, a restriction ("only"), a count, a condition or a quotation are not split. If a claim has
+no subject or lost a denial (`workbench.claims.guard`), its sentence stays whole.
 
 Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
 and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
@@ -39,7 +38,7 @@ from workbench.types import Claim, Claims, Extract, Response, Span
 
 
 def rules() -> Extract:
-    """Return an extractor that uses rules."""
+    """Return an extractor that finds claims by the rules of this package, without a model."""
     return lambda responses: [_extract(response) for response in responses]
 
 
@@ -61,7 +60,11 @@ def _extract(response: Response) -> Claims:
 
 
 def _drafts(response: Response, pieces: Sequence[Span]) -> Iterator[Claim]:
-    """Yield the claims of the sentences, list items, fields and table rows, in order."""
+    """Yield the claims of all sentences, list items, fields and table rows in order.
+
+    Args:
+        pieces: spans of the texts to read, from `_pieces`.
+    """
     text, parts = response.text, sections(response.text, response.prefill)
     layout = Layout("" if is_unclear(response) else topic_of(response))
     line = before = 0  # the start of the current line and the end of the previous unit
@@ -90,12 +93,13 @@ def _claims(
     """Return the claims of a sentence or line.
 
     A claim gets the span of the whole sentence if its words differ too much from the sentence, or
-    if the sentence is too long. `locate` finds the other spans later.
+    if the sentence is too long. The other claims have no span yet.
 
     Args:
-        start: position of the sentence.
+        start: position of the sentence in the response.
         pieces: the pieces of the sentence (see `_pieces`) by index.
-        stated: the statements of a line; None for prose.
+        section: the section of the response, such as "think".
+        stated: the statements of a line (see `Layout.read`); None for prose.
     """
     texts = [
         claim
@@ -123,9 +127,10 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> tuple[list[int], list[Span]]:
-    """Return the spans of the texts to read, and the index of the sentence that contains each.
+    """Return two lists of equal length: sentence indices, and spans of the texts to read.
 
-    A code block is one sentence; its lines that state something are read.
+    Each sentence is one text. In a code block, which is one sentence, each line that states
+    something is a text.
     """
     numbers, pieces = list[int](), list[Span]()
     for number, (start, end) in enumerate(spans):
@@ -140,7 +145,7 @@ def _pieces(text: str, spans: Sequence[Span]) -> tuple[list[int], list[Span]]:
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a line of a code block states something."""
+    """Whether a line of a code block states something, so that it is read."""
     return bool(_STATED.match(line) or (not _CODE.search(line) and first_verb(words_of(line))))
 
 

@@ -106,9 +106,9 @@ def vouches(sentence: str) -> bool:
 def makes_claims(sentence: str) -> bool:
     """Whether a sentence states a fact.
 
-    Questions, abstentions, "invalid question", opinions, and remarks on the answer do not. "I
-    think he was born in Bonn" is a (hedged) claim. Opinions and courtesies are recognised by
-    their usual words in English and a few in other languages *(ours)*.
+    Questions, requests, abstentions, "invalid question", opinions, and remarks on the answer do
+    not. "I think he was born in Bonn" is a (hedged) claim. Opinions and courtesies are recognised
+    by their usual words in English and a few in other languages *(ours)*.
     """
     text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
     return any(map(str.isalpha, text)) and not (

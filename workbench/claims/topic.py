@@ -21,8 +21,8 @@ _NO_NAMES = frozenset(  # capitalised words of questions that are not names
 def topic_of(response: Response) -> str:
     """Return the topic of a response; "" if there is none.
 
-    It is the question's first title, else the last name in the question, else the name at the start
-    of the response.
+    It is the question's first title. Without a title, it is the name that occurs last in the text
+    of the question. Without such a name, it is the name at the start of the response.
     """
     title = re.sub(r"\s*\(.*?\)", "", response.question.title.split(";")[0]).strip()
     if title:
@@ -40,7 +40,7 @@ def topic_of(response: Response) -> str:
 
 
 def _names(question: str) -> list[re.Match[str]]:
-    """The names in a question, without question words and single letters."""
+    """Return a match for each name in a question, without question words and single letters."""
     return [
         match
         for match in NAME.finditer(question)

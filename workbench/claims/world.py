@@ -34,13 +34,12 @@ def world(world: World) -> Extract:
 
     Each stated fact becomes one claim, written as an English sentence. A bare value that answers
     the question ("Vetra.") is a claim. Questions, refusals, "invalid question", praise of the
-    answer and other short answers ("yes") yield no claims.
+    answer and other short answers ("yes") yield no claims. Citations ("… [2].") are ignored.
 
     A sentence that the grammar cannot parse is a claim in its own words, so that broken sentences
-    cannot avoid a verdict *(ours)*. Its verdict is `wrong` if the subject or the object does not
-    exist, else `vague`, with the lowest informativeness. If the response is not about this world,
-    the claim gets no verdict here, and the world's judge records a failure. Citations ("… [2].")
-    are ignored.
+    cannot avoid a verdict *(ours)*. The extractor also returns the verdict. It is `wrong` if the
+    subject or the object does not exist, else `vague`, with the lowest informativeness. If the
+    response is not about this world, there is no verdict; the world's judge records a failure.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -50,7 +49,10 @@ def world(world: World) -> Extract:
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:
-    """Return the entity that a question is about: its title names the entity, or else its text."""
+    """Return the entity that the question's title names, else the first one that its text names.
+
+    Returns None if they name no entity of the world.
+    """
     title = question.title.split(";")[0].strip()
     if title.casefold() in parser.names:
         return title
@@ -112,12 +114,17 @@ def _extract(
 
 
 def broken(target: str, reason: str) -> Verdict:
-    """Return the world's verdict on a claim that its grammar cannot parse."""
+    """Return the world's verdict on a claim that its grammar cannot parse.
+
+    Args:
+        target: the claim, such as "claim:0".
+        reason: a key of `_BROKEN`.
+    """
     return unparsed(target, reason, "world", _BROKEN[reason])
 
 
 def _end(text: str, span: Span) -> int:
-    """Return the end of a sentence without its final punctuation."""
+    """Return the position where a sentence ends, without its final punctuation."""
     return span[0] + len(strip_end(text[slice(*span)]))
 
 
@@ -134,7 +141,10 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
 def _numeral(
     response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]
 ) -> tuple[Span, str] | None:
-    """Return the span and the claim of an answer in digits ("1921."), which is not a sentence."""
+    """Return the span and the claim of an answer in digits ("1921."), which is not a sentence.
+
+    Returns None if the response has no such answer.
+    """
     for span in sentences(response.text, response.prefill):
         sentence = response.text[slice(*span)]
         if any(map(str.isalpha, sentence)):
@@ -153,7 +163,7 @@ def _as_answer(
         final: the final answer without punctuation.
 
     Returns:
-        None if the sentence is not the final answer, and "" if the answer is not a claim.
+        None if the sentence is not the final answer; "" if the final answer states no fact.
     """
     bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:

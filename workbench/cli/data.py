@@ -81,13 +81,13 @@ def data_show(
     mode: SearchMode = None,
     as_json: Json = False,
 ) -> None:
-    """Show a data set or a file: its questions by kind and the first few.
+    """Show a data set or a file of questions: their number by kind, and the first few.
 
     With --store and --out, write the questions with passages from an index.
     """
     if (store is None) != (out is None) or (store is not None and source is None):
         raise WorkbenchError(
-            "passages need --store NAME, --out FILE and a NAME|FILE of questions: give all three"
+            "to write questions with passages, give --store NAME, --out FILE and a NAME|FILE"
         )
     if source is None:
         rows = [

@@ -56,7 +56,9 @@ def export(
     the login of `hf auth login` or HF_TOKEN.
     """
     if (merged is None) == (claims is None):
-        raise WorkbenchError("name one of --merged DIR for a model and --claims FILE for a table")
+        raise WorkbenchError(
+            "name either --merged DIR to write a model, or --claims FILE to write a table"
+        )
     if claims is not None:
         with stdout_kept_clean():
             table = export_claims(policy, claims)

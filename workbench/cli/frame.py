@@ -34,7 +34,10 @@ TASKS = {
 
 
 class Commands(TyperGroup):
-    """A group of commands that lists them by task, and joins the lines of a help paragraph."""
+    """A group of commands whose help lists them by task.
+
+    Single line breaks in a command's help become spaces.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -62,7 +65,10 @@ def add_group(
 ) -> Typer:
     """Add a group of commands, such as `workbench index …`, and return it.
 
-    `alone` runs if the group's name is given without a command; None: the help is shown.
+    Args:
+        help: help text of the group.
+        example: a command line, without "workbench".
+        alone: called if the group's name is given without a command; None: the help is shown.
     """
     group = Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
@@ -198,7 +204,7 @@ def root(
 
 @contextlib.contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Redirect stdout to stderr in the block.
+    """Context manager that redirects stdout to stderr.
 
     Trainers log to stdout, which may contain only the object of `--json`.
     """
@@ -207,12 +213,19 @@ def stdout_kept_clean() -> Iterator[None]:
 
 
 def ended_by_signal() -> contextlib.AbstractContextManager[None]:
-    """Treat SIGTERM, which batch systems send, like Ctrl-C: the block gets a KeyboardInterrupt."""
+    """Return a context manager in which SIGTERM raises a KeyboardInterrupt, like Ctrl-C.
+
+    Batch systems send SIGTERM to stop a process.
+    """
     return handled_signals(signal.default_int_handler, signal.SIGTERM)
 
 
 def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
-    """Parse `--map response=output,id=key` into `{field: column}`."""
+    """Parse `--map response=output,id=key` into {"response": "output", "id": "key"}.
+
+    Raises:
+        WorkbenchError: a name is not in `fields`, or a column is missing.
+    """
     pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
     columns = {name.strip(): column.strip() for name, _, column in pairs}
     if wrong := [name for name, column in columns.items() if name not in fields or not column]:
@@ -224,14 +237,19 @@ def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
 
 
 def complain(message: str) -> None:
-    """Print a message on stderr as one line."""
+    """Print a message on stderr as one line that begins with "workbench:"."""
     print("workbench:", " ".join(printable(message).split()), file=sys.stderr)
 
 
 def exit_code(result: JsonMapping) -> int:
-    """Return the exit code for a result, by `status` and `failed` in it and its nested mappings.
+    """Return the exit code for a command's result.
 
-    130: interrupted; 4: too many failures; 3: something failed; 0: nothing failed.
+    * 130: a "status" is "interrupted".
+    * 4: a "status" is "too_many_failures".
+    * 3: a "failed" is above 0.
+    * 0: otherwise.
+
+    Mappings nested in the result are searched, too.
     """
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
@@ -245,7 +263,7 @@ def exit_code(result: JsonMapping) -> int:
 
 
 def _mappings(value: object) -> Iterator[JsonMapping]:
-    """Yield `value`, if it is a mapping, and every mapping that is nested in it, not in lists."""
+    """Yield `value` if it is a mapping, and every mapping nested in it. Lists are not searched."""
     if isinstance(value, Mapping):
         yield value
         for item in value.values():
@@ -255,7 +273,11 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
 def show(
     result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None] | None = None
 ) -> int:
-    """Print a result as JSON or by `pretty`, by default as tables; return its exit code."""
+    """Print a result and return its exit code.
+
+    With `as_json`, it is printed as one JSON object. Otherwise `pretty` prints it, or
+    `print_mapping` if `pretty` is None.
+    """
     if as_json:
         # NaN is not JSON, so it raises instead of reaching another program's parser
         text = json.dumps(result, ensure_ascii=False, allow_nan=False)
@@ -303,15 +325,16 @@ def text(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Remove control and direction characters, which could command a terminal or reorder text.
+    """Return a text without control characters and marks that change the direction of text.
 
-    Line breaks and tabs stay. `complain`, `print_table` and `show` already call this function.
+    They could command a terminal or reorder text. Line breaks and tabs stay. `complain`,
+    `print_table` and `show` already call this function.
     """
     return _CONTROLS.sub("", text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout; without a header if all column names are empty."""
+    """Print a table on stdout. If all column names are empty, it has no header."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
@@ -333,14 +356,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _value(cell: Cell) -> float | None:
-    """Return the value of a metric, which can also be a plain number."""
+    """Return the value of a metric: {"value": …}, a plain number or None."""
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
-    """Format a share as percent, with its interval if it has one.
+    """Format a share as percent: "52.3 [50, 55]" with an interval, else "52.3".
 
-    `scale=1` formats numbers that are not shares. `digits` are the decimals of the interval.
+    `scale=1` formats numbers that are not shares. `digits` is the number of decimals of the
+    interval.
     """
     value = _value(cell)
     if value is None:

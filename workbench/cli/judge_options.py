@@ -89,7 +89,8 @@ OPTIONS: dict[str, Any] = {
 def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
     """Return a decorator that replaces a command's parameter `judge` by command-line options.
 
-    The options name a judge. The command receives this judge as `judge`, or None.
+    The options, such as `--judge` and `--judge-model`, name a judge. The command receives this
+    judge as `judge`; None if no judge is named.
 
     Args:
         store: add `--store`, for commands whose questions may have no passages.

@@ -96,8 +96,8 @@ def metrics(
     """
     if figures is not None and other is None and not hacks:
         raise BadParameter(
-            "the figures compare two files: name OTHER, the feedback before training, or use"
-            " --hacks for one run",
+            "the figures compare two files: also name OTHER, the feedback before training, or use"
+            " --hacks for figures of one file",
             param_hint="--figures",
         )
     if dry_run:  # before the cache file is created
@@ -137,7 +137,7 @@ def metrics(
 
 
 def _estimate(feedback: Path, other: Path | None) -> JsonObject:
-    """Return the judge's calls and tokens for marking one file, or for comparing two."""
+    """Return the judge's calls and tokens to mark one file, or to compare two."""
     if other is not None:
         return estimate_pairs(pair_files(feedback, other))
     prompts = [prompt for _, prompt in mark_prompts(feedback)]
@@ -160,7 +160,7 @@ def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge
 def _figures(
     feedback: Path, other: Path | None, result: JsonMapping, sections: Sequence[str]
 ) -> dict[str, Figure]:
-    """Return figures by file name: the comparison of two files, and the counted hacks by step."""
+    """Return figures by file name: the comparison of two files, and the reward hacks by step."""
     figures: dict[str, Figure] = {}
     if other is not None:
         figures |= figures_of(read_rows(other, sections), read_rows(feedback, sections))
@@ -219,7 +219,7 @@ def _print(result: JsonMapping) -> None:
 
 
 def _names(result: JsonMapping) -> list[str]:
-    """Return the metrics that have a value, rates of outcomes before metrics of claims."""
+    """Return the names of metrics that have a value: outcome rates, then metrics of claims."""
     names = [
         name
         for name, cell in result.items()
@@ -229,7 +229,7 @@ def _names(result: JsonMapping) -> list[str]:
 
 
 def _complain_of_metrics(result: JsonMapping) -> None:
-    """Print the metrics without a value, by reason."""
+    """Print on stderr which metrics have no value, and why."""
     reasons: dict[str, list[str]] = {}
     for name, cell in [*result.items(), *result.get("paired", {}).items()]:
         if isinstance(cell, Mapping) and "reason" in cell and name not in REASONS:
@@ -254,7 +254,7 @@ def _complain_of_rows(report: JsonMapping) -> None:
 
 
 def _print_preferences(result: JsonMapping, labels: Sequence[str]) -> None:
-    """Print the win rate, and the mean lengths of the answers, which may explain the win rate."""
+    """Print how often the judge preferred the first file's answers, and the mean lengths."""
     pairs, mean = result["pairs"], result["words"]
     title = (
         f"preference for {labels[0]}, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']}"

@@ -40,8 +40,8 @@ def plan_command(
 ) -> int:
     """Estimate the memory, hours and judge requests of a training.
 
-    If the training does not fit the memory, the exit code is 2, and the settings to change are
-    named.
+    If the training does not fit the memory, the exit code is 2, and the command prints which
+    settings to change.
     """
     with stdout_kept_clean():
         result = plan(

@@ -101,7 +101,7 @@ def probe(
 
 
 def _print(result: JsonMapping) -> None:
-    """Print percentages by number of samples, and by number of documents that state the fact."""
+    """Print shares in percent, by number of samples and by number of documents with the fact."""
     tables: JsonObject = {
         "majority of the samples, in %": [
             {"samples": size, **{rate: percent(row[rate]) for rate in OF_MAJORITY}}

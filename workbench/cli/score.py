@@ -204,7 +204,8 @@ def agree(
 ) -> None:
     """Compare the labels of two feedback files.
 
-    The agreement on claims and outcomes is reported as accuracy, Cohen's kappa and scores by label.
+    The agreement on claims and outcomes is reported as accuracy, Cohen's kappa, and precision,
+    recall and F1 of each label.
     """
     show(agreement(first, second), as_json, _print_agreement)
 
@@ -221,7 +222,7 @@ def import_logged(
     out: Annotated[Path, Option(help="JSONL of feedback rows, an input of `workbench score`.")],
     as_json: Json = False,
 ) -> int:
-    """Convert completions logged by TRL or verl to feedback rows, with their rewards."""
+    """Convert completions and rewards that TRL or verl logged to feedback rows."""
     summary = import_completions(kind, file, out)
     _report(file, summary)
     if without := summary.get("without_gold"):
@@ -233,7 +234,7 @@ def import_logged(
 
 
 def _report(source: Path, summary: JsonMapping) -> None:
-    """Print unreadable rows on stderr, one per line."""
+    """Print on stderr the rows of the input that could not be read, one per line."""
     problems: Sequence[JsonMapping] = summary.get("problems", ())[:MALFORMED]
     for problem in problems:
         complain(f"{source}:{problem['line']}: {problem['problem']}")

@@ -53,7 +53,7 @@ def verifier_calibrate(
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Fit a model's temperature and thresholds on labelled pairs.
+    """Fit a model's temperature and thresholds on labelled pairs of premise and claim.
 
     The model's weights do not change. The values are stored in a card with their measured accuracy.
     """

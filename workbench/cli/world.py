@@ -27,7 +27,7 @@ def world(
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
-    """Show the closed world in numbers, or all facts about one entity."""
+    """Show counts of the closed world, or all facts about one entity."""
     if context.invoked_subcommand is None:
         show(describe(entity, seed), as_json)
 

@@ -8,9 +8,9 @@ differ in how earlier tokens share in these rewards:
 * `group`, `centred`, `batch`: all tokens of a response get the same advantage.
 * `process`, `rtg`, `whiten`, `gae`: a token's advantage counts only rewards from this token on.
 
-`batch` normalises by the std of the whole batch, and `whiten` by its mean and std. `gae` looks at
-each response alone. The other estimators normalise over each group. A response that was not scored
-is ignored and gets advantage 0.
+`batch` normalises by the std of the whole batch, and `whiten` by its mean and std. `gae` uses each
+response alone. The other estimators normalise over each group. A response that was not scored is
+ignored, and its advantages are 0.
 
 An event is a part of a reward with a position in the response (`workbench.types.Event`). Finite
 rewards give finite advantages. `centred` and `gae` keep the unit of the rewards. The absolute
@@ -41,7 +41,7 @@ class Rewarded:
         rewards: (T) the reward of each token; None if the response was not scored. An empty
             response (T = 0) has one entry, its scalar reward, so that the mean of its group
             includes it.
-        events: indices of the tokens with an event.
+        events: indices of the tokens to which an event (a part of the reward) is assigned.
         values: (T) a critic's value before each token; () without a critic.
 
     Raises:
@@ -64,13 +64,15 @@ class Rewarded:
 
     @property
     def rewarded_tokens(self) -> tuple[int, ...]:
-        """The indices of the tokens with an event or a nonzero reward, in order."""
+        """The indices, in ascending order, of the tokens with an event or a nonzero reward.
+
+        Empty if the response was not scored.
+        """
         rewarded = {token for token, reward in enumerate(self.rewards or ()) if reward}
         return () if self.rewards is None else tuple(sorted(self.events | rewarded))
 
 
-# the groups of a batch, each a sequence of responses -> the advantages of each group, in the same
-# order
+# groups of responses -> the advantages of each group, in the same order
 Estimator = Callable[[Sequence[Sequence[Rewarded]]], list[Advantages]]
 
 
@@ -140,12 +142,13 @@ def centred(responses: Sequence[Rewarded]) -> Advantages:
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
-    The value of an event is the reward of its token. All events of the group are normalised
-    together: (value − mean) / (std + 1e-4). A token's advantage is the sum of the normalised events
-    at or after this token. The last token of every scored response counts as an event, with the
-    value 0 if it has no reward *(ours)*. Otherwise a refusal would have no event, and a group of
-    one refusal and one wrong answer would give no signal. With n events in the group, no normalised
-    event exceeds √n.
+    An event is a token to which the method assigned a part of the reward; its value is the token's
+    reward. All events of the group are normalised together: (value − mean) / (std + 1e-4). A
+    token's advantage is the sum of the normalised events at this token and after it.
+
+    The last token of every scored response counts as an event, with the value 0 if it has no reward
+    *(ours)*. Otherwise a group of one refusal and one wrong answer would give no signal. With n
+    events in the group, no normalised event exceeds √n.
     """
     events = [
         {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}
@@ -185,10 +188,11 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 
 
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
-    """Estimate advantages by whitened returns-to-go; RLFH's code whitens advantages *(code)*.
+    """Estimate advantages by whitened returns-to-go.
 
     The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all tokens
-    of all scored responses in the batch. With n such tokens, no advantage exceeds √n.
+    of all scored responses in the batch. RLFH's code also whitens advantages *(code)*. With n such
+    tokens, no advantage exceeds √n.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])
@@ -203,15 +207,15 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
 
 def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
-    """Return an estimator by generalised advantage estimation (GAE, arXiv 1506.02438).
+    """Return an estimator for generalised advantage estimation (GAE, arXiv 1506.02438).
 
     The estimator uses the critic's values in `Rewarded.values`. It raises a WorkbenchError if a
     scored response has no values.
 
     Args:
         gamma: discount factor of later rewards, per token.
-        lam: GAE's λ. With 0, an advantage uses the token's reward, its value and the next value;
-            with 1, its value and all rewards to the end of the response.
+        lam: GAE's λ. With 0, an advantage uses the token's reward, its value and the next value.
+            With 1, it uses the token's value and all rewards from this token on.
     """
     return by_group(lambda responses: [_gae(response, gamma, lam) for response in responses])
 
@@ -251,7 +255,8 @@ def advantages(
 ) -> Advantages:
     """Return the token advantages of the responses to one prompt, for the reward of `method`.
 
-    The estimator gets the responses as a batch of one group.
+    The result has a tuple for each response, with one number per token. The estimator gets the
+    responses as a batch with a single group.
     """
     return batch_advantages([feedbacks], method, estimator)[0]
 
@@ -270,6 +275,8 @@ def batch_advantages(
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
     """Return the token rewards that `method` gave one response, as input of an estimator.
+
+    The field `rewards` of the result is None if the response has no reward.
 
     Raises:
         WorkbenchError: the reward was not assigned to the tokens of the response.
@@ -290,7 +297,7 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and standard deviation (with Bessel's correction); (0, 0) without values."""
+    """Return mean and standard deviation (with Bessel's correction); (0, 0) for no values."""
     if not values:
         return 0.0, 0.0
     # the computed mean of equal numbers could differ from them in the last bit
@@ -306,9 +313,9 @@ def _to_go(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def _fit(values: Sequence[float], response: Rewarded) -> tuple[float, ...]:
-    """Return the first T of `values`, where T is the number of tokens; zeros if not scored.
+    """Return one number per token: the first T of `values`, or zeros for an unscored response.
 
-    An empty response has T = 0, but one entry in its rewards.
+    T is the number of tokens. For an empty response (T = 0), `values` has an extra entry.
     """
     if response.rewards is None:
         return (0.0,) * response.length

@@ -1,7 +1,7 @@
 """Align claims with a response, and assign reward events to tokens.
 
-An event is a part of a reward with a position in the response (`workbench.types.Event`). A claim is
-placed if its words were found in the response, so that its events can be assigned there.
+An event is a part of a reward with a position in the response (`workbench.types.Event`). The events
+of a claim are assigned to its position if its words were found in the response (`is_placed`).
 
 Source: RLFH, arXiv 2406.12221, section 3.2. The paper aligns a claim with its sentence by the
 longest common subsequence of characters, and the sentence with the response by the longest common
@@ -27,7 +27,7 @@ from math import fsum
 from workbench.types import Claim, Event, Feedback, Response, Reward, Span
 
 LARGEST = 1e100  # largest absolute value of a reward; squares of larger ones could overflow
-THRESHOLD = 0.5  # (ours) a claim with less coverage is unplaced
+THRESHOLD = 0.5  # (ours) least coverage of a claim that counts as found in the response
 
 # a run of letters and digits, or one character of a script without spaces
 _WORD = re.compile(
@@ -42,11 +42,12 @@ def words(text: str) -> list[str]:
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     """Return (start, end, coverage) of the part of `sentence` that matches `claim`.
 
-    Returns None if no character matches. Start and end are positions in `sentence`. The end is the
-    position after the last matched character (see the module's docstring). The start is the latest
-    position for which the match is still complete, moved back to the beginning of its word
-    *(ours)*. Final punctuation of the claim is ignored; otherwise every claim would end at the full
-    stop of the sentence.
+    Start and end are positions in `sentence`. The part contains the longest common subsequence of
+    characters. It ends as early as possible, and then starts as late as possible. Its start is
+    moved back to the beginning of a word *(ours)*. For the coverage, see `coverage`. Returns None
+    if no character matches.
+
+    Final punctuation of the claim is ignored, because it would match the full stop of the sentence.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -90,9 +91,9 @@ def strip_end(text: str) -> str:
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
     """Find a quoted sentence in `text` from position `after` on; return (start, end, share).
 
-    The first exact occurrence is returned. If there is none, it is the longest common substring of
-    quote and text. Start and end are positions in `text`. The share, from 0 to 1, is the length of
-    the match divided by the length of the quote. Returns None if no character matches.
+    Start and end are positions in `text`. The first exact occurrence is returned, or else the
+    longest common substring of quote and text. The share, from 0 to 1, is the length of the match
+    divided by the length of the quote. Returns None if no character matches.
     """
     quote = quote.strip()
     if not quote:
@@ -107,9 +108,8 @@ def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, floa
 def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
     """Return the start and the length of the longest substring of `quote` in `text[after:]`.
 
-    The start is a position in `text`. The length is 0 if no character matches. Each start in the
-    quote is tried with the best length so far plus one, so the number of searches is at most twice
-    the quote's length.
+    The start is a position in `text`. The length is 0 if no character matches. `text` is searched
+    at most twice for each character of the quote.
     """
     best, best_start, start = 0, 0, 0
     while start + best < len(quote):
@@ -122,12 +122,13 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
 
 
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return the claims with `sentence`, `span`, `end` and `coverage` filled in.
+    """Return the claims with their positions in a response `text`.
 
-    A claim that already has a span is unchanged. A claim without a sentence gets the sentence that
-    contains most of its words. If several claims have the same text, the first is located at the
-    first occurrence in the text, the second at the second, and so on. If a claim and its sentence
-    have no character in common, `span` and `end` stay None.
+    The fields `sentence`, `span`, `end` and `coverage` are filled in, see `Claim`. A claim that
+    already has a span is unchanged. A claim without a sentence gets the sentence that contains most
+    of its words. If several claims have the same text, the first is located at the first occurrence
+    in `text`, the second at the second, and so on. If a claim and its sentence have no character in
+    common, `span` and `end` stay None.
 
     Args:
         sentences: spans of the text's sentences.
@@ -170,14 +171,15 @@ def _best_sentence(
 ) -> int | None:
     """Return the index of the sentence that contains most of the claim's words in the same order.
 
-    If several sentences do, the one with most words of the claim's second half is chosen *(ours)*:
-    a claim names its subject first, and many sentences have the same subject. If several remain,
-    the first one is chosen in which no claim with this text has been located yet; if there is none,
-    the last one. Returns None if no sentence shares a word with the claim.
+    Returns None if no sentence shares a word with the claim. Several sentences can have equally
+    many words. Of these, the sentences with most words of the claim's second half are chosen
+    *(ours)*, because a claim begins with its subject, and many sentences have the same subject. If
+    several remain, the first one without a located claim of the same text is chosen, or else the
+    last one.
 
     Args:
         sentences: the words of each sentence.
-        used: has the keys (claim's text, index of the sentence) of the claims located so far.
+        used: its keys are (claim's text, index of the sentence) of the claims located so far.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -194,27 +196,28 @@ def _best_sentence(
 
 
 def is_placed(claim: Claim) -> bool:
-    """Return whether a claim was found in the response, so that events can be assigned there.
+    """Return whether a claim was found in the response, so that rewards can be assigned there.
 
-    This is true if the claim has an end position and its coverage is at least `THRESHOLD`. It is
-    also true if its coverage is None, because then the span was given with the claim.
+    This is true if the claim has an end position and its coverage is at least `THRESHOLD`. A claim
+    that was given together with its span has the coverage None, and also counts as found.
     """
     return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
 
 def token_at(response: Response, end: int | None) -> int:
-    """Return the index of the token that gets an event at character position `end`.
+    """Return the index of the token that contains the character before position `end`.
 
-    This is the token with the character before `end`. If `end` is None, it is the last token. The
-    last token is the end-of-sequence token unless the response was cut off.
+    A reward for the text that ends at `end` is assigned to this token. If `end` is None, the last
+    token is returned. The last token is the end-of-sequence token unless the response was cut off.
     """
     return tokens_between(response.offsets, None, end)[0]
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """Return the reward of each of the T tokens: the sum of its shares of the events.
+    """Return the reward of each of the T tokens, from the events of a reward.
 
-    Returns () if the response has no tokens.
+    An event's value is divided equally among the tokens of the event (see `tokens_of`). A token's
+    reward is the sum of its shares. Returns () if the response has no tokens.
     """
     if not response.offsets:
         return ()
@@ -231,18 +234,21 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of the tokens that get equal shares of an event's value."""
+    """Return the indices of the tokens among which an event's value is divided equally."""
     return tokens_between(response.offsets, event.start, event.end)
 
 
 def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
     """Return the indices of the tokens in the span of characters from `start` to `end`, in order.
 
+    Tokens without characters (special tokens) are left out, except as the last token of the span.
+
     Args:
         offsets: the span of each token's characters.
-        start: None returns only the last token of the span.
-        end: the last token returned is the token with the character before `end`. None: it is the
-            last token of the response.
+        start: position of the span's first character. If None, only the last token of the span is
+            returned.
+        end: position after the span's last character. If None, the span ends with the last token of
+            the response.
     """
     last = len(offsets) - 1
     if end is not None:
@@ -255,7 +261,7 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """Return the reward with its field `tokens` filled in from its events.
+    """Return the reward with its field `tokens` (the reward of each token) set from its events.
 
     If the reward has no events, its value goes to the last token. A reward whose value is None is
     returned unchanged.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) -> Response:
-    """Return the response with fields such as `logprobs` filled from row `row` of the tensors.
+    """Return the response with fields such as `logprobs` filled from row `row` of (B, T) tensors.
 
     Each keyword is the name of a field of `Response`. Its value is a (B, T) tensor, or None to
     leave the field unchanged. Entries after the response's last token are dropped.
@@ -48,7 +48,7 @@ def token_advantages(
 
 
 def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """Return `row` with the KL penalty subtracted from each token's reward, and with critic values.
+    """Return `row` with its critic `values` set and the KL penalty subtracted from token rewards.
 
     A response without a reward is returned unchanged.
 
@@ -81,10 +81,14 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: Tensor) -> Tensor:
 def without(
     rows: Sequence[int], batch: dict[str, Tensor], accelerator: Accelerator
 ) -> dict[str, Tensor]:
-    """Return TRL's batch with the responses `rows` (row numbers) left out of the loss.
+    """Return TRL's batch with some responses left out of the loss.
 
-    All their tokens are masked. Masked tokens count neither in the loss and the KL nor in the
-    number of tokens by which the loss is divided.
+    All tokens of these responses are masked. Masked tokens are left out of the loss, of the KL, and
+    of the number of tokens by which the loss is divided.
+
+    Args:
+        rows: indices of the responses to leave out.
+        accelerator: adds up the number of tokens over all processes.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
@@ -101,7 +105,7 @@ def without(
 def masked(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Return the values with 0 where the mask is 0.
 
-    A product with the mask would not do: NaN · 0 and ∞ · 0 are NaN.
+    Multiplication by the mask would not remove NaN and ∞: their products with 0 are NaN.
     """
     return values_BT.masked_fill(mask_BT == 0, 0)
 
@@ -125,15 +129,15 @@ def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
 
 
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return values to use as old log-probabilities, for a loss with one ratio per response.
+    """Return "old" log-probabilities, (B, T), that give a token-level loss one ratio per response.
 
-    A token-level loss computes the ratio exp(new − old) of each token. With the returned (B, T)
-    tensor as `old`, every token of a response o gets the ratio of the whole response,
-    π(o) / π_old(o) = exp Σ_t log(π / π_old), and its gradient.
+    A token-level loss computes the ratio exp(new − old) of each token. With the returned tensor as
+    `old`, every token of a response o gets the ratio π(o) / π_old(o) = exp Σ_t log(π / π_old) of
+    the whole response, and its gradient.
 
     The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
-    overflow. Outside these bounds its gradient is 0. For negative advantages the loss must set a
-    smaller upper bound itself, because the clipped surrogate then takes the unclipped ratio.
+    overflow. Outside these bounds its gradient is 0. The loss should also bound the ratio for
+    negative advantages, because PPO's clipping does not limit it there.
     """
     # not detached: exp(new − old) has the gradient of the sum
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)

@@ -59,13 +59,13 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 
 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
-    """Return the tag that the chat template opens before a response, such as "<think>\\n", or "".
+    """Return the opening tag at the end of a chat template's prompts, such as "<think>\\n", or "".
 
     Only text that the template itself adds before the response counts, not a tag in a question.
 
     Args:
         prompt_ids: token ids of a prompt. If they do not end with the text that the template adds,
-            "" is returned. Empty: not checked.
+            "" is returned. If they are empty, this is not checked.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -80,7 +80,7 @@ def _generation_prompt(
     """Return the ids that the chat template adds before a response, and the tag that they open.
 
     The tag is "" if they open none. `template` is the tokenizer's own template. It is an argument
-    only to be part of the cache's key, because the template of a tokenizer can be replaced.
+    because results are cached and the template of a tokenizer can be replaced.
     """
     if not template:
         return (), ""
@@ -143,9 +143,10 @@ def _bytes_of_token(token: str) -> bytes:
 def _byte_level_ends(
     tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str
 ) -> list[int] | None:
-    """Return how many characters of `text` are complete after each id, by the bytes of the tokens.
+    """Return, for each id, how many characters of `text` are complete after it.
 
-    Returns None if the tokenizer is not byte-level or the bytes do not decode to `text`.
+    They are counted from the bytes of the tokens. Returns None if the tokenizer is not byte-level
+    or the bytes do not decode to `text`.
     """
     tokens = tokenizer.convert_ids_to_tokens(list(ids))
     if None in tokens:
@@ -161,10 +162,10 @@ def _byte_level_ends(
 def _windowed_ends(
     tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str
 ) -> list[int] | None:
-    """Return how many characters of `text` are complete after each id, by incremental decoding.
+    """Return, for each id, how many characters of `text` are complete after it.
 
-    Each step decodes only a few tokens of context and the new ids. Returns None if the decoded
-    pieces do not add up to `text`.
+    They are counted by incremental decoding: each step decodes only a few tokens of context and the
+    new ids. Returns None if the decoded pieces do not add up to `text`.
     """
     ends: list[int] = []
     done, context, read = "", 0, 0
@@ -181,9 +182,9 @@ def _windowed_ends(
 
 
 def _prefix_ends(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], text: str) -> list[int]:
-    """Return how many characters of `text` are complete after each id, by decoding every prefix.
+    """Return, for each id, how many characters of `text` are complete after it.
 
-    This is slow, but works with any tokenizer.
+    They are counted by decoding every prefix of `ids`. This is slow, but works with any tokenizer.
     """
     ends, end = [], 0
     for position in range(1, len(ids)):

@@ -47,15 +47,15 @@ def load(
     Args:
         name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
-        split: for a hub data set, one of its splits; None: the default split of a data set in
-            `NAMES`, else "train". For a file, one of `SPLITS`, to which questions are assigned by a
-            hash of their ids; None: all questions.
+        split: for a hub data set, one of its splits. None means the default split for names in
+            `NAMES`, and "train" for others. For a file, one of `SPLITS`, to which a hash of its id
+            assigns each question. None means all questions of the file.
         limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
-        mapping: `{field: column}`, the column of the data that has each field of `FIELDS`. "a.b" is
-            the key b of the object in column a.
+        mapping: field in `FIELDS` -> name of the column that has it. "a.b" is the key b of the
+            object in column a. None: the schema decides.
         schema: name of the data set whose columns a file has; None: the columns are recognised.
         passages: False drops the passages, so that the policy answers from memory.
-        training: True refuses questions that are only for evaluation.
+        training: True raises an error for questions that are only for evaluation.
 
     Raises:
         WorkbenchError: one of these:
@@ -137,7 +137,7 @@ def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Questio
 
 
 def data_set(name: str) -> DataSet:
-    """Return the data set with a name; case, hyphens and underscores are ignored.
+    """Return the data set called `name`; case, hyphens and underscores are ignored.
 
     Raises:
         WorkbenchError: there is no such data set; the message lists similar names.
@@ -159,7 +159,7 @@ def data_set(name: str) -> DataSet:
 
 
 def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records, str | None]:
-    """Return the records of a hub data set, and their schema if it is known."""
+    """Return the records of a hub data set, and the name of their schema (None: not known)."""
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         return read_hub(repository, config or None, split or "train", name=name), schema
@@ -183,10 +183,10 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 def _fitting(
     location: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
-    """Return the data set whose schema the records have.
+    """Return the data set whose schema `record` has; its reader then reads all records.
 
     This is `schema` if it is given, else the first data set that recognises the columns, else
-    `PLAIN`. With a `mapping`, records are always read as `PLAIN`.
+    `PLAIN`, the workbench's own schema. With a `mapping`, records are always read as `PLAIN`.
 
     Raises:
         WorkbenchError: the columns do not fit, or `mapping` has an unknown field.
@@ -212,7 +212,7 @@ def _fitting(
         known = "" if source is PLAIN else f" of {source.name}"
         raise WorkbenchError(
             f"{location}: not in the schema{known}: expected the columns {expected}; found"
-            f" {_columns(record)}. Name yours, as in --map question=COLUMN,answers=COLUMN"
+            f" {_columns(record)}. Name your columns with --map question=COLUMN,answers=COLUMN"
         )
     return source
 
@@ -247,7 +247,7 @@ def _finish(
     known: Mapping[str, Question],
     location: str,
 ) -> Question:
-    """Return the question with an id, and with source and split in `meta`.
+    """Return `question` with an id, and with the keys "source" and "split" in its `meta`.
 
     Raises:
         WorkbenchError: the question is empty, or its id is already among the `known` ids.

@@ -49,7 +49,8 @@ def text_of(value: Any, role: str) -> str | None:
     unchanged.
 
     Args:
-        value: a text, or a list of messages whose contents may be lists of parts.
+        value: a text, or a list of messages `{"role": …, "content": …}`. A content may be a list of
+            parts. The list may also be printed as text.
         role: "user" or "assistant".
 
     Returns:
@@ -68,7 +69,7 @@ def text_of(value: Any, role: str) -> str | None:
 
 
 def _has(message: Any, needed: Sequence[frozenset[str]]) -> bool:
-    """Return whether a value is an object with one of the keys of each set."""
+    """Return whether `message` is an object with at least one key of each set in `needed`."""
     return isinstance(message, Mapping) and all(keys & message.keys() for keys in needed)
 
 
@@ -87,7 +88,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def _last_turn(prompt: str) -> str:
-    """Return the last user turn of a prompt that a chat template wrote; return others unchanged."""
+    """Return the last user turn of a prompt that a chat template wrote, else the whole prompt."""
     # a template may begin the assistant's turn with an open or an empty thinking block
     text = prompt.rstrip().removesuffix("</think>").rstrip().removesuffix("<think>").rstrip()
     for start, before, after in _TEMPLATES:

@@ -62,16 +62,17 @@ def read_records(path: Path) -> Records:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix of a file, without ".gz" or ".bz2": ".csv" of "a.csv.gz"."""
+    """Return the lower-case suffix of a file without ".gz" or ".bz2": "a.csv.gz" → ".csv"."""
     inner = Path(path.stem) if path.suffix.lower() in (".gz", ".bz2") else path
     return inner.suffix.lower()
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedReader]:
-    """Open a text file and decompress it if needed.
+    """Open a text file for reading as bytes, and decompress it if it ends in .gz or .bz2.
 
-    Raises WorkbenchError if it cannot be read, the archive is broken, or it is not UTF-8 text.
+    Raises:
+        WorkbenchError: the file cannot be read, the archive is broken, or it is not UTF-8 text.
     """
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
@@ -88,16 +89,18 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
 
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
-    """Return the unit of a file's row numbers ("line", "record" or "row"), and its numbered rows.
+    """Return `(unit, rows)` of a file. Rows are pairs `(number, row)`, numbered from 1.
 
-    A row that cannot be read is yielded as a text, the reason, instead of an object.
+    The unit says what is numbered: "line", "record" or "row". A row is a JSON object. If it cannot
+    be read, it is a text that says why.
 
     Args:
         skip: rows with a number up to `skip` are left out.
-        columns: the columns to read from a Parquet file; all columns if the file lacks them all.
+        columns: columns to read from a Parquet file; () for all columns. If the file has no such
+            column, all columns are read.
 
     Raises:
-        WorkbenchError: the file cannot be read; raised when it is first read.
+        WorkbenchError: the file cannot be read. It may be raised only when rows are requested.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -156,7 +159,7 @@ def _is_records(value: object) -> bool:
 
 
 def _is_table(value: JsonMapping) -> bool:
-    """Whether an object is a table with rows as lists, as wandb and pandas ("split") write it."""
+    """Return whether a JSON object is a table {"columns": …, "data": rows} of wandb or pandas."""
     columns, rows = value.get("columns"), value.get("data")
     if not isinstance(columns, list) or not isinstance(rows, list):
         return False
@@ -164,7 +167,7 @@ def _is_table(value: JsonMapping) -> bool:
 
 
 def _has_columns(value: JsonMapping) -> bool:
-    """Whether an object has a column for each key, as pandas writes a table by default."""
+    """Return whether a JSON object is a table {column: {row number: value}}, pandas' default."""
     rows = [column.keys() if isinstance(column, Mapping) else () for column in value.values()]
     # pandas numbers the rows from 0; other objects of objects have no such key
     return bool(rows) and "0" in rows[0] and all(keys == rows[0] for keys in rows)
@@ -187,9 +190,9 @@ def _text_row(line: bytes) -> JsonObject | str:
 
 
 def _decoded(content: bytes) -> Any:
-    """Parse JSON. NaN and Infinity become None.
+    """Return the value of a JSON text. NaN and Infinity become None.
 
-    Half a surrogate pair becomes U+FFFD, because tokenizers refuse it.
+    Half a surrogate pair becomes U+FFFD, because tokenizers raise an error for it.
     """
 
     def load(text: str) -> Any:
@@ -213,11 +216,10 @@ def _object(line: bytes) -> JsonObject | str:
 
 
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
-    """Yield the rows below the header, each with the number of its last line.
+    """Yield the rows below the header of a CSV or TSV file, each with the number of its last line.
 
-    Of `delimiters`, the one that divides the header into most columns is used. Quotes enclose
-    values, as Excel and pandas write them. In a file with tabs whose quotes have another use,
-    quotes are ordinary characters.
+    The delimiter is the character of `delimiters` that divides the header into most columns.
+    Quotes enclose values, except in tab-separated files for which `_is_quoted` is False.
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -251,7 +253,10 @@ def _decode_lines(file: BufferedReader) -> Iterator[str]:
 
 
 def _is_quoted(path: Path) -> bool:
-    """Whether quotes enclose values in a file with tabs: all rows then have equally many values."""
+    """Return whether quotes enclose values in a tab-separated file.
+
+    This is assumed if all rows, read in this way, have the same number of values.
+    """
     with open_bytes(path) as file, suppress(csv.Error):
         rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
         return len({len(row) for row in rows if row}) == 1
@@ -259,7 +264,7 @@ def _is_quoted(path: Path) -> bool:
 
 
 def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
-    """Return the row of a table as an object, or its problem as text."""
+    """Return the row of a table as an object, or the reason as a text if the row is malformed."""
     if len(values) != len(columns):
         return f"{len(values)} columns where the header has {len(columns)}"
     try:

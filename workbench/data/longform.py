@@ -1,6 +1,6 @@
-"""Read records of long-form data sets.
+"""Convert records of long-form data sets to questions.
 
-Their questions have no short gold answers. `meta["reference"]` may have a long reference answer.
+The questions have no short gold answers. `meta["reference"]` may have a long reference answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ Record = JsonMapping
 
 
 def factscore_bios(record: Record) -> Iterator[Question]:
-    """Read the prompts of FActScore's biographies (arXiv 2305.14251).
+    """Yield the request for a biography of one FActScore record (arXiv 2305.14251).
 
     A record is a row of a labelled file (`topic`, `input`) or a line of a text file of names.
     """
@@ -26,12 +26,15 @@ def factscore_bios(record: Record) -> Iterator[Question]:
 
 
 def longfact(record: Record) -> Iterator[Question]:
-    """Read LongFact (arXiv 2403.18802). Its canary string forbids training on it."""
+    """Yield the question of one LongFact record (arXiv 2403.18802).
+
+    The data set's canary string forbids training on it.
+    """
     yield Question("", str(record["prompt"]).strip(), kind="long_form")
 
 
 def eli5(record: Record) -> Iterator[Question]:
-    """Read ELI5 (arXiv 1907.09190).
+    """Yield the question of one ELI5 record (arXiv 1907.09190).
 
     The question is the post's title and text. The answer with the most votes is the reference.
     """
@@ -48,7 +51,7 @@ def eli5(record: Record) -> Iterator[Question]:
 
 
 def webglm_qa(record: Record) -> Iterator[Question]:
-    """Read WebGLM-QA (arXiv 2306.07906).
+    """Yield the question of one WebGLM-QA record (arXiv 2306.07906).
 
     The data set's references become passages; its answer, which cites them, is the reference
     answer.

@@ -1,4 +1,4 @@
-"""Parse lists and objects that a program wrote as text, as in a column of a CSV file."""
+"""Parse lists and objects that a program wrote as text, for example in a column of a CSV file."""
 
 import ast
 import json
@@ -18,9 +18,9 @@ _CALL = re.compile(
 def container(value: Any) -> Any:
     """Return the list or object that a text represents: "['a', 'b']" becomes ["a", "b"].
 
-    The text may be JSON, or what Python, numpy or pandas print. A printed tuple or set of texts
-    becomes a list. "(1, 2)" and "{1, 2}" stay texts, because they may be mathematics. An array
-    becomes a list. All other values are returned unchanged.
+    The text may be JSON, or a value printed by Python, numpy or pandas. A printed tuple or set of
+    texts becomes a list. "(1, 2)" and "{1, 2}" stay texts, because they may be mathematics. If
+    `value` is an array, it becomes a list. All other values are returned unchanged.
     """
     if hasattr(value, "tolist"):
         return value.tolist()

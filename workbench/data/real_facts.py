@@ -36,7 +36,7 @@ class Entity:
 
 @cache
 def entities() -> tuple[Entity, ...]:
-    """Return the entities of the table.
+    """Return the countries and cities of the table.
 
     Raises:
         WorkbenchError: the table is missing.
@@ -55,7 +55,7 @@ def entities() -> tuple[Entity, ...]:
 
 @cache
 def questions() -> tuple[Question, ...]:
-    """Return the questions, with relation, tier, split and language in `meta`."""
+    """Return the table's questions. `meta` has "relation", "tier", "split" and "lang"."""
     return tuple(
         Question(
             row["id"],
@@ -71,7 +71,7 @@ def questions() -> tuple[Question, ...]:
 
 @cache
 def pages() -> tuple[Passage, ...]:
-    """Return one page for each entity, with the entity's name as the title."""
+    """Return a page of text about each entity; the page's title is the entity's name."""
     return tuple(Passage(row["id"], row["title"], row["text"]) for row in _rows("pages"))
 
 

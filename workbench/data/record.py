@@ -1,4 +1,7 @@
-"""Convert the row of a data set to a question with passages; fields may have many forms."""
+"""Convert the row of a data set to a question with passages.
+
+The functions accept the forms in which public data sets write answers and passages.
+"""
 
 import hashlib
 import json
@@ -22,7 +25,7 @@ TRUTH = {"true": "yes", "false": "no"}
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """Return the texts that a value of a data set contains, without empty texts and duplicates.
+    """Return the texts in `value`, a field of a data set, without empty texts and duplicates.
 
     The value may be a text or number, a list of these, an answer object such as `{"value": …,
     "aliases": […]}`, or a list or object that was printed as text. Numbers become texts.
@@ -66,9 +69,9 @@ def _text_in(value: Any) -> str:
 
 
 def whole_number(row: JsonMapping, name: str) -> int | None:
-    """Return field `name` of a row as an int; None if it is missing or an empty cell of a table.
+    """Return field `name` of a row as an int; None if the field is missing or empty.
 
-    The value may be a number of any type, or a text such as "3" or "3.0".
+    The value may be a number of any type, or a text such as "3" or "3.0". NaN counts as empty.
 
     Raises:
         ValueError: the value is not a whole number.
@@ -83,9 +86,9 @@ def whole_number(row: JsonMapping, name: str) -> int | None:
 
 
 def column(row: JsonMapping, name: str) -> object:
-    """Return the value of a column; "a.b" is the key b of the object in column a.
+    """Return the value in column `name` of a row; "a.b" is the key b of the object in column a.
 
-    A column that is itself named "a.b" takes precedence.
+    If there is a column named "a.b", its value is returned.
 
     Raises:
         KeyError: there is no such column.
@@ -102,13 +105,13 @@ def column(row: JsonMapping, name: str) -> object:
 
 
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the values of a row by field.
+    """Return the row of a table as an object {field: value}, with the workbench's field names.
 
-    Lists and objects that are printed as text, as in CSV files, are parsed. Empty cells are left
-    out, except an empty response.
+    The fields in `STRUCTURED` may be printed as text, which is parsed. Empty cells are left out,
+    except an empty "response".
 
     Args:
-        columns: name of a field -> name of its column, where the names differ.
+        columns: name of a field -> name of its column, for columns with other names.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -131,20 +134,21 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a text in hexadecimal; lone surrogates are allowed, as in JSON."""
+    """Return the SHA-256 hash of a text in hexadecimal. The text may have lone surrogates."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def passage_id(title: str, text: str) -> str:
-    """Return an id for a passage: a hash of its title and text."""
+    """Return a passage's id, "p-" and 12 digits of a hash of its title and text."""
     # JSON separates title and text without ambiguity
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
 def passage(value: object, title: object = "") -> Passage:
-    """Convert a text, a list of sentences or an object `{title?, text}` to a passage.
+    """Convert a text, a list of sentences or an object `{"title": …, "text": …}` to a passage.
 
-    The passage's id is a hash of its content: ids in data sets often repeat in each row (0, 1, 2).
+    `title` is the title for a text or a list of sentences. The title in an object is optional. The
+    passage's id is a hash of its content, because ids in data sets often repeat in each row.
 
     Raises:
         ValueError: the value has another form.
@@ -161,7 +165,7 @@ def passage(value: object, title: object = "") -> Passage:
 
 
 def passages(value: object) -> tuple[Passage, ...]:
-    """Convert a list of values, or a single value, to passages; see `passage`.
+    """Convert a list of values, or a single value, to passages; `passage` converts each value.
 
     A list may be printed as text. None gives (). Duplicates and passages without a letter or digit
     are dropped.
@@ -209,7 +213,11 @@ def question_of(record: JsonMapping, identity: str, text: object) -> Question:
 
 
 def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
-    """Return the texts of a field; raise a ValueError if it is a list of empty texts."""
+    """Return the texts of field `name`, () if it is missing.
+
+    Raises:
+        ValueError: the field has another form, or is a list of empty texts.
+    """
     value = record.get(name)
     try:
         texts = strings(value)
@@ -235,12 +243,12 @@ def short_question(
 
     Args:
         answers: accepted forms of the answer.
-        identity: the id; None or "" if the data set has none.
+        identity: the question's id; None or "" if the data set has no ids.
         materials: the passages.
-        kind: the kind; "" infers it from the answers.
-        answerable: stored in `meta`, unless None. False also drops the answers and sets the kind
-            "unanswerable".
-        meta: other entries of `meta`; values that are None are dropped.
+        kind: kind of the question; "" to infer it from the answers.
+        answerable: whether the question has an answer, which is stored in `meta`; None: unknown.
+            If False, the answers are dropped and the kind is "unanswerable".
+        meta: other entries of `meta`; entries with the value None are dropped.
     """
     if answerable is False:
         kind, answers = "unanswerable", ()
@@ -252,6 +260,9 @@ def short_question(
 
 
 def plain(record: JsonMapping) -> list[Question]:
-    """Read the workbench's own schema `{question, id?, …}`; see `question_of`."""
+    """Return the question of a record in the workbench's own schema, as a list with one item.
+
+    The record has "question", may have "id", and has the optional fields of `question_of`.
+    """
     identity = record.get("id")
     return [question_of(record, "" if identity is None else str(identity), record["question"])]

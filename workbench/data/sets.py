@@ -32,7 +32,7 @@ class DataSet:
         read: converts one record to questions.
         columns: alternative lists of columns, each a text such as "question, answer". A record that
             has all columns of one list can be read.
-        own: alternative lists of columns that only this data set has; they identify a file.
+        own: alternative lists of columns that only this data set has, by which it is recognised.
         hub: repository on the hub, or "".
         split: default split on the hub.
         file: the file in a hub repository with several files.
@@ -56,7 +56,7 @@ class DataSet:
         return _has_one(record, self.columns)
 
     def recognises(self, record: JsonMapping) -> bool:
-        """Return whether a record has columns that only this data set has."""
+        """Return whether a record fits, and has columns that only this data set has."""
         return self.fits(record) and _has_one(record, self.own)
 
 
@@ -74,7 +74,7 @@ _READERS = (
 
 
 def _data_sets() -> dict[str, DataSet]:
-    """Return the data sets of `sets.toml` by name."""
+    """Return name -> data set for all data sets in the file `sets.toml`."""
     readers = {read.__name__: read for read in _READERS}
     tables = tomllib.loads(Path(__file__).with_name("sets.toml").read_text(encoding="utf-8"))
     return {

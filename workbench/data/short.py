@@ -1,4 +1,7 @@
-"""Readers of data sets with short answers; see `workbench.data.sets` for the common rules."""
+"""Convert records of data sets with short answers to questions.
+
+`workbench.data.sets` has the rules that all data sets share.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +19,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
 
 def hotpotqa(record: Record) -> Iterator[Question]:
-    """Read HotpotQA (arXiv 1809.09600).
+    """Yield the question of one HotpotQA record (arXiv 1809.09600).
 
     A record is from the authors' file (`_id`, context as pairs) or from the hub's copy (`id`,
     context as columns), or it has only question, answer and type. The titles of the supporting
@@ -46,10 +49,10 @@ def _context(context: Any) -> tuple[Passage, ...]:
 
 
 def musique(record: Record) -> Iterator[Question]:
-    """Read MuSiQue (arXiv 2108.00573).
+    """Yield the question of one MuSiQue record (arXiv 2108.00573).
 
-    In the full version, `answerable` is False for contrast questions, whose supporting paragraph is
-    missing.
+    The full version has contrast questions, which lack a supporting paragraph. For these,
+    `meta["answerable"]` is False.
     """
     paragraphs = record["paragraphs"]
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
@@ -67,7 +70,8 @@ def musique(record: Record) -> Iterator[Question]:
 
 
 def squad(record: Record) -> Iterator[Question]:
-    """Read SQuAD 1.1, SQuAD 2.0 (arXiv 1806.03822) and XQuAD (arXiv 1910.11856).
+    """Yield the questions of one record of SQuAD 1.1, SQuAD 2.0 (arXiv 1806.03822) or XQuAD (arXiv
+    1910.11856).
 
     The record is an article with its paragraphs (the authors' file) or one question (the hub's
     copy). Only SQuAD 2.0 has questions that their paragraph does not answer.
@@ -93,15 +97,16 @@ def _squad(item: Record, context: str, title: str) -> Question:
 
 
 def nq_open(record: Record) -> Iterator[Question]:
-    """Read NQ-open (arXiv 1906.00300) and EfficientQA: `question` and the list `answer`."""
+    """Yield the question of one record of NQ-open (arXiv 1906.00300) or EfficientQA."""
     yield short_question(record["question"], strings(record["answer"]))
 
 
 def webquestions(record: Record) -> Iterator[Question]:
-    """Read WebQuestions (Berant et al. 2013).
+    """Yield the question of one WebQuestions record (Berant et al. 2013).
 
-    The record is `{qId, qText, answers}`, the hub's `{url, question, answers}`, or the first
-    release's `{utterance, targetValue}` with answers written as (list (description …)).
+    The record has the columns `qId, qText, answers`, those of the hub (`url, question, answers`) or
+    those of the first release (`utterance, targetValue`). The last has its answers written as
+    "(list (description …))".
     """
     if "utterance" in record:
         target = re.findall(r'\(description (?:"([^"]*)"|([^()"]+))\)', record["targetValue"])
@@ -114,7 +119,7 @@ def webquestions(record: Record) -> Iterator[Question]:
 
 
 def crag(record: Record) -> Iterator[Question]:
-    """Read CRAG (arXiv 2406.04744), tasks 1 and 2.
+    """Yield the question of one CRAG record (arXiv 2406.04744), tasks 1 and 2.
 
     If the premise of a question is false, its gold answer is "invalid question". The answer to a
     question of the type "set" is split into a list at commas and semicolons, unless the record has
@@ -145,7 +150,7 @@ def crag(record: Record) -> Iterator[Question]:
 
 
 def simpleqa(record: Record) -> Iterator[Question]:
-    """Read SimpleQA (arXiv 2411.04368) and SimpleQA Verified.
+    """Yield the question of one record of SimpleQA (arXiv 2411.04368) or SimpleQA Verified.
 
     In SimpleQA, `metadata` is a Python or JSON object written as text; in SimpleQA Verified, its
     fields are columns. The kind is `numeric` if the gold answer is only a number.
@@ -163,7 +168,7 @@ def simpleqa(record: Record) -> Iterator[Question]:
 
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:
-    """Read Chinese SimpleQA (arXiv 2411.07140)."""
+    """Yield the question of one Chinese SimpleQA record (arXiv 2411.07140)."""
     yield short_question(
         record["question"],
         strings([record["answer"]]),
@@ -173,8 +178,9 @@ def chinese_simpleqa(record: Record) -> Iterator[Question]:
 
 
 def selfaware(record: Record) -> Iterator[Question]:
-    """Read SelfAware (arXiv 2305.18153): answerable questions with their answers, and unanswerable
-    questions.
+    """Yield the question of one SelfAware record (arXiv 2305.18153).
+
+    `meta["answerable"]` says whether the question has an answer.
     """
     identity = record.get("question_id")
     yield short_question(
@@ -191,7 +197,7 @@ def _true(value: object) -> bool:
 
 
 def truthfulqa(record: Record) -> Iterator[Question]:
-    """Read TruthfulQA (arXiv 2109.07958), for generation.
+    """Yield the question of one TruthfulQA record (arXiv 2109.07958), for generation.
 
     The first gold answer is the best answer; the other correct answers follow. The incorrect
     answers are in `meta["incorrect_answers"]`. In the authors' CSV file, "; " separates the items

@@ -35,8 +35,8 @@ def train(
         seed: seed of sampling and of the order of questions.
         steps: number of training steps; None for the method's default on this bench.
         settings: "method.field=value", as `--set` on the command line.
-        live: train in another process, and return a view with curves for a notebook at once;
-            `view.wait()` returns the summary.
+        live: True trains in another process and returns at once. The result is a view with curves
+            for a notebook; `view.wait()` returns the summary.
         options: any of these.
 
             * `questions`: data set or question file, for a bench without questions of its own.
@@ -48,7 +48,8 @@ def train(
             * `store`: an index of passages.
 
     Raises:
-        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
+        WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
+            work starts.
     """
     fields = checked({"steps": steps, **options}, "train")
     entry, out = Entry(method, seed, bench, tuple(settings), **fields), Path(out)
@@ -58,16 +59,19 @@ def train(
 def evaluate(
     policy: Path | str, split: str = "validation", bench: str = "tiny", **options: Any
 ) -> JsonObject:
-    """Evaluate a policy on a split of a bench: rates with intervals, by tier and kind.
+    """Return a report on a policy's answers to the questions of a bench.
+
+    The report has rates with 95 % intervals for all questions, by tier (how often the training data
+    states the answer) and by kind of question.
 
     Args:
         policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped policies.
-        split: "validation", "test", "ood", …
-        bench: "tiny", "small" or "paper".
+        split: the questions: "validation", "test", "ood", …
+        bench: "tiny" (the closed world), "small" or "paper".
         options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as
             `samples`, `limit`, `kinds`, `questions`, `judge` and `out`.
 
     Raises:
-        WorkbenchError: the policy, split or bench is unknown, or no question is left.
+        WorkbenchError: the policy, split or bench is unknown, or the split has no such question.
     """
     return evaluate_policy(str(policy), split, bench, **options)

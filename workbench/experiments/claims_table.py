@@ -1,4 +1,4 @@
-"""A table with a row for each claim of feedback rows, for pandas and spreadsheets."""
+"""Make a table with one row per claim from stored feedback, for pandas and spreadsheets."""
 
 import csv
 import io
@@ -29,12 +29,13 @@ FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@＝＋－
 
 
 def export_claims(path: Path | str, out: Path) -> JsonObject:
-    """Write the claims of a feedback file, or of a run's rollouts, as CSV or Parquet.
+    """Write the claims of a feedback file, or of a run's rollouts, to `out` as CSV or Parquet.
 
-    Return the path and the numbers of claims and responses.
+    Return `{"out": path, "claims": number, "responses": number}`; see `claims_table`.
 
     Raises:
-        WorkbenchError: the file is not feedback, `out` exists, or it is neither .csv nor .parquet.
+        WorkbenchError: `path` has no feedback, or `out` exists, or its name does not end in .csv or
+            .parquet.
     """
     if out.suffix not in (".csv", ".parquet"):
         raise WorkbenchError(f"'{out}' ends in '{out.suffix}': name a .csv or a .parquet file")
@@ -53,9 +54,10 @@ def export_claims(path: Path | str, out: Path) -> JsonObject:
 
 
 def claims_table(path: Path | str) -> "DataFrame":
-    """Return a table with a row for each claim.
+    """Return a pandas table with a row for each claim of a feedback file or of a run's rollouts.
 
-    The column `reward_METHOD` is the part of the method's reward that the claim earned.
+    A row has the question, the claim's text and position, and its verdict with evidence. The column
+    `reward_METHOD` is the part of the method's reward that the claim earned.
     """
     import pandas as pd
 
@@ -110,7 +112,7 @@ def _claims(
 
 
 def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float]]:
-    """Yield (column, sum of the claim's events) for each method whose reward is not missing."""
+    """Yield (column, reward that the claim earned) for each method whose reward is not None."""
     for method, reward in rewards.items():
         if reward["value"] is not None:
             own = [event["value"] for event in reward["events"] if event["claim"] == claim]
@@ -129,7 +131,7 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why a claim was not checked, or a rule's objection to it; None without either."""
+    """Return why a claim was not checked, or a rule's objection to it; None if there is neither."""
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():
@@ -139,7 +141,10 @@ def _reason(fact: JsonMapping) -> str | None:
 
 
 def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
-    """Write a table as "csv", in which no cell or header is a formula, or as "parquet"."""
+    """Write a table to `file` in the format `form`: "csv" or "parquet".
+
+    In CSV, the cells and headers are changed by `without_formula`.
+    """
     if form == "parquet":
         frame.to_parquet(file, index=False)
     else:
@@ -148,9 +153,10 @@ def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
 
 
 def without_formula(value: object) -> object:
-    """Return a value that a spreadsheet does not execute.
+    """Return `value`, changed so that a spreadsheet does not execute it as a formula.
 
-    In a text, an apostrophe is put before every line or tab-separated part that begins a formula.
+    In a text, an apostrophe is put before every line or tab-separated part that begins like a
+    formula, for example with "=".
     """
     if not isinstance(value, str):
         return value

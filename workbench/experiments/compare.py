@@ -28,7 +28,7 @@ from workbench.util.jsonl import iter_rows
 class Evaluated:
     """A finished run, a feedback file, or a file of accuracies.
 
-    Files have no method, no settings and the seed 0.
+    For files, `method` is None, `settings` is empty and `seed` is 0.
     """
 
     path: Path
@@ -40,10 +40,7 @@ class Evaluated:
     settings: JsonObject = field(default_factory=dict)  # full name of a setting -> value
 
     def rows(self, key: str) -> list[Row]:
-        """Return the graded answers to the question set `key`; [] if they are not stored.
-
-        Earlier versions did not store them.
-        """
+        """Return the graded answers to the question set `key`; [] if they are not stored."""
         file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
         return read_rows(file, sections) if file.is_file() else []
 
@@ -59,7 +56,8 @@ def compare(
     Args:
         runs: folders of runs, folders of several runs such as a queue's, feedback files, or
             results files of lm-evaluation-harness (see `metrics.capability`).
-        against: baseline, the name of a row or the path of a run; adds paired differences to it.
+        against: the baseline, as the name of a row or the path of a run. The result then has the
+            paired differences of all other rows to it. None for no baseline.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
 
@@ -68,13 +66,14 @@ def compare(
 
         * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set:
           {metric: {value, low, high, n}}}`).
-        * `differences`: `{setting: {row: value}}` of the settings that every method has, and that
-          differ between rows.
-        * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`;
-          for results files also `drop`.
+        * `differences`: `{setting: {row: value}}` for each setting that all trained rows have and
+          that differs between them.
+        * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`.
+          `other` is the baseline's value. Results files also have `drop`: whether the whole
+          interval is below 0.
 
     Raises:
-        WorkbenchError: a run is not finished, a file is not feedback, or no row has this name.
+        WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.
     """
     options = Settings(seed=seed, resamples=resamples)
     paths = dict.fromkeys(path for run in runs for path in _finished(Path(run)))
@@ -186,7 +185,7 @@ def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
-    """Return a group's metrics on the question set `key`, over all seeds.
+    """Return a group's metrics, over all its seeds, on the question set `key`.
 
     If the answers of a seed are not stored, the values are means over the seeds, without intervals.
     """
@@ -203,7 +202,7 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
 
 
 def _known(report: JsonMapping) -> JsonObject:
-    """Return the metrics of a report that have a value."""
+    """Return the metrics of a report whose value is not None."""
     return {
         name: cell
         for name, cell in report.items()
@@ -215,8 +214,8 @@ def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
     """Return the paired differences between two groups on their main sets, by metric.
 
     Runs with the same seed are paired; if no seed is common, they are paired in order. Results
-    files have no answers to single questions, so only their totals are compared. Without a
-    difference, return {"reason": …}.
+    files have no answers to single questions, so only their totals are compared. If nothing can be
+    compared, return {"reason": …}.
     """
     accuracies = [
         side[0].sets[CAPABILITY][0] for side in (group, base) if CAPABILITY in side[0].sets

@@ -1,4 +1,4 @@
-"""The page of `workbench compare --html`: tables and figures in one file without links."""
+"""Write the page of `workbench compare --html`: tables and figures in one self-contained file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -28,8 +28,8 @@ COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 def write_page(result: JsonMapping, out: Path) -> None:
     """Write the result of `compare` as one HTML file of about 5 MB, which contains plotly.
 
-    Figures of outcomes by tier and of learning curves show the first seed of each row; they need
-    runs, not feedback files.
+    The figures of outcomes by tier and of learning curves show the first seed of each row. Feedback
+    files do not appear in them.
 
     Raises:
         WorkbenchError: the file cannot be written.
@@ -86,7 +86,7 @@ def _table(key: str, rows: Sequence[JsonMapping], result: JsonMapping) -> str:
 
 
 def _columns(tables: Iterable[JsonMapping]) -> list[str]:
-    """Return the names of the metrics of some rows, those in `SHOWN` first."""
+    """Return the names of all metrics in `tables`. Metrics in `SHOWN` come first."""
     names = dict.fromkeys(name for metrics in tables for name in metrics)
     return sorted(names, key=lambda name: SHOWN.index(name) if name in SHOWN else len(SHOWN))
 
@@ -97,7 +97,10 @@ def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
-    """Return the best value of a metric, or None if all are equal or the metric is not shaded."""
+    """Return the best value of a metric, which the page shades.
+
+    Return None if all values are equal, or if the page shades no value of this metric.
+    """
     values = [metrics[name]["value"] for metrics in cells.values() if name in metrics]
     if len(set(values)) < 2 or not (name in (*HIGH_IS_BEST, *LOW_IS_BEST) or "@" in name):
         return None
@@ -160,7 +163,10 @@ def _html(title: str, head: str, lines: Sequence[str]) -> str:
 
 
 def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
-    """Yield the figures that the rows have data for, as HTML; the first contains plotly."""
+    """Yield the page's figures as HTML, without figures that have no data.
+
+    The first figure contains plotly's JavaScript code.
+    """
     folders = {row["name"]: Path(row["runs"][0]) for row in rows if row["method"]}
     summaries = {name: read_json(folder / "summary.json") or {} for name, folder in folders.items()}
     reports = {

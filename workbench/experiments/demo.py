@@ -28,8 +28,8 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     finished demo again, without training.
 
     Returns:
-        Reward -> summary of its run. After an interrupted run, the demo stops and shows nothing,
-        and the summary of that run is the last entry.
+        Name of the reward ("ternary", "binary") -> summary of its run. If a run is interrupted, the
+        demo stops and shows nothing. The summary of that run is then the last entry.
     """
     from rich.console import Console
 
@@ -60,13 +60,16 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> JsonObject:
-    """Train one run of the demo with default settings, and evaluate it on the test split."""
+    """Train with one reward in the folder `out`, evaluate on the test split; return the summary."""
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
 
 
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
-    """Return a table of the outcome rates of every policy, for all questions and by tier."""
+    """Return a printable table of every policy's outcome rates, for all questions and by tier.
+
+    `reports` maps names of policies to evaluation reports. `mode` is "greedy" or "sampled".
+    """
     from rich.table import Table
 
     how = "greedy" if mode == "greedy" else "sampled at T=1"
@@ -89,7 +92,10 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """Return a sentence that states `share_of_oracle` of the greedy answers for each reward."""
+    """Return a sentence with each reward's gain in truthfulness, as a share of an oracle's gain.
+
+    The oracle abstains exactly where the initial policy is wrong; see `share_of_oracle`.
+    """
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
         for reward in REWARDS
@@ -120,7 +126,7 @@ def fixed_questions() -> list[Question]:
 
 
 def answers(run: Path) -> list[dict[str, str]]:
-    """Return the initial and the trained policy's greedy answers to `fixed_questions`, as text."""
+    """Return the greedy answers to `fixed_questions` before and after the training in `run`."""
     tiny, questions = bench("tiny"), fixed_questions()
     before, after = (graded_answers(tiny, policy, questions) for policy in (tiny.policy, str(run)))
     return [

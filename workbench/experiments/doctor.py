@@ -35,7 +35,8 @@ MIN_GPU = 22.0  # GiB; a smaller GPU fits models of the bench "small"
 class Check:
     """The result of a check, one line of the report.
 
-    A failed check with the path "cpu" prevents all work, one with "gpu" only work on a GPU.
+    If a check with the path "cpu" fails, the library cannot be used. If a check with the path "gpu"
+    fails, it cannot be used on a GPU. `found` says what the check found, `remedy` what to do.
     """
 
     name: str
@@ -46,11 +47,11 @@ class Check:
 
 
 def examine() -> JsonObject:
-    """Run all checks of this machine and installation.
+    """Run all checks of this machine and installation, and return the report.
 
     Returns:
-        `checks`, and for "cpu" and "gpu" whether the path `works`, its worst `status` and the names
-        of the checks that `failed`.
+        The list "checks", and for "cpu" and "gpu" an object `{works, status, failed}`: whether the
+        library works there, the worst status, and the names of the failed checks.
     """
     torch = _torch()
     python = Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
@@ -120,7 +121,7 @@ def gpus(torch: Any) -> list[Check]:
 
 
 def _one_gpu(number: int, own: Any) -> Check:
-    """Check a GPU by its properties, as torch returns them."""
+    """Check the memory and bfloat16 support of GPU `number`; `own` has torch's properties of it."""
     memory = own.total_memory / GIB
     found = f"{own.name}, {memory:.1f} GiB, compute capability {own.major}.{own.minor}"
     check = partial(Check, f"GPU {number}", found=found, path="gpu")
@@ -133,9 +134,10 @@ def _one_gpu(number: int, own: Any) -> Check:
 
 
 def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
-    """Check whether the packages of the base and of the extra "gpu" have their pinned versions.
+    """Check whether the installed packages have their pinned versions, without importing them.
 
-    No package is imported.
+    These are the packages that are always installed, and those of the extra "gpu". `pins` is the
+    result of `pinned`.
     """
     found = [
         _package(name, wanted, path)
@@ -160,7 +162,7 @@ def _package(name: str, wanted: str, path: Route) -> Check:
 
 
 def memory_here() -> int:
-    """Return the bytes of memory that this process may use, at most the limit of its container."""
+    """Return the bytes of memory of this machine, or of its container if that has a lower limit."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # control groups, v2 and v1
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
@@ -189,7 +191,7 @@ def _enough(
 
 
 def _cache() -> Check:
-    """Check whether the hub's cache folder is writable, and which models of benches it has."""
+    """Check whether the hub's cache folder is writable, and list the benches' models in it."""
     check = partial(Check, "models' cache", path="gpu")
     try:
         from huggingface_hub import constants, try_to_load_from_cache

@@ -63,7 +63,9 @@ def evaluate_policy(
     temperature: float = 1.0,
     inference: Inference | None = None,
 ) -> JsonObject:
-    """Evaluate a policy on one split of a bench, by the bench's own checks.
+    """Return a report (see `report`) on a policy's answers to one split of a bench's questions.
+
+    The bench's judge grades the answers.
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's
@@ -78,21 +80,22 @@ def evaluate_policy(
         questions: data set or question file for a bench without questions of its own.
         lang: language of the questions; "l2" is the second language of the tiny bench's world.
         judge: a judge that replaces the bench's judge.
-        max_failed: largest share of failed responses (see `workbench.util.failures`) for which
-            there is a report.
-        as_trained: prompt a run's policy with the system prompt of its training, instead of the
-            bench's.
-        engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
+        max_failed: largest accepted share of responses that could not be graded (see
+            `workbench.util.failures`).
+        as_trained: True uses the system prompt with which a run's policy was trained, instead of
+            the bench's system prompt.
+        engine: "hf" (transformers) or "vllm". The report names the engine if it is not "hf".
         out: new file for the graded greedy answers, to compare with another policy's answers
-            (`metrics.pairs`); with `inference`, for the answers of that baseline.
+            (`metrics.pairs`). With `inference`, the file gets the answers of that baseline.
         temperature: temperature of the sampled responses.
-        inference: also report the answers of a baseline at inference time: the sampled response
-            that the local verifier rates best, the majority of the sampled responses or an
-            abstention, or the greedy responses revised by chain of verification.
+        inference: a baseline at inference time whose answers are also reported. "best_of_n": the
+            sampled response that the local verifier rates best. "self_consistency": the majority of
+            the sampled responses, or an abstention. "cove": the greedy responses revised by chain
+            of verification.
 
     Raises:
-        WorkbenchError: `out` exists, the policy, bench or split is unknown, no question is left,
-            or `judge` returns no verdict.
+        WorkbenchError: `out` exists, the policy, bench or split is unknown, the split has no such
+            question, or `judge` returns no verdict.
         TooManyFailures: more than `max_failed` of the responses failed.
     """
     chosen = bench_of(bench, questions).with_judge(judge)
@@ -161,9 +164,9 @@ def training_config(policy: str) -> JsonMapping | None:
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """Return a grader of claims, and of outcomes for questions with gold answers.
+    """Return a grader with the checks "fact" (of claims) and "outcome" (of final answers).
 
-    If `checks` lacks one of the two checks, it is left out.
+    A check that `checks` lacks is left out. Questions without gold answers get no outcome.
     """
     return assemble(
         checks,
@@ -193,13 +196,19 @@ def report(
 ) -> JsonObject:
     """Return a report of graded responses: `{policy, split, n, seeds, greedy, sampled}`.
 
-    `n` is the number of questions. `inferred` is added if there are such responses.
+    `n` is the number of questions. `inferred` is added if there are responses of a baseline at
+    inference time.
 
-    `greedy`, `sampled` and `inferred` have the outcome rates of `metrics.table`. If claims were
-    extracted, they also have the metrics of `metrics.claim_table`, and for questions of two facets
-    the metrics of `metrics.facet_table`. `by_tier` and `by_kind` have the same metrics for each
-    tier (how often the training documents state a fact) and each kind of question. Intervals are
-    95 % bootstraps over questions. A metric without responses is null, never NaN.
+    `greedy`, `sampled` and `inferred` have these metrics, with 95 % bootstrap intervals over
+    questions:
+
+    * the outcome rates of `metrics.table`;
+    * the metrics of `metrics.claim_table`, if claims were extracted;
+    * the metrics of `metrics.facet_table`, for questions about several entities;
+    * `by_tier` and `by_kind`: the same metrics for each tier (how often the training documents
+      state a fact) and each kind of question.
+
+    A metric without responses is null, never NaN.
     """
     options: JsonObject = {"seed": seeds[0], "resamples": resamples}
 
@@ -235,6 +244,10 @@ def compare(
 
     The tier "all" is first and has 95 % intervals. The tiers in `tiers` follow in that order, then
     all others. "–" stands for missing values.
+
+    Args:
+        reports: name of the policy -> its report.
+        mode: "greedy" or "sampled" answers.
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
-"""An experiment: evaluate, train a method's stages, evaluate again, and store all in one folder.
+"""Run an experiment: evaluate, train a method's stages, evaluate again; store all in one folder.
 
-before.json -> stages/NAME for each stage before the last -> the last stage in the run's own folder
--> summary.json
+The files are written in this order: before.json -> stages/NAME for each stage before the last ->
+the last stage in the run's own folder -> summary.json
 """
 
 import os
@@ -51,17 +51,24 @@ def train(
     policy: str | None = None,
     judge: NamedJudge | None = None,
 ) -> JsonObject:
-    """Call `run_experiment` with the names of a method and a bench, as the command line does.
+    """Train a method on a bench, both by name, and return the run's summary.
+
+    This calls `run_experiment`, as the command line does.
 
     Args:
+        method: name of a method, such as "truthrl".
+        bench_name: "tiny", "small" or "paper".
+        out: folder of the run.
         steps: number of training steps; None for the method's default on this bench.
         overrides: settings "method.field=value".
         questions: data set or question file for a bench without questions of its own.
         policy: folder or hub name of the initial policy; by default the bench's.
-        judge: judge that replaces the bench's; the tiny bench, whose judge is exact, accepts none.
+        judge: judge that replaces the bench's judge. The tiny bench accepts no other judge, because
+            its own is exact.
 
     Raises:
-        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
+        WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
+            work starts.
     """
     chosen = trained(method)
     place = bench(bench_name, questions=questions).with_policy(policy).with_judge(judge)
@@ -90,20 +97,22 @@ def run_experiment(
     threads: int | None = None,
     shared: Path | None = None,
 ) -> JsonObject:
-    """Evaluate, train, evaluate again; store everything in `out` and return the summary.
+    """Evaluate the bench's policy, train it with a method, evaluate it again; return the summary.
 
-    If `out` has an unfinished run, the same call continues it, and its result equals that of an
-    uninterrupted run. If the run is finished, its stored summary is returned. `status` is "done",
-    "interrupted" or "too_many_failures".
+    Everything is stored in the folder `out`. If it has an unfinished run, the same call continues
+    the run, and the result equals that of an uninterrupted run. If the run is finished, its stored
+    summary is returned. The summary's `status` is "done", "interrupted" or "too_many_failures".
 
     Args:
         threads: number of CPU threads; None for 2, or for the number of the unfinished run. A run
             cannot be resumed with another number, which would change the rounding.
-        shared: folder of finished stages that several runs use. Every run that uses a shared stage
-            counts the stage's judge cost. Only the run that trained it counts its seconds.
+        shared: folder of finished stages that several runs use; None for none. Every run that uses
+            a shared stage counts the stage's judge cost. Only the run that trained it counts its
+            seconds.
 
     Raises:
-        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
+        WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
+            work starts.
     """
     check_one_process()
     bench = initial_bench(method, config, bench).with_cache_dir(out)
@@ -140,7 +149,10 @@ def run_experiment(
 
 
 def check_one_process() -> None:
-    """Raise a WorkbenchError if a launcher started several processes: all would write the run."""
+    """Raise a WorkbenchError if a launcher started several processes.
+
+    All of them would write to the same folder.
+    """
     if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
         raise WorkbenchError(
             f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: start it"
@@ -192,7 +204,8 @@ def identity_of(
     Runs with equal identities have equal results and use the same folder.
 
     Args:
-        stored: the content of the run's config.json, for digests of files that no longer exist.
+        stored: the content of the run's config.json, or {}. It has the digests of input files that
+            no longer exist.
 
     Raises:
         WorkbenchError: the initial policy does not exist.
@@ -220,7 +233,7 @@ def identity_of(
 
 
 def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
-    """Return a stored identity with its config in the current form.
+    """Return `stored`, the content of a config.json, with all fields of the current version.
 
     Fields that an earlier version did not store get their defaults.
     """
@@ -236,8 +249,8 @@ def stages_of(method: Method, config: MethodConfig, bench: Bench, seed: int) -> 
     """Check a run's inputs, and return the method's stages.
 
     Raises:
-        WorkbenchError: the method has no training, or the seed, the settings or the questions
-            cannot work.
+        WorkbenchError: the method has no training, or the seed, a setting or the questions are
+            invalid.
     """
     _check_trains(method)
     assert method.stages is not None
@@ -261,7 +274,7 @@ def _check_trains(method: Method) -> None:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run in progress."""
+    """A run in progress, in the folder `out`."""
 
     prompts: Prompts
     bench: Bench
@@ -273,7 +286,8 @@ class _Run:
     def run(self, stages: Sequence[Stage], start: str) -> JsonObject:
         """Evaluate, train the stages, evaluate again; write and return the summary.
 
-        The summary is also written if the run is interrupted or stopped by failures.
+        The summary is also written if the run is interrupted or stopped by failures. `start` is the
+        folder or hub name of the initial policy.
         """
         started, earlier = time.perf_counter(), earlier_seconds(self.out)
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
@@ -321,9 +335,10 @@ class _Run:
         return last.run(Job(start, self.out, seed, folders)) == "done"
 
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
-        """Run the last of `stages`, unless it is done; return whether it is done now.
+        """Run the last of `stages` unless it is done already. Return whether it is done now.
 
-        If another run stored an equal stage in the shared folder, its result is copied instead.
+        If another run stored an equal stage in the shared folder, its result is copied instead. The
+        earlier stages in `stages` only serve to find an equal stage.
         """
         stage, place = stages[-1], None
         if finished(job.out):
@@ -368,8 +383,8 @@ class _Run:
 def earlier_seconds(out: Path) -> float:
     """Return the seconds that the run in `out` has taken so far.
 
-    This is the total in its summary. If the run was killed after that, it is the sum over its steps
-    and stages.
+    This is the total in its summary, or the sum over its steps and stages if that is larger, which
+    is the case after a killed run.
     """
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
@@ -380,7 +395,12 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> JsonObject:
-    """Return the number of stored responses without a reward (`failed`), and the total `cost`."""
+    """Return `{"failed": number of responses without a reward, "cost": total judge cost}`.
+
+    Args:
+        files: files of stored rollouts.
+        method: name of the method whose reward counts.
+    """
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):

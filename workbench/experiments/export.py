@@ -63,12 +63,13 @@ def export(
         out: a new or empty folder.
         base: the adapter's base model; None for the model that the run or the adapter names.
         dtype: type of the saved weights; "base" for the type of the base model's file.
-        push: a new or empty repository OWNER/NAME of the hub.
+        push: a new or empty repository OWNER/NAME of the hub for an upload; None for no upload.
+        private: whether this repository is private.
 
     Raises:
-        WorkbenchError: before a weight is read: there is no adapter, its files do not match, `out`
-            is not empty, the disk is full, or the repository is not writable. Later: weights are
-            not finite or exceed the type's range.
+        WorkbenchError: there is no adapter, its files do not match, `out` is not empty, the disk is
+            full, or the repository is not writable. These errors come before weights are read.
+            Later errors: weights are not finite or exceed the type's range.
         NotPushed: the hub refuses the finished export.
     """
     from transformers import AutoConfig
@@ -136,12 +137,13 @@ def card(adapter: Path, base: str, dtype: str) -> str:
 
 
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
-    """Check that a hub repository does not exist yet, or can take the export.
+    """Check that an export can be uploaded to a hub repository.
 
-    An existing repository must be empty, writable, and private or public as `private` says.
+    The repository may be missing. An existing one must be empty and writable, and it must be
+    private if `private` is True, else public.
 
     Args:
-        create: create a repository that is absent.
+        create: create the repository if it is missing.
 
     Raises:
         WorkbenchError: the repository cannot be used, or the hub cannot be reached.

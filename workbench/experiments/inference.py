@@ -34,7 +34,7 @@ REVISE = (
 
 
 def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
-    """Return the sample of each question with the highest score; of equal scores, the first.
+    """Return for each question the sample with the highest score; the first of equal ones.
 
     Args:
         samples: graded samples of all questions.
@@ -59,7 +59,7 @@ def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
 
 
 def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
-    """Group the samples by question."""
+    """Return the samples of each question as a list."""
     return group_by(samples, lambda one: one.response.question.id).values()
 
 
@@ -79,9 +79,9 @@ def self_consistency(
 ) -> list[Feedback]:
     """Return for each question the first sample with the majority answer, or an abstention.
 
-    The majority is among the samples whose outcome was judged; samples whose judge failed do not
-    count. If the majority's share of them is below `least`, the result is an abstention, judged by
-    `grade`. If no sample of a question was judged, its first sample is returned.
+    Only samples whose outcome was judged count. If the majority's share of them is below `least`,
+    the result is an abstention, which `grade` judges. If no sample of a question was judged, its
+    first sample is returned.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):
@@ -101,10 +101,11 @@ def self_consistency(
 
 
 def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
-    """Return the drafts, revised by chain of verification in its factored form.
+    """Return revised drafts, one for each draft, by chain of verification in its factored form.
 
-    The policy (`write`) writes questions that check the draft, answers each one without the draft,
-    and writes the final answer from draft and checks. The prompts are ours.
+    The policy (`write`) writes questions that check the draft. It answers each question without
+    seeing the draft. Then it writes the final answer from the draft and the checks. The prompts are
+    ours.
     """
     texts = [_answer(draft) for draft in drafts]
     asked = [draft.question for draft in drafts]

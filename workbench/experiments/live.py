@@ -1,4 +1,4 @@
-"""A training in a notebook: its curves while it runs, its status, and a Stop button.
+"""View a training in a notebook: its curves while it runs, its status, and a Stop button.
 
     view = workbench.train("truthrl", "runs/ternary", seed=1, live=True)
     view                    # shows the curves; the next cell can run meanwhile
@@ -45,11 +45,11 @@ LOG = "log.txt"
 def start_live(entry: Entry, out: Path) -> "Live":
     """Start a training in its own process, and return a live view of it.
 
-    The process ends with this kernel. If `out` has an unfinished run, the same call continues it; a
-    finished run is only shown. The training's output goes to `out/log.txt`.
+    The process ends when this kernel ends. If `out` has an unfinished run, the same call continues
+    it. A finished run is only shown. The training's output goes to `out/log.txt`.
 
     Raises:
-        WorkbenchError: the run cannot work; nothing is started.
+        WorkbenchError: an argument is invalid, or another process uses `out`. Nothing is started.
     """
     run = plan_run(entry, out.parent)
     if in_use(out):
@@ -66,7 +66,7 @@ def _train(entry: JsonObject, out: str) -> None:
 
 
 class Live:
-    """The curves of a run's metrics.jsonl and its status, updated as the file grows.
+    """A view of a run for notebooks: its status and the curves of metrics.jsonl.
 
     A thread updates the view until the run is over. Until then, a notebook shows the widget
     `chart`, because JupyterLab draws a figure only once. The saved notebook contains the last
@@ -182,8 +182,9 @@ class Live:
     def _over(self) -> bool:
         """Return whether the training has ended.
 
-        For a run of another process: whether no process uses the folder, and one did at the
-        previous call or the run is finished. Only the thread that updates the view may call this.
+        A run of another process has ended if no process uses its folder now. In addition, a process
+        must have used it at the previous call, or the run must be finished: a run that has not
+        started yet has not ended. Only the thread that updates the view may call this.
         """
         if self.training:
             return not self.training.running
@@ -200,7 +201,10 @@ class Live:
         return f"{step}, {status_in(self.folder) or 'not running'}"
 
     def _bundle(self) -> JsonObject:
-        """Return the output to display: the figure, and the widget if the run was unfinished."""
+        """Return the output to display: the figure, and for an unfinished run the widget `chart`.
+
+        The keys are MIME types.
+        """
         widget = self.chart._repr_mimebundle_() if self._grew else {}
         return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
 
@@ -219,7 +223,7 @@ class Live:
 
 
 def redraw(chart: "FigureWidget", figure: "Figure") -> None:
-    """Show `figure` in the widget `chart`; for the same number of curves, update only the data."""
+    """Show `figure` in the widget `chart`. If the number of curves is equal, only update data."""
     if len(chart.data) != len(figure.data):
         chart.data = ()
         chart.add_traces(figure.data)
@@ -232,6 +236,11 @@ def redraw(chart: "FigureWidget", figure: "Figure") -> None:
 
 
 def curves(rows: Sequence[JsonMapping], label: str) -> "Figure":
-    """Return a figure of the columns `COLUMNS` of a run's metrics, with at most `POINTS` steps."""
+    """Return a figure with a curve over the steps for each metric in `COLUMNS`.
+
+    Args:
+        rows: the rows of metrics.jsonl, one per step. At most `POINTS` of them are shown.
+        label: name of the run.
+    """
     every = -(-len(rows) // POINTS) or 1
     return over_steps({label: rows[::-1][::every][::-1]}, COLUMNS, "Training dynamics")

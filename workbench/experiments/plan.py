@@ -87,7 +87,9 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use throughout a training, by item, such as the weights.
+    """Return the bytes that are in use throughout a training, as {item: bytes}.
+
+    The items are weights, reward models, adapter, gradients and optimizer.
 
     Args:
         models: number of reward models in memory.
@@ -107,14 +109,15 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use during a backward pass, by item."""
+    """Return the bytes in use during a backward pass, as {item: bytes}; arguments as in `state`."""
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
     logits = sequences * training.scored * config.vocab_size * copies
     layer = tokens * saved_bytes(shape, training.rank, training.length, size)
     activations = layers * layer
-    # kept: the inputs of all layers; recomputed: one layer, in the memory that the logits had
+    # Checkpointing keeps the inputs of all layers. It recomputes one layer at a time, in the memory
+    # that the logits had.
     if training.checkpointing:
         recomputed = layer + tokens * config.intermediate_size * size
         inputs = layers * tokens * config.hidden_size * size
@@ -136,7 +139,10 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use while `at_once` responses are sampled, by item."""
+    """Return the bytes in use while responses are sampled, as {item: bytes}.
+
+    `training.at_once` responses are sampled at a time. The arguments are those of `state`.
+    """
     config, prompt = shape.config, training.length - training.scored
     # keys and values of all layers; one layer more, because the cache is copied to grow
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size
@@ -150,7 +156,7 @@ def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def total(items: Items) -> int:
-    """Return the sum of the items, plus a fifth for the allocator and 1 GiB for libraries."""
+    """Return the bytes of all items, plus a fifth for the allocator and 1 GiB for libraries."""
     return GIB + int(RESERVE * sum(items.values()))
 
 
@@ -192,7 +198,7 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
     """Return the checks that grade a rollout in training.
 
-    If the config rewards by a trained model, this model's check replaces the judge's "fact" check.
+    If a trained model gives the rewards, its check replaces the judge's "fact" check.
     """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
@@ -201,9 +207,9 @@ def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
 
 
 def remedy(training: Training, sampled: bool) -> str:
-    """Return a sentence with the settings that reduce a phase's memory.
+    """Return a sentence that names the settings which reduce a phase's memory.
 
-    `sampled`: the phase samples responses, and has no backward pass.
+    `sampled` is True for a phase that samples responses, False for one with a backward pass.
     """
     larger = "a smaller --policy, or a --gpu with more memory"
     if not training.part:  # the evaluation has no settings
@@ -219,10 +225,13 @@ def remedy(training: Training, sampled: bool) -> str:
 def read_trainings(
     method: Method, config: MethodConfig, prompt: int, shape: Shape
 ) -> list[Training]:
-    """Check a method's trainer configs, and convert them to `Training`s; the last stage is last.
+    """Check a method's trainer configs, and return a `Training` for each. The last stage is last.
+
+    Args:
+        prompt: number of tokens of a prompt.
 
     Raises:
-        WorkbenchError: a setting cannot work, or its memory cannot be planned.
+        WorkbenchError: a setting is invalid, or its memory cannot be estimated.
     """
     last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
@@ -261,7 +270,11 @@ def plan(
     overrides: Sequence[str] = (),
     prompt_tokens: int | None = None,
 ) -> JsonObject:
-    """Plan a training of `method` at the scale of `bench`, phase by phase.
+    """Return an estimate of a training's memory, judge requests and hours.
+
+    `phases` has the memory in bytes for each phase, such as the rollouts; `peak_bytes` is the
+    largest. `fits` says whether it fits on the GPU, and `fits_on` lists the GPUs that are large
+    enough. `hours` is None unless `gpu` is one of `GPUS`.
 
     Args:
         policy: a model's folder or public name; by default the bench's policy.
@@ -270,7 +283,7 @@ def plan(
         prompt_tokens: tokens of a prompt; by default the bench's.
 
     Raises:
-        WorkbenchError: the method, bench, GPU or model is unknown, or a setting cannot work.
+        WorkbenchError: the method, bench, GPU or model is unknown, or a setting is invalid.
     """
     chosen, size = trained(method), 4 if gpu == CPU else 2
     for kind, name, known in (("bench", bench, NAMES), ("GPU", gpu, (None, *GPUS, CPU))):

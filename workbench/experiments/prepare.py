@@ -2,7 +2,7 @@
 
 config.json      everything that determines the result; another preparation cannot use the folder
 samples/, checklists.jsonl, truth.jsonl, card.json    see `workbench.methods.klcf.prepare`
-summary.json     the card with its status, which a finished preparation returns
+summary.json     the content of card.json and a status; a finished preparation returns it
 """
 
 import sys
@@ -39,9 +39,10 @@ def prepare_klcf(
 ) -> JsonObject:
     """Sample the base model on a bench's training questions and store KLCF's training data.
 
-    A training reads the folder `out` if its setting `klcf.prepare.folder` names it. If the folder
-    has an unfinished preparation, the same call continues it, and its result equals that of an
-    uninterrupted preparation. If the preparation is finished, its stored summary is returned.
+    The data are checklists, and labelled claims for the truthfulness model. A training reads the
+    folder `out` if its setting `klcf.prepare.folder` names it. If the folder has an unfinished
+    preparation, the same call continues it, and its result equals that of an uninterrupted
+    preparation. If the preparation is finished, its stored summary is returned.
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.
@@ -51,10 +52,12 @@ def prepare_klcf(
         threads: CPU threads.
 
     Returns:
-        The card, with `status` ("done" or "interrupted") and `out`.
+        The content of card.json (the inputs, and counts of every step), with the keys `status`
+        ("done" or "interrupted") and `out`. After an interrupt, only these two keys.
 
     Raises:
-        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
+        WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
+            work starts.
         workbench.util.failures.TooManyFailures: the judge failed too often.
     """
     chosen = bench_of(bench, questions)

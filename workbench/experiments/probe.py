@@ -72,27 +72,28 @@ def probe_policy(
     engine: Engine = "hf",
     actors: Actors | None = None,
 ) -> JsonObject:
-    """Sample k answers to each question of a split, grade their outcomes and report.
+    """Sample k answers to each question of a split, grade their outcomes and return a report.
 
     If the folder has an unfinished probe, the same call continues it, and its result equals that of
     an uninterrupted probe. If the probe is finished, its stored result is returned.
 
     Args:
-        policy: as for `evaluate_policy`; by default the bench's own.
-        out: the folder. By default it is in `root`, with a name that identifies all inputs except
-            the bench's checks; name a folder for a bench whose checks were replaced.
+        policy: as for `evaluate_policy`; None for the bench's own policy.
+        out: folder of the probe. None for a folder in `root`, whose name identifies all inputs
+            except the bench's checks. Name a folder if these were replaced.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
-        threads: number of CPU threads; by default two, or one if there are actors.
-        actors: number of Ray actors that sample instead of this process, each with the policy on
-            one CPU. The result is that of a probe with one thread.
+        threads: number of CPU threads; None for two, or for one if there are actors.
+        actors: Ray actors that sample instead of this process, each with the policy on one CPU. The
+            result equals that of a probe with one thread. None to sample in this process.
 
     Returns:
-        `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
-        "interrupted") and `out`.
+        The report of `metrics.boundary.boundary_report`, with the additional keys `policy`,
+        `split`, `status` ("done" or "interrupted") and `out`.
 
     Raises:
-        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
+        WorkbenchError: an argument is invalid, or the folder cannot be used. It is raised before
+            any work starts.
         TooManyFailures: more than a fifth of the samples could not be graded.
     """
     chosen = bench_of(bench, questions).with_judge(judge)
@@ -178,7 +179,10 @@ def _in_actors(actors: Actors, path: str, base: str | None, grade: Grade, how: S
 
 
 def _place(name: str) -> str:
-    """Return a folder's absolute path, for actors on other machines, or a hub name unchanged."""
+    """Return the absolute path of a folder, for actors on other machines.
+
+    A hub name is returned unchanged.
+    """
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
@@ -206,7 +210,7 @@ def _undecided(question: Question, failure: Failure) -> Failure:
 
 
 def _name(identity: JsonMapping) -> str:
-    """Return a probe's folder name: policy, split, k, and a digest of the identity."""
+    """Return a probe's folder name: "POLICY-SPLIT-kK-DIGEST", with a digest of `identity`."""
     policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
     return (
         f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{json_digest(identity, 10)}"

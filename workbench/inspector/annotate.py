@@ -1,6 +1,6 @@
-"""The Annotate tab: a person labels the claims of a run one by one.
+"""The inspector's Annotate tab: a person labels the claims of a run one by one.
 
-The tab shows the progress and the agreement with the judge.
+The tab shows how many claims are labelled, and how often the labels agree with the judge's.
 """
 
 import hashlib
@@ -36,7 +36,11 @@ Place = tuple[str, int]  # ids of a row and a claim
 
 
 def annotator(runs: Runs) -> ServerFunction:
-    """Return the server function that stores a label and returns the next claim as JSON text."""
+    """Return the function that the page calls to store a label and get the next claim.
+
+    Its request has the optional keys "run", "given" (the label, see `_store`) and those of
+    `claim_to_label`. Its result is {"text": JSON text}.
+    """
 
     @server_function
     def annotation(request: JsonObject) -> JsonObject:  # the page calls it by this name
@@ -59,7 +63,7 @@ def annotator(runs: Runs) -> ServerFunction:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """Return the first run that has claims in the rows read so far, else the first run."""
+    """Return the name of the first run with claims in the rows read so far, else `names[0]`."""
     for name in names:
         with suppress(WorkbenchError):  # selecting a damaged run shows its error
             if runs.rows(name).table["claims"].any():
@@ -68,11 +72,15 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
 
 
 def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
-    """Return the claim to label, the progress and the agreement with the judge.
+    """Return the next claim for a person to label, with the progress and the agreement.
 
-    `request["at"]`, as [row id, claim id], selects the claim. Without it, the next claim that is
-    not labelled and not in `request["passed"]` (skipped claims) is returned. The order of rows is
-    `request["order"]`. "claim" is None if no claim is left.
+    The result has "claim" (see `_card`; None if no claim is left), the numbers of labelled claims
+    ("done") and of all claims ("total"), and the "agreement" with the judge.
+
+    Args:
+        request: "at" selects a claim, as [row id, claim id]. Without it, the next claim that is
+            neither labelled nor in "passed" (a list of skipped claims) is returned. "order" is the
+            order of the rows: "random" or "recorded".
     """
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
@@ -102,7 +110,8 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
 def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
     """Store a person's label of a claim, and return it with the judge's label.
 
-    The label None removes the stored label.
+    `annotation` is {"place": [row id, claim id], "label": text}. The label None removes the stored
+    label.
     """
     row, claim = _place(annotation["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")
@@ -116,20 +125,20 @@ def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
 
 
 def _place(place: Sequence[str | int]) -> Place:
-    """Parse [row id, claim id] from the page."""
+    """Convert [row id, claim id], as the page sends it, to a tuple."""
     row, claim = place
     return str(row), int(claim)
 
 
 class Labelled(NamedTuple):
-    """A person's and the judge's labels of a row's claims, by claim id."""
+    """The labels of one row's claims by a person and by the judge: claim id -> label."""
 
     person: Mapping[int, str]
     judge: Mapping[int, str]
 
 
 def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
-    """Return the labels of the labelled rows, by row id.
+    """Return the labels of each row that a person has labelled, by row id.
 
     Rows that were removed or damaged, or whose claims changed, are left out.
     """
@@ -150,7 +159,10 @@ def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
 
 
 def _ordered(rows: Rows, order: str) -> "DataFrame":
-    """Return the rows with claims, as recorded or sorted by a hash of their ids."""
+    """Return the rows that have claims: in file order if `order` is "recorded", else shuffled.
+
+    They are shuffled by a hash of their ids, so the order is always the same.
+    """
     table = rows.table[rows.table["claims"] > 0]
     if order == ORDERS[1]:
         return table
@@ -166,7 +178,8 @@ def _unlabelled(
 ) -> Iterator[tuple[Feedback, int]]:
     """Yield (row, claim id) for each claim that is neither labelled nor skipped.
 
-    Damaged rows are left out.
+    `table` has the rows in the order to yield, `done` the labels by row id. Damaged rows are left
+    out.
     """
     skips = Counter(
         row for row, claim in skipped if row not in done or claim not in done[row].person
@@ -188,13 +201,17 @@ def _claim(runs: Runs, run: str, row: str, claim: int) -> JsonObject:
     feedback = runs.feedback(run, runs.number(run, row))
     if claim not in {item.id for item in feedback.claims}:
         raise WorkbenchError(
-            f"row '{row[:80]}' has no claim {claim + 1}: choose one of its {len(feedback.claims)}"
+            f"row '{row[:80]}' has no claim {claim + 1}: choose one of its"
+            f" {len(feedback.claims)} claims"
         )
     return _card(runs, run, feedback, claim) | {"label": labels(runs, run, feedback).get(claim)}
 
 
 def _card(runs: Runs, run: str, row: Feedback, claim: int) -> JsonObject:
-    """Return what the tab shows of a claim: its answer and evidence, not the judge's verdict."""
+    """Return the data that the tab shows of a claim, without the judge's label.
+
+    The data include the question, its gold answers, the response and the evidence.
+    """
     data = payload(row, name=run, lookup=stored_evidence(runs, run))
     columns = next(item for item in data["claims"] if item["id"] == claim)
     return {name: columns[name] for name in ("id", "text", "section", "span", "evidence")} | {

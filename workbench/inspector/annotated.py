@@ -1,7 +1,8 @@
-"""Store a person's labels of claims as feedback rows, in one folder per run.
+"""Store the labels that a person gives to the claims of a run.
 
-A stored row has only the person's verdicts, so `workbench agree annotations/RUN RUN` compares them
-with the judge's verdicts. Labelling an answer again replaces its row.
+Each labelled response is stored as a feedback row in `annotations/RUN`. The row has only the
+person's verdicts, so `workbench agree annotations/RUN RUN` compares them with the judge's verdicts.
+Labelling a response again replaces its row.
 """
 
 import re
@@ -30,10 +31,13 @@ _cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """Return the row with a person's verdicts in place of the judge's, for the claims in `edits`.
+    """Return the row with a person's verdicts in place of the judge's, for some claims.
+
+    Args:
+        edits: claim id -> {"label", "informativeness"}. A missing key keeps the old value.
 
     Raises:
-        WorkbenchError: a label or rating is unknown.
+        WorkbenchError: a label is unknown, or an informativeness is not 1 to 5 or None.
     """
     for claim, edit in edits.items():
         target = f"claim:{int(claim)}"
@@ -42,8 +46,8 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
         rating = edit.get("informativeness", old.informativeness)
         if label not in CLAIM_LABELS or rating not in (None, 1, 2, 3, 4, 5):
             raise WorkbenchError(
-                f"'{label}' with informativeness {rating} is not a verdict: choose one of"
-                f" {', '.join(CLAIM_LABELS)}, and 1 to 5"
+                f"'{label}' with informativeness {rating} is not a verdict: the label must be"
+                f" one of {', '.join(CLAIM_LABELS)}, the informativeness 1 to 5"
             )
         # the judge's remarks and its reasons for not judging the claim no longer apply
         new = Verdict(target, "fact", label, P_TRUE[label], rating, quoted(old), PERSON)
@@ -55,13 +59,20 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Store a person's verdicts on a row, and return the file's path below the runs folder.
+    """Store a person's verdicts on a row's claims.
 
     Verdicts that were stored before on other claims of the same answer are kept.
 
+    Args:
+        run: name of the row's run; None if the row is in no run.
+        edits: claim id -> {"label", "informativeness"}; {} removes the stored verdict.
+
+    Returns:
+        The path of the file, relative to the runs folder.
+
     Raises:
-        WorkbenchError: there is no such claim, label or rating; or the store of annotations is a
-            link or damaged.
+        WorkbenchError: there is no such claim, label or rating; or the annotations folder is a link
+            or damaged.
     """
     if not isinstance(feedback.response.id, str):
         raise WorkbenchError(
@@ -77,7 +88,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
         verdicts: dict[str, Verdict] = {}
-        # labels are not kept if the row's answer or claims changed since: they may be about others
+        # stored labels are dropped if the answer or its claims changed: the claims may be others
         if stored and labels_in(stored, claims_of(feedback)):
             verdicts = {v.target: v for v in stored.verdicts}
         for claim, edit in edits.items():
@@ -95,10 +106,12 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """Return the labelled rows of a run by id, with only the person's verdicts.
+    """Return the rows of a run that a person has labelled, with only the person's verdicts.
+
+    The result maps row ids to rows.
 
     Raises:
-        WorkbenchError: the store of annotations is a link or damaged.
+        WorkbenchError: the annotations folder is a link or damaged.
     """
     folder = _folder(runs, run)
     path = folder / ROLLOUTS
@@ -112,21 +125,21 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
 
 
 def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
-    """Return the stored labels of a person for a row's claims, by claim id."""
+    """Return the labels that a person gave to a response's claims: claim id -> label."""
     return labels_in(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
-    """Return the person's labels in a stored row, by claim id.
+    """Return the person's labels in a stored row: claim id -> label.
 
-    Return {} without a row, or if its answer and claims differ from `claims`, for example after the
-    policy was trained again.
+    Return {} if `stored` is None, or if its answer and claims differ from `claims`. They differ,
+    for example, after the policy was trained again.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 
 
 def fact_labels(row: Feedback) -> dict[int, str]:
-    """Return the labels in a row's verdicts on the truth of claims, by claim id.
+    """Return the labels of a row's verdicts on the truth of claims: claim id -> label.
 
     Claims without a verdict, or with a failed one, are left out.
     """
@@ -135,7 +148,7 @@ def fact_labels(row: Feedback) -> dict[int, str]:
 
 
 def claims_of(row: Feedback) -> Claims:
-    """Return a row's answer and its claims, each with its id and text."""
+    """Return a row's answer, and the (id, text) of each of its claims."""
     return row.response.text, tuple((claim.id, claim.text) for claim in row.claims)
 
 
@@ -148,6 +161,6 @@ def _folder(runs: Runs, run: str | None) -> Path:
     paths = (folder / ROLLOUTS, folder, *folder.parents)
     if any(path.is_symlink() for path in paths if runs.root in path.parents):
         raise WorkbenchError(
-            f"'{ANNOTATIONS}' in the runs folder, or a file in it, is a link: remove it"
+            f"'{ANNOTATIONS}' in the runs folder, or a file in it, is a symbolic link: remove it"
         )
     return folder

@@ -1,4 +1,4 @@
-"""Describe the settings of a method's reward as controls of the page: value, range and kind."""
+"""Describe the settings of a method's reward as input controls of the inspector's page."""
 
 import re
 import typing
@@ -17,10 +17,10 @@ HEADS = {
 
 
 def controls(config: Any) -> list[JsonObject]:
-    """Return the description of a control for each setting of the reward in `config`.
+    """Return a description of an input control for each setting of the reward in `config`.
 
-    The setting `mode` is left out: it selects how claims are extracted, which a stored row cannot
-    change.
+    Settings without a control are left out (see `control`), and so is `mode`. It selects how claims
+    are extracted, but the claims of a stored row are fixed.
     """
     kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
     values.pop("mode", None)
@@ -29,9 +29,13 @@ def controls(config: Any) -> list[JsonObject]:
 
 
 def control(name: str, kind: object, value: object, config: Any) -> JsonObject | None:
-    """Return the data to draw a setting as a choice, a flag or a number.
+    """Return a description of the input control for a setting, or None if its type has none.
 
-    `kind` is the setting's type. Return None for types that have no control.
+    The description has "name", "label", "value", "help", "head" (a heading above the control) and
+    "kind": "choice" (with "options"), "flag" or "number" (with "min", "max" and "step").
+
+    Args:
+        kind: the setting's type.
     """
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]

@@ -32,7 +32,10 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """Return a digest that changes with the runs, their files, their status, and `names`."""
+    """Return a digest by which the page detects changes.
+
+    It changes with the set of runs, their files, their status, and `names`.
+    """
     stamps: list[object] = [list(names)]
     for name in runs.names():
         try:
@@ -43,9 +46,9 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
 
 
 def run_list(runs: Runs) -> list[JsonObject]:
-    """Return a summary of every run, the last written first.
+    """Return a summary of every run. The run that was written last comes first.
 
-    The summary of a damaged run has only its name, label and error.
+    The summary of a damaged run has only its name, label, error ("broken") and time ("written", 0).
     """
     summaries = []
     for name in runs.names():
@@ -89,16 +92,19 @@ def _status(runs: Runs, name: str, config: JsonMapping) -> str:
 
 
 def _family(config: JsonMapping, name: str) -> str:
-    """Return a key that is equal for runs whose configs differ only in the seed."""
+    """Return a key that is equal for runs whose configs differ only in the seed.
+
+    Differences in library versions and threads are ignored, too.
+    """
     rest = {k: v for k, v in config.items() if k not in ("seed", "versions", "threads")}
     return json_digest(rest if config else name)
 
 
 def _steps(runs: Runs, name: str) -> list[JsonMapping]:
-    """Return the steps that have a reward, for the list of runs.
+    """Return a run's metrics, one row per step, without the steps that have no reward.
 
-    They are read from the run's metrics. Without metrics, they are computed from its rows, if these
-    can be read without delay.
+    They are read from metrics.jsonl. If this has no rows, they are computed from the stored
+    responses. The result is empty if reading the responses would take long.
     """
     rows = runs.metrics(name)
     if not rows and runs.at_hand(name):
@@ -112,7 +118,10 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the curves of the first `MAX_RUNS` runs as JSON text, with errors of damaged runs."""
+    """Return the training curves of the first `MAX_RUNS` runs in `names`, as JSON text.
+
+    A damaged run has no curves; its error is in "error".
+    """
     if not names:
         return {"note": NO_RUN}
     curves, errors = [], []
@@ -141,9 +150,10 @@ def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
 
 
 def _series(curves: Sequence[JsonMapping]) -> list[tuple[str, str, bool]]:
-    """Return (column, title, whether it is a share) of each curve: `SERIES` and the reward's parts.
+    """Return (column, title, whether it is a share) of each curve to draw.
 
-    This function also changes `curves`: it adds missing part columns to a run, filled with None.
+    The curves are `SERIES` and the parts of the rewards. This function also changes `curves`: a run
+    without a certain part gets a column of None for it.
     """
     columns = dict.fromkeys(column for run in curves for column in run["series"])
     parts = []

@@ -15,10 +15,11 @@ WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 
 def headline(summary: JsonMapping) -> JsonObject | None:
-    """Return the main metric of the greedy answers as {"metric", "before", "after"}.
+    """Return the main metric of the greedy answers in the summary.json of a run.
 
-    The metric is truthfulness or, for questions without gold answers, FactScore. Return None if
-    the run has neither after training.
+    The result is {"metric": name, "before": value or None, "after": value}; before and after
+    training. The metric is truthfulness or, for questions without gold answers, FactScore. Return
+    None if neither has a value after training.
     """
     reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
     for metric in ("truthfulness", "factscore"):
@@ -30,7 +31,10 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return two tables as JSON text: the evaluations of the runs, and the settings that differ."""
+    """Return two tables as JSON text: evaluations of the runs, and settings that differ.
+
+    If no run has an evaluation, only a note is returned.
+    """
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()
     with damage(f"run '{', '.join(names)}': summary.json"):
@@ -48,9 +52,10 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
 
 
 def _reports(summaries: Mapping[str, JsonMapping]) -> dict[str, JsonMapping]:
-    """Return the evaluation reports by column title.
+    """Return the evaluation reports by column title, such as "Before" and "After".
 
-    Runs with the same report before training share one column for it.
+    `summaries` maps run labels to summary.json contents. Runs with equal reports before training
+    share one column for it.
     """
     columns: dict[str, JsonMapping] = {}
     for name, summary in summaries.items():

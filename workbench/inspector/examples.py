@@ -8,10 +8,10 @@ from workbench.types import Feedback, Spans
 
 
 def words(text: str) -> Spans:
-    """Return the spans of the words, punctuation marks and tags of a text.
+    """Return the spans (start, end) of the words, punctuation marks and tags of a text.
 
-    They serve as token offsets of a text that no policy sampled. Each span includes the white space
-    before its word.
+    They replace token offsets if a text was not sampled by a policy. Each span includes the white
+    space before its word.
     """
     spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
     if spans:
@@ -20,9 +20,10 @@ def words(text: str) -> Spans:
 
 
 def worked_example() -> Feedback:
-    """Return an answer with three claims: correct and crucial, wrong and minor, and hedged.
+    """Return an example: an answer with claims and verdicts, but without rewards.
 
-    The thinking has one correct claim. The row has no rewards; `pipeline.rescore` computes them.
+    Its three claims are correct and crucial, wrong and minor, and hedged. The thinking has one
+    correct claim. `pipeline.rescore` computes the rewards.
 
     RLFH's reward with the paper's constants, by hand: the truth of the answer's claims gives
     1·1.2 − 2·1.0 + 0.5·1.1 = −0.25. The information of its two sentences gives

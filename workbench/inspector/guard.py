@@ -1,8 +1,8 @@
-"""Access control of the page: only its own requests under its own host names; no uploads.
+"""Access control for the inspector's server: it accepts requests of its own page only.
 
-Every web page that is open in the same browser can send requests to a server on loopback. A page
-whose host name resolves to 127.0.0.1 (DNS rebinding) even has the same origin as the inspector;
-only the `Host` header of its requests differs.
+Every web page that is open in the same browser can send requests to a server on this machine. With
+DNS rebinding (its host name then resolves to 127.0.0.1), such a page even has the same origin as
+the inspector. Only the `Host` header of its requests differs.
 """
 
 import re
@@ -39,7 +39,7 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
     """Check the host names of `--allow-host`, and return them in lower case.
 
     Raises:
-        WorkbenchError: a value is an address or a pattern instead of a name.
+        WorkbenchError: a value is not NAME or NAME:PORT, for example a URL or a pattern.
     """
     for name in names:
         if "://" in name or not _ADDRESS.fullmatch(name.lower()):
@@ -51,11 +51,12 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def guard(app: App, names: Sequence[str] = ()) -> App:
-    """Wrap `app` to refuse requests whose `Host` or `Origin` is not the page's own.
+    """Return an ASGI app that passes only the page's own requests to `app`.
 
-    The page's hosts are 127.0.0.1, localhost and [::1] with the served port, and `names`. A name
-    without a port allows any port. A POST must have the page's origin, one of its routes, a JSON
-    body, and at most `LARGEST` bytes.
+    Requests with another `Host` or `Origin` are refused. The page's own hosts are 127.0.0.1,
+    localhost and [::1] with the served port, and `names`. A name without a port allows any port.
+
+    A POST must have the page's origin, one of its routes, a JSON body, and at most `LARGEST` bytes.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +71,7 @@ def guard(app: App, names: Sequence[str] = ()) -> App:
 
 
 def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
-    """Return the HTTP status and message for a request to refuse, or None if it is allowed."""
+    """Return (HTTP status, message) for a request to refuse, or None if it is allowed."""
     port = (scope.get("server") or ("", None))[1]
     hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
     # two Host headers could be read differently by a proxy and by this server
@@ -87,7 +88,7 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
 
 
 def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
-    """Return whether a `Host` or an origin is one of the page's own; see `guard`."""
+    """Return whether the value of a `Host` or `Origin` header is the page's; see `guard`."""
     match = _ADDRESS.fullmatch(address)
     if not match:
         return False
@@ -98,7 +99,7 @@ def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
 
 
 def _embedded(scope: Scope) -> bool:
-    """Return whether another page embeds the response (as an image, a script or a frame).
+    """Return whether another page would embed the response (as an image, script or frame).
 
     Browsers may send such requests without an origin, so the `Sec-Fetch` headers are read.
     Following a link from another page is allowed.
@@ -109,7 +110,7 @@ def _embedded(scope: Scope) -> bool:
 
 
 def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
-    """Return status and message for a route or request that the page does not use, else None.
+    """Return (HTTP status, message) for a request that the page does not send, else None.
 
     `same_origin`: the request has an `Origin`, and `_refusal` has checked that it is the page's.
     """

@@ -41,7 +41,7 @@ TO_SCORE = "Press Score to see the rewards of the answer in the form."
 
 @dataclass(frozen=True)
 class InspectTab:
-    """The components of the Inspect tab that other tabs set."""
+    """The components of the Inspect tab that other tabs change, to open a response in it."""
 
     view: Component
     note: Component
@@ -52,12 +52,12 @@ class InspectTab:
 
     @property
     def outputs(self) -> list[Component]:
-        """Return the components that are set when a response is opened."""
+        """Return the components that change when a response is opened."""
         return [self.view, self.note, self.source, self.run, self.row]
 
 
 def inspect_tab(runs: Runs) -> InspectTab:
-    """Build the tab inside the open `gr.Tab` and connect its events."""
+    """Build the Inspect tab inside the current `gr.Tab`, and connect its events."""
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source", equal_height=True):
@@ -124,9 +124,9 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
 
 def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> tuple[str, str]:
-    """Call `open_response`, and return the values of the view and of the note.
+    """Call `open_response(*arguments)`, and return the JSON texts of the view and of the note.
 
-    After a WorkbenchError the view is empty, and the note shows the error.
+    If the call raises a WorkbenchError, the view is empty and the note shows the error.
     """
     try:
         opened = open_response(*arguments)
@@ -136,14 +136,17 @@ def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> 
 
 
 def open_example() -> Opened:
-    """Open the worked example."""
+    """Open the worked example, an answer with claims and verdicts that is always available."""
     return open_feedback(worked_example(), (worked_example(),), SOURCES[0])
 
 
 def open_number(
     runs: Runs, name: str | None, number: float | None, method: str | None = None
 ) -> Opened:
-    """Open row `number` (from 1) of the run `name`; `method`: the rewards to show first."""
+    """Open the stored response in row `number` (from 1) of the run `name`.
+
+    `method` is the method whose rewards are shown first; None selects the row's first one.
+    """
     if not name:
         raise WorkbenchError(
             "the runs folder has no run yet: train one, or start the inspector with --run DIR"
@@ -154,10 +157,15 @@ def open_number(
 def step_row(
     runs: Runs, step: int, name: str | None, number: float | None, origin: JsonMapping | None = None
 ) -> tuple[Any, ...]:
-    """Open the row that is `step` rows after row `number`; return its number, view and note.
+    """Open the stored response that is `step` rows after row `number` (from 1).
 
-    `origin` is the list that row `number` was opened from; the next row is then the next one in
-    that list. Without a list, it is the next one in the file. At either end nothing is opened.
+    Args:
+        step: 1 for the next row, -1 for the previous one.
+        origin: {"run", "query"} of the list that row `number` was opened from. The step is then
+            taken in this list. Without a list, it is taken in the run's file.
+
+    Returns:
+        The new row's number, its view and a note. At either end, nothing is opened.
     """
     import gradio as gr
 
@@ -184,7 +192,7 @@ def step_row(
 
 
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
-    """Open the answer in the form, checked by the selected judge."""
+    """Open the answer that was pasted into the form, checked by the selected judge."""
     fields = (question or "", answer or "", sources or "", gold or "")
     feedback = pasted(*fields, judge=JUDGES[judge])
     title = SOURCES[0] if fields == EXAMPLE else "Pasted answer"
@@ -193,13 +201,16 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 
 
 def most_claims(rows: Rows) -> int:
-    """Return the number, from 1, of the row to open first: the last row with the most claims."""
+    """Return the number (from 1) of the last row with the most claims; 1 without rows."""
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 
 @server_function
 def export_page(request: JsonObject) -> JsonObject:
-    """Return the open response as a self-contained HTML page."""
+    """Return {"html": a self-contained HTML page of an open response}.
+
+    `request` has "key" (the response's) and "method" (the method whose rewards are shown first).
+    """
     opened = recall(str(request["key"]))
     method = request.get("method")
     method = method if method in opened.feedback.rewards else None

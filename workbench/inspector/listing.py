@@ -31,9 +31,16 @@ NO_OUTCOME = "none"  # selects rows without an outcome
 
 @dataclass(frozen=True)
 class Query:
-    """A selection of rollouts, their order, and the position of the first one to list (`start`).
+    """A selection of a run's rollouts, and their order.
 
-    Empty texts and None select all rollouts.
+    Empty texts and None do not restrict the selection.
+
+    Attributes:
+        order: "lowest" or "highest" reward first, or "disagreement" (the largest first).
+        text: words that the answer or the question contains.
+        outcome, tier, kind: label of the outcome; exposure tier and kind of the question.
+        low, high: bounds of the reward, or of its part `of`.
+        start: position, from 0, of the first rollout to list.
     """
 
     step: int | None = None  # None: all steps
@@ -68,11 +75,12 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """Return the name of the method that a run was trained with.
+    """Return the name of the method whose reward is a run's main reward.
 
-    For a run that was only scored, it is the first method with stored rewards, in the order of
-    `METHODS`. For a run without rewards, it is the first of `METHODS`. It is "" for a run without
-    rows, and for a run whose only rewards are numbers that a trainer logged.
+    * A trained run: its method.
+    * A run that was only scored: the first of `METHODS` with stored rewards.
+    * A run without rewards: the first of `METHODS`.
+    * A run without rows, or with no rewards but numbers that TRL or verl logged: "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -90,7 +98,7 @@ def own_method(runs: Runs, name: str | None) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A run whose rollouts are listed.
+    """A run, with the data to list its rollouts.
 
     Attributes:
         own: the method that the run was trained or scored with.
@@ -107,14 +115,14 @@ class Record:
 
     @staticmethod
     def of(runs: Runs, name: str) -> Record:
-        """Return the record of the run `name`, with the rows read so far."""
+        """Return the record of the run `name`, with the rows that have been read so far."""
         configs = configs_of(runs, name)
         return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
 
     def columns(self, number: int) -> JsonObject:
-        """Return what the list shows of a row, with the rewards of every method; cached.
+        """Return the data of row `number` for the list, with the rewards of every method.
 
-        Return {"broken": reason} for a damaged row.
+        Return {"broken": reason} for a damaged row. The result is cached.
         """
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
@@ -132,24 +140,30 @@ class Record:
         return row
 
     def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
-        """Return the rewards of each row, by method."""
+        """Return the rewards of each row: method -> reward; None if it could not be computed."""
         return [self.columns(number).get("values", {}) for number in numbers]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The numbers of the selected rows in order, and the disagreement about rows if computed."""
+    """The selected rows of a run.
+
+    Attributes:
+        numbers: numbers of the selected rows, in order.
+        spreads: row number -> disagreement of the methods; {} if it was not computed.
+        left_out: number of rows that were neither scored nor sorted.
+    """
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
-    left_out: int  # rows that were neither scored nor sorted
+    left_out: int
 
 
 def listing(record: Record, query: Query) -> Listing:
-    """Select and sort the rows of a query.
+    """Return the rows that a query selects, in its order.
 
-    All rows can be sorted by a stored reward. The methods' disagreement, and a reward that is not
-    stored, must be computed first. This is done for the first `SCORED` rows only.
+    A stored reward can sort all rows. The methods' disagreement, and a reward that is not stored,
+    must be computed first. This is done for the first `SCORED` rows only.
     """
     from pandas import Series
 
@@ -198,9 +212,9 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
 
 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
-    """Return the rows whose answer or question contains `text`, in any case; matches are cached.
+    """Return the rows whose answer or question contains `text`, ignoring case.
 
-    `text` must be casefolded.
+    `text` must be casefolded. The matches are cached.
     """
     memory = record.rows.memory.setdefault("text", {})
     matches: dict[int, bool] = memory.setdefault(text, {})
@@ -218,10 +232,10 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
 def neighbour(
     runs: Runs, name: str, query: Query, number: int, step: int
 ) -> tuple[int, int, int] | None:
-    """Return the row that is `step` places after row `number` in the list of a query.
+    """Return the row that is `step` positions after row `number` in the list of a query.
 
-    The result is (row number from 0, place in the list from 1, length of the list). Return None if
-    there is no such place, or row `number` is not in the list.
+    The result is (row number from 0, position in the list from 1, length of the list). Return None
+    if there is no such position, or row `number` is not in the list.
     """
     numbers = listing(Record.of(runs, name), query).numbers
     place = numbers.index(number) + step if number in numbers else -1
@@ -229,7 +243,7 @@ def neighbour(
 
 
 def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
-    """Return the methods' disagreement about each row: the spread of its ranks *(ours)*.
+    """Return how much the methods disagree about each row, from 0 to 1 *(ours)*.
 
     Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), with equal
     ranks for equal rewards. The disagreement about a row is its highest rank minus its lowest. It
@@ -252,7 +266,10 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> JsonObject:
-    """Return what a list shows of a response. The disagreement is None: it needs all rows."""
+    """Return the data of a response for the list.
+
+    "disagreement" is None, because it depends on all rows.
+    """
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
     return {
@@ -270,7 +287,10 @@ def listed_row(row: Feedback) -> JsonObject:
 
 
 def rewards_of(row: Feedback) -> dict[str, JsonObject]:
-    """Return a row's rewards by method ("values"), and the messages of failed ones ("reasons")."""
+    """Return {"values": {method: reward}, "reasons": {method: message}} of a row.
+
+    A reward that could not be computed has the value None, and its error message in "reasons".
+    """
     errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
     return {
         "values": {name: reward.value for name, reward in row.rewards.items()},
@@ -279,7 +299,7 @@ def rewards_of(row: Feedback) -> dict[str, JsonObject]:
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """Return the orders of a list as (label, key).
+    """Return the choices of the menu for the list's order, as (label, key).
 
     `method` is the run's method, or "" if the reward is a number that a trainer logged.
     """
@@ -290,10 +310,10 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return one page of the rollouts of run `name` that a query selects, as an object for JSON.
+    """Return one page of the rollouts of run `name` that a query selects, as JSON text.
 
-    Each row has its reward by every method, computed now if the run did not store it. The result is
-    {} without a name.
+    Each rollout has its reward by every method. A reward that is not stored is computed. The text
+    is "{}" if `name` is None or the run has no rows.
     """
     if not name:
         return {}
@@ -320,7 +340,10 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
 
 
 def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
-    """Return which methods are columns of the list, and why other methods are not ("unscored")."""
+    """Return the names of the list's columns.
+
+    "methods" has the methods with a column. "unscored" says why other methods have no column.
+    """
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
     scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}

@@ -50,7 +50,7 @@ _answers: dict[str, tuple[Feedback, ...]] = {}  # group id -> its sampled answer
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "tuple[Component, Component]":
-    """Build the tab and connect its events; return the menus of policies and of passages."""
+    """Build the Live tab and connect its events; return the policy menu and the passage menu."""
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source"):
@@ -123,14 +123,14 @@ def some_question() -> str:
 
 
 def indexes(runs: Runs) -> list[str]:
-    """Return the choices of passages: the closed world's pages, and the finished indexes."""
+    """Return the choices of the passage menu: the closed world's pages, and finished indexes."""
     return [PAGES, *_cards(runs)]
 
 
 def _cards(runs: Runs) -> dict[str, JsonMapping]:
-    """Return the cards of the finished indexes in the runs folder, by name.
+    """Return the cards (stored descriptions) of the finished indexes, by index name.
 
-    An index with a link out of the folder is left out.
+    Indexes with a link out of the runs folder are left out.
     """
     root = runs.root / ROOT.name
     cards: dict[str, JsonMapping] = {}
@@ -144,9 +144,9 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """Return the passages named `store` in the menu, ready to be searched.
+    """Return the searchable passages that are named `store` in the passage menu.
 
-    An index with vectors of another encoder than the packaged ones is searched by words only.
+    If the encoder of an index is not packaged, the index is searched by words only.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.
@@ -154,14 +154,19 @@ def sources_of(runs: Runs, store: str) -> Sources:
     if store == PAGES:
         return closed_world()
     if (card := _cards(runs).get(store)) is None:
-        raise WorkbenchError(f"no index '{store[:60]}' in the runs folder: choose one in the list")
+        raise WorkbenchError(
+            f"no index '{store[:60]}' in the runs folder: choose an index in the list"
+        )
     # an index may come from other people, and its encoder may have to be downloaded
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
 @page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample answers, and return them with the rewards of every method as JSON text."""
+    """Sample `count` answers to the question `text`, and return them as JSON text.
+
+    Each answer has its rewards by every method.
+    """
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."
@@ -187,19 +192,19 @@ def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject
 
 
 def _policy_path(runs: Runs, policy: str) -> str:
-    """Return the name or folder of a policy in the menu."""
+    """Return the folder of a policy that is selected in the menu, or its name."""
     if not (name := SHIPPED.get(policy) or runs.policy(policy)):
-        raise WorkbenchError(f"run '{policy}' has no policy of its own: choose one in the list")
+        raise WorkbenchError(f"run '{policy}' has no trained policy: choose a policy in the list")
     return str(name)
 
 
 def answers_of(
     runs: Runs, policy: str, text: str, count: int, temperature: float
 ) -> tuple[Feedback, ...]:
-    """Sample `count` answers, check them with the closed world, and compute all rewards.
+    """Return sampled answers with verdicts of the closed world and the rewards of all methods.
 
-    The rewards have the default configs. Temperature 0 means greedy decoding. `open_answer` finds
-    the answers in a cache.
+    The rewards have the default configs. Temperature 0 gives one greedy answer. The answers are
+    cached for `open_answer`.
 
     Raises:
         WorkbenchError: there is no question or no such policy.
@@ -228,7 +233,7 @@ def answers_of(
 
 
 def open_answer(group: str, row: str) -> Opened:
-    """Open the answer with the id `row` in a cached group of sampled answers.
+    """Open an answer that `answers_of` sampled, by the ids of its group and its row.
 
     Raises:
         WorkbenchError: the group is no longer cached.

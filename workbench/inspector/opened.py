@@ -21,18 +21,18 @@ CACHED = 64  # open responses in memory, for what-if and export
 
 @dataclass(frozen=True)
 class Opened:
-    """An open response.
+    """A response that is open in the inspector.
 
     Attributes:
         feedback: the response with its rewards by every method.
         group: the responses to the same prompt.
         name: the title on the page.
-        configs: config of each method.
+        configs: method -> config of its reward.
         method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
         run: the response's run; None for an answer that is not stored.
         note: text shown above the response.
         labels: a person's labels by claim id.
-        lookup: returns the text of passages that are stored with the run.
+        lookup: returns title and text of a passage that is stored with the run; see `Lookup`.
     """
 
     feedback: Feedback
@@ -46,7 +46,10 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return the data that the page draws: `payload` with a person's labels and a permalink."""
+        """Return the data that the page draws: `payload`, a person's labels and "link".
+
+        "link" is the URL query of this response; "" if it is not stored.
+        """
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         for claim in view["claims"]:
             claim["person"] = self.labels.get(claim["id"])
@@ -65,7 +68,9 @@ _lock = Lock()  # protects `_opened`, because the page's functions run in thread
 
 
 def show(opened: Opened) -> str:
-    """Cache an open response, so that `recall` finds it, and return its JSON text for the page.
+    """Cache an open response under its key, and return its data as JSON text for the page.
+
+    `recall` returns the response by this key.
 
     Raises:
         WorkbenchError: the row has values that cannot be shown.
@@ -82,7 +87,7 @@ def show(opened: Opened) -> str:
 
 
 def recall(key: str) -> Opened:
-    """Return the cached open response with this key.
+    """Return the open response that `show` cached under this key.
 
     Raises:
         WorkbenchError: the response is no longer cached.
@@ -95,14 +100,17 @@ def recall(key: str) -> Opened:
 
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> Opened:
-    """Open a response that is in no run, with the rewards of every method's default config."""
+    """Open a response that is in no run; every method's reward has its default config."""
     configs = method_configs()
     rows = with_all_rewards([feedback, *group], configs)
     return Opened(rows[0], tuple(rows[1:]), name, configs)
 
 
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
-    """Open a stored row with its stored rewards; the rewards of the other methods are computed.
+    """Open the stored response with the id `row` of the run `name`.
+
+    It gets its rewards by every method: stored rewards are used, missing ones are computed. The
+    rewards of `method` are shown first.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -135,7 +143,10 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:
-    """Return a function from a verdict's evidence to the title and text of its stored passage."""
+    """Return a function that finds the passage of a verdict's evidence item in the run.
+
+    The function returns (title, text), or None if the passage is not stored.
+    """
 
     def lookup(item: JsonMapping) -> tuple[str, str] | None:
         passage = runs.passage(name, str(item.get("passage")))
@@ -145,7 +156,7 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> JsonObject:
-    """Return each method's config: the config stored with the run, else the default config."""
+    """Return method -> config: the config stored with the run, else the default config."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {
@@ -163,14 +174,14 @@ def _restored(config: Config, stored: JsonMapping) -> Config:
     restored = restore(config, stored)
     for (name, value, _), (_, default, _) in zip(settings(restored), settings(config), strict=True):
         if not _same_kind(value, default):
-            raise ValueError(f"{name} is {value!r}")
+            raise ValueError(f"{name} is {value!r}, but must have the type of {default!r}")
     return restored
 
 
 def _same_kind(value: object, default: object) -> bool:
-    """Return whether a stored value has the default's type: both are numbers, flags or texts.
+    """Return whether a stored value has the default's type: number, flag or text.
 
-    None, and a default that is a tuple, are not checked.
+    Also return True if either is None, or the default is a tuple: these are not checked.
     """
     if value is None or default is None or isinstance(default, tuple):
         return True
@@ -182,8 +193,8 @@ def _same_kind(value: object, default: object) -> bool:
 def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Feedback]:
     """Return the rows with the reward of every method.
 
-    Stored rewards are kept; only missing ones are computed. Other stored rewards, such as numbers
-    that a trainer logged, come after those of the methods.
+    Stored rewards are kept; missing ones are computed with `configs`. Numbers that a trainer logged
+    come last.
     """
     rewarded = []
     for row in rows:
@@ -194,11 +205,10 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 
 
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
-    """Return the row with the rewards of these methods, computed again from its verdicts.
+    """Return the row with the rewards of the methods in `configs`, computed from its verdicts.
 
-    If the row was never checked for something that a method needs, the method's value is replaced
-    by a failure. A method can return a value without this check, for example if the format is
-    broken.
+    If a check that a method needs was never applied to the row, the method's reward is a failure
+    with value None, even if the method can compute a value without the check.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():
@@ -224,7 +234,7 @@ CHECKED = {
 
 
 def _was_checked(row: Feedback, check: str) -> bool:
-    """Return whether a check was applied to the row: its results or its failure are stored."""
+    """Return whether the row has results, or a stored failure, of this check."""
     if check in ("fact", "single_pass"):  # these checks store sentences of every non-empty answer
         return bool(row.sentences or row.claims or not row.response.text.strip())
     if check in ("claim_checklist", "checklist"):

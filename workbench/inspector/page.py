@@ -41,7 +41,7 @@ class Settings:
 
     Attributes:
         runs: folder of all runs.
-        run: name of the run to open first.
+        run: name of the run to open first; None: the worked example is shown.
         port: port on this machine; 0 for any free one.
         hosts: host names under which the page may be opened, in addition to loopback.
     """
@@ -138,8 +138,10 @@ def first_shown(
 ) -> tuple[Opened, WorkbenchError | None]:
     """Return the response that a new page shows, and an error to display or None.
 
-    * If the permalink names a row: that row.
-    * If the permalink or `--run` names a run: its row with the most claims.
+    `query` has the parameters of the page's URL.
+
+    * If it has "run" and "id": that row.
+    * If it has "run", or `--run` was given: the run's row with the most claims.
     * Otherwise, or if that row cannot be shown: the worked example.
     """
     method = query.get("method")
@@ -160,7 +162,9 @@ def first_shown(
 def launch(config: Settings, browser: bool = True, block: bool = True) -> "Blocks":
     """Serve the page on this machine and print its address.
 
-    With `block`, the call returns only after an interrupt.
+    Args:
+        browser: also open the page in a browser.
+        block: return only after an interrupt.
 
     Raises:
         WorkbenchError: the port is taken.
@@ -200,7 +204,7 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
 
 
 def _guarded(names: Sequence[str]) -> "Callable[[App], AbstractAsyncContextManager[None]]":
-    """Return a lifespan that wraps the whole app in `guard` before the server listens."""
+    """Return an ASGI lifespan that applies `guard` to the app before the server listens."""
 
     @asynccontextmanager
     async def lifespan(app: "App") -> AsyncIterator[None]:

@@ -25,9 +25,10 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 
 @cache
 def head() -> str:
-    """Return the HTML of the page's head: the style and the script that all components use.
+    """Return the style and the script that all components use, as HTML for the page's head.
 
-    The script has one global, `window.workbench`: the functions in `MOUNTS`, which draw components.
+    The script has one global object, `window.workbench`. Its functions, which `MOUNTS` names, draw
+    the components.
     """
     own = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     mounts = ", ".join(f"{name}: mount{name}" for name in MOUNTS)
@@ -83,12 +84,12 @@ def _in_thread(function: ServerFunction) -> Callable[[object], Awaitable[JsonObj
 
 
 def message(error: WorkbenchError | None = None, note: str = "") -> str:
-    """Return the value of a note component, as JSON text: an error, a note or nothing."""
+    """Return the value of a note component: {"error": …}, {"note": …} or {} as JSON text."""
     return as_json({"error": one_line(error)} if error else {"note": note} if note else {})
 
 
 def one_line(error: Exception) -> str:
-    """Return an error's message as one line, with its type unless it is a WorkbenchError."""
+    """Return an error as one line: its type and message, or a WorkbenchError's message only."""
     text = " ".join(str(error).split())
     return text if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {text}"
 
@@ -96,9 +97,9 @@ def one_line(error: Exception) -> str:
 def page_json(
     error_type: type[Exception] = WorkbenchError,
 ) -> Callable[[Callable[..., JsonMapping]], Callable[..., str]]:
-    """Return a decorator that makes a function return JSON text.
+    """Return a decorator that makes a function return its result as JSON text.
 
-    The text is the function's result. For an exception of `error_type` it is `{"error": …}`.
+    If the function raises an `error_type`, the text is `{"error": …}`.
     """
 
     def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
@@ -115,9 +116,9 @@ def page_json(
 
 
 def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunction:
-    """Wrap a function that the page calls: expected errors are returned as {"error": …}.
+    """Wrap a function that the page calls, so that expected errors become {"error": message}.
 
-    These are WorkbenchErrors, errors of files, and errors of malformed requests.
+    Expected errors are WorkbenchErrors, file errors, and errors of malformed requests.
     """
 
     @wraps(function)
@@ -142,8 +143,8 @@ def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[...,
     """Return a decorator that annotates the arguments that gradio fills in.
 
     `kinds` maps arguments to names of gradio classes, as in `event="EventData"`. Gradio finds such
-    arguments by their annotations. It cannot resolve an annotation that is a string, because these
-    modules import gradio inside functions.
+    arguments by their annotations. These modules import gradio inside functions, so gradio cannot
+    resolve annotations that are strings.
     """
     import gradio as gr
 

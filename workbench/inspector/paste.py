@@ -33,7 +33,7 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
     Args:
         sources: passages, separated by empty lines.
         gold: gold answers, one per line.
-        judge: "local" (the local verifier), "world" (the closed world) or "none" (no verdicts).
+        judge: "local" (the local verifier), "world" (the closed world) or "none" (claims only).
 
     Raises:
         WorkbenchError: there is no answer, or the sources for the local verifier are missing.

@@ -1,4 +1,4 @@
-"""Read stored runs below one folder, lazily.
+"""Read the stored runs in one folder, each when it is needed.
 
 A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
 `workbench score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards
@@ -48,7 +48,7 @@ DAMAGE = (
 
 
 class QuestionInfo(NamedTuple):
-    """What the page's lists show of a question."""
+    """A question's text, kind and exposure tier, for the page's lists; "" if unknown."""
 
     text: str
     kind: str
@@ -57,7 +57,10 @@ class QuestionInfo(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """In the block, convert errors from damaged files into a WorkbenchError: `what` is damaged."""
+    """Context manager that converts errors from damaged files into a WorkbenchError.
+
+    The message says that `what`, such as "run 'a'", is damaged.
+    """
     try:
         yield
     except WorkbenchError:
@@ -70,7 +73,7 @@ def damage(what: str) -> Iterator[None]:
 
 
 class Runs:
-    """The runs in the folder `root`, named by their path relative to it; links are refused."""
+    """The runs in the folder `root`. A run's name is its path relative to `root`."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
@@ -82,7 +85,7 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return a label for each run: its name, or its settings if the name is a digest."""
+        """Return run name -> label: its settings if the name is a digest, else its name."""
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -91,7 +94,7 @@ class Runs:
         return labels(configs)
 
     def folder(self, name: str) -> Path:
-        """Return the folder of a run; raise for the same names as `file`."""
+        """Return the folder of a run. Raises the same errors as `file`."""
         return self.file(name).parent
 
     def file(self, name: str) -> Path:
@@ -110,19 +113,20 @@ class Runs:
             below = () if refused else (path, *path.parents)[: len(parts)]
             if refused or any(path.is_symlink() for path in below):
                 raise WorkbenchError(
-                    f"'{short}' is not below the runs folder: name a run of the list"
+                    f"'{short}' is not below the runs folder: choose a run in its list"
                 )
             file = path if _is_rows(path) else path / ROLLOUTS
             if not _is_own_file(file):
                 raise WorkbenchError(
-                    f"no run '{short}' with a {ROLLOUTS} in the runs folder: name a run of the list"
+                    f"no run '{short}' with a {ROLLOUTS} in the runs folder: choose a run in its"
+                    " list"
                 )
         return file
 
     def rows(self, name: str) -> Rows:
-        """Return the rows of a run that are read so far.
+        """Return the rows of a run that have been read so far.
 
-        While a large run is being read, these are its last rows. `Rows.missing` counts the others.
+        While a large file is being read, these are its last rows; `Rows.missing` counts the others.
         """
         return self._read(name, opened_rows)
 
@@ -131,7 +135,10 @@ class Runs:
         return self._read(name, read_rows)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether a run's rows can be read without delay; if not, begin to load an index."""
+        """Return whether a run's rows can be read without delay.
+
+        If not, begin to load a stored index of the rows.
+        """
         return self._read(name, at_hand)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
@@ -139,7 +146,7 @@ class Runs:
             return read(self.file(name))
 
     def number(self, name: str, row: str) -> int:
-        """Return the number, from 0, of the row with the id `row`.
+        """Return the number (from 0) of the row with the id `row`.
 
         Raises:
             WorkbenchError: there is no such row.
@@ -147,10 +154,10 @@ class Runs:
         for rows in (self.rows, self.all_rows):  # reading all rows of a large run takes long
             if (number := rows(name).numbers.get(row)) is not None:
                 return number
-        raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose one of its list")
+        raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose a row in its list")
 
     def row(self, name: str, number: int) -> "Series":
-        """Return the columns of row `number`, counted from 0.
+        """Return row `number` (from 0) of the table of rows.
 
         Raises:
             WorkbenchError: there is no such row.
@@ -163,17 +170,20 @@ class Runs:
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
-        """Return row `number` (from 0), with its question; `rows` are the run's rows if known."""
+        """Return row `number` (from 0) as feedback, with its question.
+
+        `rows` are the run's rows; None: they are read.
+        """
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
             line = line_at(self.file(name), columns["offset"])
             row = json.loads(line, parse_constant=_not_a_number)
             if str(row.get("id", columns["id"])) != columns["id"]:
-                raise ValueError("its index names another row: remove rollouts.index.parquet")
+                raise ValueError("rollouts.index.parquet does not match this row: remove that file")
             return Feedback.from_row(row, self.question(name, str(row.get("question_id"))))
 
     def group(self, name: str, number: int) -> list[Feedback]:
-        """Return the rows in the group of row `number`, including this row.
+        """Return the responses to the same prompt as row `number` (from 0), including this row.
 
         Return [] if a row is damaged, not all rows of the run are read yet, or the group has more
         than `LARGEST` rows: advantages within an incomplete group would be wrong.
@@ -193,7 +203,7 @@ class Runs:
     def policy(self, name: str) -> Path | None:
         """Return the run's folder if it has a trained policy, else None.
 
-        A policy with links out of the runs folder does not count.
+        A policy with links out of the runs folder is ignored.
         """
         folder = self.folder(name)
         policy = folder / "policy"
@@ -203,7 +213,10 @@ class Runs:
         return folder if present else None
 
     def question(self, name: str, question_id: str) -> Question:
-        """Return a question with its passages; its text is "" if the run has not stored it."""
+        """Return a stored question with its passages.
+
+        If the run has not stored it, return a question with the text "".
+        """
         row = self._stored(self.folder(name) / QUESTIONS, question_id)
         if row is None:
             return Question(question_id, "")
@@ -211,7 +224,7 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def question_info(self, name: str) -> dict[str, QuestionInfo]:
-        """Return what lists show of the run's questions, by id; {} if they are not stored."""
+        """Return the run's questions for lists, by id; {} if they are not stored."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _question_info.read(path) if _is_own_file(path) else {}
@@ -241,30 +254,36 @@ class Runs:
         return _is_own_file(folder / ".lock") and in_use(folder)
 
     def passage(self, name: str, passage_id: str) -> Passage | None:
-        """Return a stored passage of the run, of a question or retrieved for a claim, or None."""
+        """Return the run's stored passage with this id, or None.
+
+        Passages of questions and passages retrieved for claims are stored.
+        """
         row = self._stored(self.folder(name) / PASSAGES, passage_id)
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
     def metrics(self, name: str) -> Sequence[JsonMapping]:
         """Return the rows of metrics.jsonl, cached until the file changes.
 
-        Return () for a run that was not trained.
+        Return () if the run has no such file.
         """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
             return _metrics.read(path) if _is_own_file(path) else ()
 
     def described(self, name: str, file: str) -> JsonObject:
-        """Return the content of a JSON file of the run, such as "config.json"; {} without it."""
+        """Return the content of a JSON file of the run, such as "config.json".
+
+        Return {} if the file is missing.
+        """
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
             content = json.loads(path.read_text(encoding="utf-8")) if _is_own_file(path) else {}
             if not isinstance(content, dict):
-                raise ValueError(f"a {type(content).__name__} where an object is expected")
+                raise ValueError(f"a {type(content).__name__} where a JSON object is expected")
             return content
 
     def settings(self, name: str) -> dict[str, JsonObject]:
-        """Return the stored settings that the run was trained or scored with, by method."""
+        """Return method -> stored config with which the run was trained or scored."""
         trained = self.described(name, "config.json")
         scored = self.described(name, settings_path(self.file(name)).name)
         by_method = dict(scored.get("config", {}))
@@ -279,7 +298,7 @@ class Runs:
         return by_method
 
     def _stored(self, path: Path, row_id: str) -> JsonObject | None:
-        """Return the row with this id in a file of questions or passages, or None.
+        """Return the row with the id `row_id` in a file of questions or passages, or None.
 
         Raises:
             WorkbenchError: the file is a link out of the folder.
@@ -324,7 +343,10 @@ def _is_rows(path: Path) -> bool:
 
 
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
-    """Add row id -> byte offset for `lines`, which begin at `offset`; skip lines without an id."""
+    """Add row id -> byte offset of each of `lines` to `offsets`, and return it.
+
+    `offset` is the position of the first line. Lines without an id are skipped.
+    """
     for line in lines:
         with contextlib.suppress(KeyError):
             offsets[str(parse_object(line)["id"])] = offset

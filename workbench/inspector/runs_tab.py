@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
-    """Build the tab and connect its events; return the view, whose value selects a run."""
+    """Build the Runs tab and connect its events; return its view, whose value selects a run."""
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")

@@ -22,10 +22,12 @@ Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)
 
 
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
-    """Compare two texts word by word, and return (unit, equal and different pieces).
+    """Compare two texts word by word; return the unit of comparison and a list of pieces.
 
-    The unit is "words", or "texts" if comparing words would take too long; the texts are then one
-    piece. White space between words is ignored. The pieces of each side join to its text.
+    Each piece is (whether it is equal, text in `first`, text in `second`). White space between
+    words is ignored, but the joined pieces give the whole texts.
+
+    The unit is "words". If this takes too long, the unit is "texts" and there is one piece.
     """
     words, other_words = _WORD.findall(first), _WORD.findall(second)
     keys, others = [word.strip() for word in words], [word.strip() for word in other_words]
@@ -44,7 +46,10 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 
 
 def same_prompt(runs: Runs) -> ServerFunction:
-    """Return the server function that compares two answers to the same prompt, as JSON text."""
+    """Return the function that the page calls to compare two answers to the same prompt.
+
+    Its request has "run", "id" and "other"; see `compared`. Its result is {"text": JSON text}.
+    """
 
     @server_function
     def other_answer(request: JsonObject) -> JsonObject:
@@ -55,11 +60,11 @@ def same_prompt(runs: Runs) -> ServerFunction:
 
 
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
-    """Return the row `row` and a second answer to its prompt, with their difference.
+    """Return the answer with the row id `row`, a second answer to its prompt, and the difference.
 
-    `other` ("run", "step", "id", all optional) selects the second answer. By default it is the
-    first answer in the last other step of the same run, or in the same step of another run. If
-    there is no such answer, "second" is None.
+    `other` ("run", "step" and row "id", all optional) selects the second answer. By default it is
+    the first answer of the last other step of the same run. In another run, it is from the same
+    step. If there is no such answer, "second" is None.
 
     Raises:
         WorkbenchError: there is no such run or row.
@@ -89,7 +94,7 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
 def _step(
     steps: Sequence[int | None], own: int | None, *, same: bool, wanted: int | None
 ) -> int | None:
-    """Return the step of the second answer: `wanted`, if it is one of `steps`.
+    """Return the step from which the second answer is taken: `wanted`, if it is in `steps`.
 
     Otherwise, in another run (not `same`), it is the first answer's step `own` if possible. In all
     other cases it is the last step other than `own`.
@@ -103,10 +108,10 @@ def _step(
 
 
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[int | None, str]]:
-    """Return (step, row id) of the answers of run `name` to a question, sorted by step.
+    """Return (step, row id) of each answer of run `name` to a question, sorted by step.
 
-    Questions of different runs are the same if their texts are equal. In run `own`, from which
-    `question` comes, an equal id suffices.
+    In run `own`, from which `question` comes, questions are compared by id or text. In other runs,
+    they are compared by text.
     """
     with damage(f"run '{name}'"):
         table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
@@ -119,7 +124,7 @@ def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[
 
 
 def _side(opened: Opened, name: str) -> JsonObject:
-    """Return one answer's data: its place in run `name`, outcome, rewards and group."""
+    """Return the data that the page shows of one answer: step, outcome, rewards and group."""
     row = opened.feedback
     outcome = row.verdict("outcome")
     return {

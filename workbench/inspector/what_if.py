@@ -1,4 +1,4 @@
-"""The What-if tab: rewards recomputed with other constants and labels, without a judge."""
+"""The What-if tab: rewards recomputed with other settings and labels, without a judge."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -56,10 +56,13 @@ def _spelled(value: object) -> str:
 
 @server_function
 def what_if(request: JsonObject) -> JsonObject:
-    """Return the open response with rewards computed again, by the request's settings and labels.
+    """Return an open response with its rewards computed again from changed settings and labels.
 
-    The result also has the rewards of the group, the controls, and the settings as `--set` options
-    and as JSON. The request has "key", "settings" and "edits", the changed labels.
+    The request has the "key" of the response, "settings" (method -> {field: new value}) and "edits"
+    (claim id -> changed label or informativeness).
+
+    The result has "view" (the response), "group" (the rewards of its group), "controls" (by
+    method), "line" (the settings as `--set` options) and "config" (the configs by method).
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
@@ -89,7 +92,10 @@ def what_if(request: JsonObject) -> JsonObject:
 
 
 def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
-    """Return the group's answers with their rewards and mean token advantages by estimator."""
+    """Return each answer of a group, with its rewards and mean token advantages.
+
+    `row` is the open response. Advantages are by method and estimator.
+    """
     by_method = {
         method: group_advantages(group, method) for method in row.rewards if not is_logged(method)
     }
@@ -113,7 +119,10 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
 
 
 def labeller(runs: Runs) -> ServerFunction:
-    """Return the server function that stores a person's labels and ratings of claims."""
+    """Return the function that the page calls to store a person's labels and ratings of claims.
+
+    Its request has the open response's "key" and the "edits"; see `annotate`.
+    """
 
     @server_function
     def label_claims(request: JsonObject) -> JsonObject:

@@ -24,8 +24,9 @@ def token_view(
 ) -> "AnyWidget":
     """Return the inspector's token view of a response as a widget.
 
-    The widget's `selected` is the item clicked last: `{"claim": id or None, "token": position or
-    None}`. Its method `show` draws another response, or the same one with other rewards.
+    The widget's attribute `selected` holds what was clicked last: `{"claim": id or None, "token":
+    position or None}`. Its method `show` draws another response, or the same one with other
+    rewards.
     """
     widget = _token_view_class()()
     widget.show(feedback, method, group)
@@ -88,9 +89,9 @@ def what_if(
 ) -> "VBox":
     """Return a box with the token view, and with controls for the settings of `method`.
 
-    `fields` limits the controls to these settings. A change recomputes the rewards from the stored
-    verdicts, without a judge. The children of the box are the reward as text, the controls and the
-    view.
+    `fields` names the settings that get a control; () selects all. A change recomputes the rewards
+    from the stored verdicts, without a judge. The children of the box are the reward as text, the
+    controls and the view.
     """
     from ipywidgets import HTML, VBox
 
@@ -157,5 +158,5 @@ def _box(control: JsonMapping) -> "Widget":
 
 
 def _value(box: "Widget") -> object:
-    """Return the value of a control; a float is rounded, because sliders add rounding errors."""
+    """Return the value of a control; floats are rounded, because sliders add rounding errors."""
     return round(box.value, 6) if isinstance(box.value, float) else box.value

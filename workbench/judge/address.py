@@ -40,7 +40,7 @@ class Address:
     secrets: tuple[str, ...] = field(repr=False)
 
     def scrub(self, text: str) -> str:
-        """Return a text from the server with its secrets replaced by "[secret]".
+        """Return `text`, which a server sent, with each secret replaced by "[secret]".
 
         If a secret appears only after escapes are decoded, the result is "[secret]" alone.
         """
@@ -55,7 +55,9 @@ class Address:
 
 
 def address(url: str, key: str | None = None) -> Address:
-    """Parse the URL of a server; a URL without a path gets the path `/v1`.
+    """Parse the URL of a judge's server, and return it with its secrets as an `Address`.
+
+    A URL without a path gets the path `/v1`. `key` is the API key, if the server needs one.
 
     Raises:
         WorkbenchError: the URL or the key is malformed, or a secret would be sent unencrypted to
@@ -117,11 +119,11 @@ def redacted(url: str) -> str:
 def key_of(url: str, variable: str | None = None) -> str | None:
     """Return the API key for a server from an environment variable; None if there is none.
 
-    The variable is `variable` if it is given. Otherwise it is WORKBENCH_JUDGE_KEY (`KEY`) or, for
-    OpenAI's hosts only, OPENAI_API_KEY.
+    `variable` names the environment variable. By default it is WORKBENCH_JUDGE_KEY (`KEY`) or, for
+    OpenAI's hosts only, OPENAI_API_KEY. A URL with a user gets no key by default.
 
     Raises:
-        WorkbenchError: `variable` is not set.
+        WorkbenchError: no environment variable of the name `variable` is set.
     """
     if variable is not None:
         if key := os.environ.get(variable):

@@ -39,8 +39,7 @@ class Totals:
 
 @dataclass(eq=False)
 class BatchJudge:
-    """A `Judge`, a function from prompts to replies. It sends each distinct prompt once and caches
-    the replies.
+    """A judge: a function from prompts to replies that sends each distinct prompt once.
 
     Each reply is written to the cache as soon as it arrives, so a killed process loses only the
     requests in flight. Failures are not cached. Several threads may call the judge: a prompt that
@@ -49,8 +48,8 @@ class BatchJudge:
 
     Attributes:
         name: name of the model.
-        send: sends distinct prompts, and calls its second argument with each reply that arrives.
-        sampling: the sampling parameters. The key of the cache consists of model, prompt and these.
+        send: function that sends distinct prompts and calls `arrived(index, reply)` for each reply.
+        sampling: the sampling parameters, which are part of the cache's keys.
     """
 
     name: str

@@ -45,11 +45,11 @@ class Cache:
         return hashlib.sha256(parts.encode()).digest()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """Return the stored text for each of the keys; keys that are not stored are left out."""
+        """Return the text of each stored reply by its key; keys without a reply are left out."""
         return self._select("SELECT key, text FROM replies WHERE key = ?", keys)
 
     def probabilities(self, keys: Sequence[bytes]) -> dict[bytes, float]:
-        """Return the stored `Reply.p` for each of the keys that has one."""
+        """Return the stored probability (`Reply.p`) of each reply by its key, if it has one."""
         return self._select("SELECT key, p FROM probabilities WHERE key = ?", keys)
 
     def _select(self, query: str, keys: Sequence[bytes]) -> dict[bytes, Any]:
@@ -116,7 +116,10 @@ class Cache:
 
 
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Check that the file is new or a cache, and set it up. Several processes may do so at once."""
+    """Create the tables of the cache, after checking that the file is new or a cache.
+
+    Several processes may do so at once.
+    """
 
     def number(query: str) -> int:
         return int(connection.execute(query).fetchone()[0])

@@ -54,7 +54,8 @@ def endpoint(
 ) -> BatchJudge:
     """Return a judge on an OpenAI-compatible chat-completions server.
 
-    The judge can be called from scripts, from notebooks and from several threads at once.
+    The judge is a function from prompts to replies. Scripts, notebooks and several threads at once
+    may call it.
 
     Args:
         url: the server as `http://host:port`, with or without `/v1`, or its address up to
@@ -65,10 +66,10 @@ def endpoint(
             warning.
         max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048. It
             is sent as `max_completion_tokens` if the model requires that name.
-        extra: fields added to the body of each request; the value None removes a field. The value
-            "schema" of `response_format` is for a small model on a server that constrains replies
-            to a JSON schema. A reply with one label is then the label alone, and the server is
-            asked for log-probabilities.
+        extra: fields added to the body of each request; the value None removes a field. With
+            `{"response_format": "schema"}`, the server constrains each reply to a JSON schema,
+            which helps small models. A reply with one label is then the label alone, and the
+            server is asked for log-probabilities.
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
         cache: a file that stores the replies that could be parsed. Its keys contain the model, the
@@ -88,13 +89,13 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    A reply has `p`, the probability of the task's first label, if it is one label and the server
-    returns log-probabilities. They are requested for constrained replies; for other replies, put
-    `logprobs` and `top_logprobs` into `extra`.
+    If a reply is one label and the server returns log-probabilities, `Reply.p` is the probability
+    of the task's first label. Log-probabilities are requested for constrained replies. For other
+    replies, put `logprobs` and `top_logprobs` into `extra`.
 
-    A reply that cannot be parsed is a failure of stage "parse". So is a constrained label
-    if all labels together have less than `LEAST_MASS` of the probability without the constraint. A
-    request without a reply is a failure of stage "judge" and of one of these kinds:
+    A reply that cannot be parsed is a failure of stage "parse". So is a constrained label, if all
+    labels together would have a probability below `LEAST_MASS` without the constraint. A request
+    without a reply is a failure of stage "judge" and of one of these kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
     * quota: the account has no credit left
@@ -143,9 +144,9 @@ def endpoint(
 
 
 def request_fields(options: Sequence[str]) -> JsonObject:
-    """Parse options `KEY=VALUE` of `--judge-option` into fields of the request body.
+    """Parse values of `--judge-option`, such as "reasoning_effort=low", into fields of a request.
 
-    VALUE is parsed as JSON; if it is not JSON, it is a string.
+    The part after "=" is parsed as JSON; if it is not JSON, it is a string.
 
     Raises:
         WorkbenchError: an option has no "=", or names a field that the judge sets itself.
@@ -193,11 +194,11 @@ class _Client:
             )
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        """Send prompts and call `arrived` for each reply."""
+        """Send prompts and call `arrived(index, reply)` for each reply."""
         _run_in_thread(_Batch(self, prompts, arrived).run())
 
     def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
-        """Change the body of further requests if the model refused a parameter of the body `sent`.
+        """Change the body of later requests if the model refused a parameter of the body `sent`.
 
         Return whether the body was changed. Newer models of OpenAI require `max_completion_tokens`
         and refuse a temperature.
@@ -221,9 +222,9 @@ class _Client:
     def pause(self, answer: Answer, tries: Mapping[str | None, int]) -> float | None:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
-        The time is 0 after an unusable reply, else that of the server's Retry-After header, else an
-        exponential backoff with jitter. `tries` counts how often the prompt was sent again, for
-        each value of `Answer.again`.
+        The time is 0 after an unusable reply. Otherwise it is that of the server's Retry-After
+        header or, without one, an exponential backoff with jitter. `tries` counts how often the
+        prompt was sent again, for each value of `Answer.again`.
         """
         tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)
@@ -238,7 +239,7 @@ class _Client:
 
 @dataclass
 class _Batch:
-    """One call of the judge.
+    """One call of the judge with a list of prompts.
 
     Attributes:
         answered: the server has sent a reply to a prompt of this batch.
@@ -354,10 +355,10 @@ class _Batch:
 
 
 def _with_p(answer: Answer, prompt: Prompt, text: str, constrained: bool) -> Answer:
-    """Return an answer with its text in normal form and, for tasks with one label, its `p`.
+    """Return `answer` with the normalised reply `text` and, for tasks with one label, with `p`.
 
     A server that constrains replies makes every reply a label. If all labels together had a
-    probability below `LEAST_MASS` without this constraint, the answer is a failure.
+    probability below `LEAST_MASS` without this constraint, the result is a failure.
     """
     if prompt.task not in ONE_LABEL:
         return replace(answer, text=text)
@@ -373,7 +374,7 @@ def _with_p(answer: Answer, prompt: Prompt, text: str, constrained: bool) -> Ans
 
 
 def _run_in_thread(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end in a thread of its own: the caller may be in an event loop.
+    """Run a coroutine to its end in a new thread, because the caller may be in an event loop.
 
     An interrupt of the caller cancels the coroutine and waits until its connections are closed.
     """

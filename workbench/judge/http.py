@@ -26,7 +26,7 @@ WORDS = 200  # most characters of a server's own message in an error message
 _NO_QUOTA = re.compile(
     r"insufficient[ _](?:quota|balance|credit|funds)|billing_|credit balance", re.I
 )
-# as in {"error": {"message": "…"}} or {"detail": [{"msg": "…"}]}
+# the message in an error, as in {"error": {"message": "…"}} or {"detail": [{"msg": "…"}]}
 _MESSAGE = re.compile(
     r'"(?:error|message|detail|msg)"\s*:\s*("(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))+")'
 )
@@ -42,7 +42,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of one request.
+    """The outcome of one request: the text of the reply, or a failure.
 
     Attributes:
         again: how to send the prompt again: "retry" after an error, "reask" after an unusable
@@ -84,7 +84,14 @@ async def read_response(
 
 
 def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
-    """Return the outcome for an error status, with the server's own message."""
+    """Return the outcome for an error status, with the server's own message.
+
+    Args:
+        status: the HTTP status.
+        raw: the body of the response.
+        target: the address of a redirect, or "".
+        wait: the seconds of the Retry-After header, if there is one.
+    """
     words = server_message(raw)
     problem = f"the server answered {status}{words and f' ({words})'}"
     quota = status in (403, 429) and _NO_QUOTA.search(raw)
@@ -98,7 +105,10 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
 
 
 def server_message(body: str) -> str:
-    """Return the message in the body of an error, shortened and on one line; "" for HTML."""
+    """Return the message in the body of an error, on one line and shortened to `WORDS` characters.
+
+    The result is "" if the body is HTML.
+    """
     found = _MESSAGE.search(body)
     text = one_line(json.loads(found[1], strict=False) if found else body)
     return "" if text.startswith("<") else text[:WORDS] + "…" * (len(text) > WORDS)
@@ -134,8 +144,8 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
 def _content(message: JsonMapping) -> str:
     """Return the text of a message.
 
-    If the content is empty, return the text in the server's field for thoughts: a server that does
-    not find the end of the thoughts puts the whole reply into that field.
+    If the field "content" is empty, the result is the text in "reasoning_content" or "reasoning". A
+    server puts the whole reply there if it does not find the end of the model's thinking.
     """
     for name in ("content", "reasoning_content", "reasoning"):
         text = message.get(name) or ""
@@ -147,7 +157,7 @@ def _content(message: JsonMapping) -> str:
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Parse a Retry-After header, a number or a date, to seconds; None if it is unreadable."""
+    """Parse a Retry-After header, a number or a date, to seconds; None if it cannot be parsed."""
     if not header:
         return None
     try:

@@ -21,7 +21,7 @@ def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] 
         tokens: the server's `logprobs.content`: objects with "token" and "top_logprobs".
 
     Returns:
-        None if the server returned no log-probabilities, or unreadable ones.
+        a dict from label to probability; None if the log-probabilities are missing or unreadable.
     """
     try:
         texts = [str(one["token"]) for one in tokens]

@@ -16,11 +16,12 @@ from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, R
 
 
 def outlines(judge: Judge) -> Write:
-    """Return a function that writes a response `[Structure] … [Outline] … [Answer] …` to each
-    question, from the question's passages.
+    """Return a function that writes an answer with an outline to each question by a language model.
 
-    The function calls the judge twice: for the outlines of all questions, and then for the answers
-    to the questions whose outline could be parsed.
+    The text `[Structure] … [Outline] … [Answer] …` is written from the question's passages. The
+    function calls the judge twice: for the outlines of all questions, and then for the answers to
+    the questions whose outline could be parsed. If a reply cannot be parsed, the text is empty and
+    the result has an error.
     """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:

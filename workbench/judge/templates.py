@@ -63,7 +63,7 @@ _TAG = re.compile(r"<(/?)([a-z]+)>")
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a prompt, with its unescaped text and its child elements."""
+    """One XML element of a prompt, with its unescaped text and its child elements."""
 
     tag: str
     text: str
@@ -71,7 +71,7 @@ class Element:
 
 
 def render(task: str, **inputs: Any) -> Prompt:
-    """Return the prompt of one task from the template `prompts/<task>.md`.
+    """Return the prompt of one task of a judge, from the template `prompts/<task>.md`.
 
     `TASKS` lists the arguments of each task. An argument with a plural name takes a list of texts,
     every other argument one text; an optional argument may be None. Each text is put into its own
@@ -92,7 +92,7 @@ def render(task: str, **inputs: Any) -> Prompt:
 
 
 def elements(text: str) -> "tuple[Element, ...]":
-    """Return the outermost elements of a rendered prompt, in order.
+    """Return the outermost XML elements of a rendered prompt, in order, with unescaped texts.
 
     Raises:
         ValueError: the tags do not match, so `render` did not write this prompt.
@@ -115,9 +115,10 @@ def elements(text: str) -> "tuple[Element, ...]":
 
 
 def count(prompt: Prompt) -> int | None:
-    """Return how many labels or ratings the reply must have, or how many passages it may cite.
+    """Return how many entries the reply to a prompt must have; None if its task has no such number.
 
-    The result is None for other tasks.
+    Entries are the ratings of "inform" and the labels of "checklist". For "outline" and "expand",
+    the result is the number of passages that the reply may cite.
     """
     tag = {
         "inform": "<claim>",
@@ -142,12 +143,13 @@ def _check(task: str, names: set[str]) -> None:
     needed = {name for name in TASKS[task] if not name.endswith("?")}
     if not needed <= names <= allowed:
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {', '.join(TASKS[task])}, not {', '.join(sorted(names))}"
+            f"a prompt for '{task}' takes {', '.join(TASKS[task])} (? = optional), not"
+            f" {', '.join(sorted(names))}"
         )
 
 
 def _blocks(task: str, name: str, value: Any) -> list[str]:
-    """Return the elements of one argument of `render`."""
+    """Return the XML elements, as text, for one argument of `render`."""
     if name == "passages":
         return [_materials(value)]
     if name not in TAGS:
@@ -159,7 +161,8 @@ def _blocks(task: str, name: str, value: Any) -> list[str]:
     size = {"responses": 2, "claims": 1 if task == "verify" else None}.get(name)
     if len(value) != size if size else not value and name != "answers":
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {size or 'at least one'} of {name}, not {len(value)}"
+            f"a prompt for '{task}' takes a list {name} of length {size or 'at least 1'}, not"
+            f" {len(value)}"
         )
     return [_element(TAGS[name], text) for text in value]
 
@@ -186,7 +189,7 @@ def _escape(text: str) -> str:
 
 
 def _code(characters: str) -> str:
-    """Return characters as numeric character references."""
+    """Return characters as numeric character references: "#" → "&#x23;"."""
     return "".join(f"&#x{ord(character):X};" for character in characters)
 
 

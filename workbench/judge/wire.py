@@ -1,7 +1,7 @@
 """Parse replies of judges strictly.
 
-A reply must have exactly the value that its task declares, in the declared form. Any other reply is
-a `Failure`; the parser never guesses what was meant.
+Each task declares the form of its reply. A reply in any other form is a `Failure`; the parser never
+guesses what was meant.
 """
 
 import json
@@ -24,7 +24,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
-# tasks whose label is a mark, and the marks
+# tasks that are answered with a mark, and the possible marks
 MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
@@ -58,7 +58,7 @@ _FINAL = re.compile(
 
 
 class _Unreadable(Exception):
-    """A reply that cannot be parsed; `kind` is the kind of its failure."""
+    """Raised if a reply cannot be parsed; `kind` becomes the kind of the `Failure`."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
@@ -66,14 +66,15 @@ class _Unreadable(Exception):
 
 
 def read(task: str, text: str, count: int | None = None, constrained: bool = False) -> Any:
-    """Return the value of a judge's reply, or a `Failure` if the reply cannot be parsed.
+    """Parse a judge's reply; return its value, or a `Failure` if it cannot be parsed.
 
     Args:
         task: a key of `workbench.judge.templates.TASKS`.
         text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
-        constrained: a single label is a JSON string without its object.
+        constrained: if True, a reply with a single label is a JSON string without its object:
+            "correct" instead of {"label": "correct"}.
 
     Returns:
         a `Failure` of stage "parse", or the value:
@@ -93,7 +94,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     * `keys`: missing, unknown or repeated keys
     * `blank`: a sentence or claim without a letter or digit
     * `characters`: half a surrogate pair
-    * `form`: an outline or answer that could not be parsed again after it is written
+    * `form`: an outline or answer with a mark of the form, such as [Answer], inside a part
     """
     assert task in TASKS, task
     try:
@@ -109,17 +110,17 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         value = _shaped(reply_value, _SHAPES[task], task, count)
         if task == "outline":
             return _planned(value)
-        # each of the other objects has a single key
+        # all other replies are objects with one key, whose value is returned
         return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
 
 
 def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str | Failure:
-    """Return a reply to `prompt` if `read` can parse it, else the failure.
+    """Return the text of a reply to `prompt` if `read` can parse it, else the failure.
 
-    A `constrained` reply to a task with a single label is a bare JSON string; it is returned as
-    {"label": …}.
+    With `constrained`, the reply to a task with a single label is a JSON string, such as "correct".
+    It is returned as {"label": "correct"}.
     """
     value = read(prompt.task, text, count(prompt), constrained)
     if isinstance(value, Failure):
@@ -128,12 +129,12 @@ def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str |
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
-    """Return the value of a judge's reply (see `read`), or its failure."""
+    """Return the parsed value of a judge's reply (see `read`), or the `Failure` without one."""
     return reply.error or read(task, reply.text or "", count)
 
 
 def bare_label(prompt: Prompt) -> Prompt:
-    """Return a prompt that asks for a single label as a JSON string, not as an object.
+    """Return a prompt that asks for the label alone ("correct"), not for {"label": "correct"}.
 
     The form of the reply is described before the data, so that a server's prefix cache covers
     everything before the data. A prompt of a task without a single label is returned unchanged.
@@ -147,7 +148,7 @@ def bare_label(prompt: Prompt) -> Prompt:
 
 
 def schema(prompt: Prompt) -> JsonObject:
-    """Return the JSON schema of a constrained reply to a prompt."""
+    """Return the JSON schema to which a server constrains the reply to a prompt."""
     shape = _label if prompt.task in ONE_LABEL else _SHAPES[prompt.task]
     return _schema(shape, prompt.task, count(prompt))
 
@@ -169,7 +170,7 @@ def _schema(shape: Any, task: str, number: int | None) -> JsonObject:
 
 
 def clip(text: str) -> str:
-    """Return the first `RAW` characters of a reply, without characters that cannot be stored."""
+    """Return the first 2,000 characters (`RAW`) of a reply; lone surrogates become U+FFFD."""
     return encodable(text[:RAW])
 
 
@@ -179,10 +180,10 @@ def one_line(text: str) -> str:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return the text after the thoughts at the beginning of a reply.
+    """Return a reply without the model's thinking at its beginning.
 
-    Thoughts may quote whole blocks of thoughts, so the thoughts end where as many tags are closed
-    as were opened. If they quote a closing tag alone, they seem to end early, and parsing the rest
+    The thinking may quote whole blocks of thinking, so it ends where as many tags are closed as
+    were opened. If it quotes a closing tag alone, it seems to end early, and parsing the rest
     fails. The first opening tag may be missing, because a chat template may end with it.
     """
     if _CHANNEL.match(text):
@@ -192,7 +193,7 @@ def _without_thoughts(text: str) -> str:
     opened = _THOUGHTS.match(text)
     pattern = _TAG.format(slash="(/?)", name=opened[1] if opened else _NAME)
     tags = list(re.finditer(pattern, text, re.I))
-    # a reply that begins with its object may quote a tag
+    # a reply that begins with its JSON object may quote a tag inside it
     if not opened and ([bool(tag[1]) for tag in tags] != [True] or text.startswith(("{", "```"))):
         return text
     depth = 0 if opened else 1
@@ -265,7 +266,7 @@ def _typed(value: object, kind: type[Kind], what: str) -> Kind:
 
 
 def _planned(value: JsonMapping) -> JsonObject:
-    """Check an outline, and replace runs of white space in its points by single spaces."""
+    """Return a parsed outline after checking it; runs of white space become single spaces."""
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
@@ -275,7 +276,7 @@ def _planned(value: JsonMapping) -> JsonObject:
 
 
 def planned_outline(value: JsonMapping) -> Outline:
-    """Return the outline in the parsed reply to "outline"; its answer is a placeholder."""
+    """Return the `Outline` in the parsed reply to the task "outline"; its answer is just "…"."""
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")
 

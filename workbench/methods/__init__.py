@@ -1,4 +1,4 @@
-"""The registry of methods and baselines. There is one folder for each paper."""
+"""The registry: reward methods and baselines by name. Each paper has its own folder."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,14 +24,14 @@ TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench t
 
 
 def register(value: Method) -> Method:
-    """Add a method to the registry of this process, and return it.
+    """Add a method to the registry of this process, and return the method.
 
-    Methods of installed packages in the entry-point group `ENTRY_POINTS` are added on import. A
-    method that was registered before under the same name is replaced.
+    It replaces a method of another package with the same name. Methods that installed packages
+    declare as entry points of the group "workbench.methods" are added on import.
 
     Raises:
-        WorkbenchError: the value is not a Method, or its name is that of a method or baseline of
-            the workbench.
+        WorkbenchError: `value` is not a `Method`, or the workbench has a method or baseline of its
+            own with this name.
     """
     if not isinstance(value, Method):
         raise WorkbenchError(f"{value!r} is not a `workbench.methods.Method`: register an instance")
@@ -42,9 +42,9 @@ def register(value: Method) -> Method:
 
 
 def _load_registered() -> None:
-    """Register the methods of installed packages.
+    """Register the methods that installed packages declare as entry points.
 
-    A method that cannot be loaded is reported on stderr and left out.
+    If a method cannot be loaded, a message on stderr says so and the method is left out.
     """
     for entry in entry_points(group=ENTRY_POINTS):
         try:
@@ -57,19 +57,19 @@ _load_registered()
 
 
 def method(name: str) -> Method:
-    """Return the method called `name`.
+    """Return the method called `name`, such as "truthrl". Baselines are not included.
 
     Raises:
-        WorkbenchError: no such method.
+        WorkbenchError: no method has this name.
     """
     return _named(name, METHODS)
 
 
 def trained(name: str) -> Method:
-    """Return the method or baseline called `name`.
+    """Return the method or baseline called `name`, such as "truthrl" or "dpo".
 
     Raises:
-        WorkbenchError: no such method.
+        WorkbenchError: no method or baseline has this name.
     """
     return _named(name, TRAINED)
 
@@ -81,16 +81,16 @@ def _named(name: str, among: Mapping[str, Method]) -> Method:
 
 
 def title(name: str) -> str:
-    """Return a method's title for headings, such as "TruthRL"; for an unknown name, the name."""
+    """Return the title of a method or baseline, such as "TruthRL"; `name` if it is unknown."""
     return TRAINED[name].title if name in TRAINED else name
 
 
 def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
-    """Return the name and the config of the method that `recipe` names or configures.
+    """Return (method name, config) for the name of a method or for a config.
 
     Args:
-        recipe: the name of a method, which gives the config with the paper's settings; or a config,
-            which is returned unchanged.
+        recipe: for a name such as "truthrl", the config has the paper's settings. A config is
+            returned unchanged, with the name of its method.
 
     Raises:
         WorkbenchError: there is no such method, or no method has a config of this type.
@@ -117,8 +117,8 @@ def method_configs(
         settings: changes such as "truthrl.abstain=0.2", which begin with the name of the method.
 
     Raises:
-        WorkbenchError: no such method or field, a value of the wrong type, or a setting of a method
-            that is not in `names`.
+        WorkbenchError: a method or field does not exist, a value has the wrong type, or a setting
+            is for a method that is not in `names`.
     """
     chosen = {name: method(name) for name in (METHODS if names is None else names)}
     by_name: dict[str, list[str]] = {name: [] for name in chosen}
@@ -133,20 +133,20 @@ def method_configs(
 
 
 def reward_fns(configs: Configs) -> dict[str, RewardFn]:
-    """Return a dict from method name to reward function, as `grade` and `rescore` take it.
+    """Return a dict from method name to reward function, for a dict from method name to config.
 
     Raises:
-        WorkbenchError: a config has values that cannot work.
+        WorkbenchError: a config has invalid values.
     """
     return {name: method(name).reward(config) for name, config in configs.items()}
 
 
 def checks_needed(configs: Configs) -> tuple[str, ...]:
-    """Return the names of the checks that the methods need, without duplicates."""
+    """Return the names of the checks, such as "fact", that the configured methods need."""
     needed = (check for name, config in configs.items() for check in method(name).checks(config))
     return tuple(dict.fromkeys(needed))
 
 
 def sections_read(configs: Configs) -> frozenset[str]:
-    """Return the sections ("think", "answer", "body") whose claims at least one method needs."""
+    """Return the parts of a response ("think", "answer", "body") whose claims a method reads."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

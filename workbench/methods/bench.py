@@ -1,4 +1,4 @@
-"""Benches: a `Bench` has an initial policy, questions and a judge. `bench(name)` returns one.
+"""Benches: a `Bench` is an initial policy with questions and a judge. `bench(name)` returns one.
 
 `tiny` is the closed world (generated people and places) with its shipped policy, and needs no
 download. `small` and `paper` use models of the Hugging Face hub. The questions of `small` come from
@@ -50,13 +50,12 @@ MAY_BE_INVALID = " If the question assumes something false, write \\boxed{invali
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a bench.
+    """The initial policy and the token limits of a bench.
 
     Attributes:
         policy: folder or hub name of the initial policy.
-        longest: the most tokens that an evaluation samples for an answer.
-        prompt: assumed number of tokens of a prompt, for estimates of memory before prompts are
-            read.
+        longest: token limit of an answer in an evaluation.
+        prompt: assumed number of tokens of a prompt, for memory estimates (`workbench plan`).
     """
 
     policy: str
@@ -79,24 +78,24 @@ NAMES = tuple(SCALES)
 
 @dataclass(frozen=True)
 class Bench:
-    """An initial policy, questions and a judge.
+    """An initial policy, questions and a judge: all that a training or evaluation needs.
 
-    A method's settings for a bench are in `Method.scales`.
+    "->" marks a function or a mapping.
 
     Attributes:
         policy: the initial policy: a key of `checkpoints`, a folder or a hub name.
-        questions: (split, kinds=None, lang="en") -> questions. Without kinds: the bench's default
-            kinds.
-        max_new_tokens: the most tokens that an evaluation samples for an answer.
-        hash: digest of the closed world or of the questions. A run with another digest is not
-            resumed.
-        judge: returns the checks that grade responses; called when they are first needed.
-        checkpoints: policy name -> folder or hub name.
-        long_new_tokens: like `max_new_tokens`, but for questions that ask for a long text.
+        questions: (split, kinds=None, lang="en") -> list of questions. If `kinds` is None, they
+            have the bench's default kinds.
+        max_new_tokens: token limit of an answer in an evaluation.
+        hash: digest of the closed world or of the questions. A run can be resumed only with the
+            same digest.
+        judge: () -> the checks that grade responses. Called when they are first needed.
+        checkpoints: policy name, such as "sft" -> folder or hub name.
+        long_new_tokens: token limit of an answer to a question that asks for a long text.
         shown: question -> number of training documents of the base model that state the answer;
             None if unknown.
-        named_judge: the judge that the user named; None: the bench's own judge is used.
-        search: returns the search that finds evidence for a named judge; None if the bench has no
+        named_judge: the judge that the user named; None if the bench's own judge is used.
+        search: () -> the search that finds evidence for a named judge; None if the bench has no
             pages.
         questions_hash: question kinds -> digest of the questions of these kinds that `hash` does
             not cover; None if `hash` covers them all.
@@ -122,16 +121,16 @@ class Bench:
 
     @property
     def llm_judge(self) -> LLMJudge | None:
-        """The named judge if it is a language model, whose calls cost time or money; else None."""
+        """The judge that the user named, if it is a language model; else None."""
         return self.named_judge if isinstance(self.named_judge, LLMJudge) else None
 
     @property
     def judge_identity(self) -> JsonObject:
-        """Return the entry `judge` of a run's config.json, or {} for the bench's own judge."""
+        """Part of a run's config.json: {"judge": …} if the user named a judge, else {}."""
         return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
-        """Return the bench with another judge; for None, return it unchanged.
+        """Return a copy of the bench with another judge. For None, return the bench itself.
 
         Raises:
             WorkbenchError: this is the tiny bench, which has an exact judge.
@@ -152,16 +151,18 @@ class Bench:
         )
 
     def with_cache_dir(self, folder: Path) -> Bench:
-        """Return the bench with a cache in `folder` for the replies of its language model judge.
+        """Return a copy of the bench that caches the replies of a language model judge in `folder`.
 
-        The bench is unchanged if its judge is not a language model or already has a cache.
+        Return the bench itself if its judge is not a language model or already has a cache.
         """
         if self.llm_judge is None or self.llm_judge.cache:
             return self
         return self.with_judge(replace(self.llm_judge, cache=folder / REPLIES))
 
     def with_policy(self, policy: str | None) -> Bench:
-        """Return the bench with another initial policy; for None, return it unchanged.
+        """Return a copy of the bench with another initial policy.
+
+        For None, return the bench itself.
 
         Args:
             policy: a key of `checkpoints`, a folder or a hub name.
@@ -177,7 +178,10 @@ class Bench:
         return self if policy is None else replace(self, policy=policy)
 
     def with_system_prompt(self, system: str | None) -> Bench:
-        """Return the bench with this system prompt in all questions; for None, unchanged."""
+        """Return a copy of the bench with this system prompt in all questions.
+
+        For None, return the bench itself.
+        """
         if system is None:
             return self
 
@@ -189,7 +193,7 @@ class Bench:
         )
 
     def longest(self, questions: Iterable[Question]) -> int:
-        """Return the most tokens that an evaluation samples for an answer to these questions."""
+        """Return the token limit of an answer when the policy is evaluated on these questions."""
         long = any(question.kind in LONG_KINDS for question in questions)
         return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
@@ -199,7 +203,7 @@ class Bench:
         A name that is not a key of `checkpoints` is returned unchanged.
 
         Raises:
-            WorkbenchError: the checkpoint was trained on another world than the bench's.
+            WorkbenchError: the checkpoint was built for another closed world than the bench's.
         """
         if policy not in self.checkpoints:
             return policy
@@ -214,9 +218,9 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the path or hub name of the model that a run's adapter was trained on.
+        """Return the base model, as a path or hub name, of the adapter in the run folder `policy`.
 
-        Returns None if `policy` is not the folder of a run on this bench.
+        Return None if `policy` is not the folder of a run on this bench.
         """
         path = Path(self.path(policy))
         # an earlier stage may have made the policy from which the last stage started
@@ -236,7 +240,7 @@ class Bench:
 
 
 def check_policy(name: str, path: str) -> None:
-    """Check that a policy exists, without loading it.
+    """Raise an error if a policy does not exist. The policy is not loaded.
 
     Args:
         name: the policy's name, for the message.
@@ -260,11 +264,11 @@ def bench(name: str | Bench, questions: str | Path | None = None) -> Bench:
     """Return the bench called `name`: "tiny", "small" or "paper". A `Bench` is returned unchanged.
 
     Args:
-        questions: the data set or file with the questions of `small` or `paper`. None: the table of
-            real facts for `small`, an error for `paper`. The tiny bench ignores it.
+        questions: name of a data set, or a file, with the questions of "small" or "paper". If None,
+            "small" uses the table of real facts, and "paper" raises an error. "tiny" ignores it.
 
     Raises:
-        WorkbenchError: no such bench, or its questions are missing or cannot be read.
+        WorkbenchError: no bench has this name, or its questions are missing or cannot be read.
     """
     if isinstance(name, Bench):
         return name
@@ -299,7 +303,7 @@ def _tiny() -> Bench:
         name="tiny",
         policy=DEFAULT_POLICY,
         questions=questions,
-        max_new_tokens=48,  # room to think; training asks only for short answers
+        max_new_tokens=48,  # enough to think first; training asks only for short answers
         long_new_tokens=LONGEST,
         shown=world.shown,
         questions_hash=lambda kinds: (
@@ -318,8 +322,8 @@ def _tiny() -> Bench:
 def _real() -> Bench:
     """Return the bench "small" with questions from the table of real facts.
 
-    By default its questions are those with gold answers, which are short. Questions that ask for a
-    long text are returned only if their kind is named.
+    By default, only questions with gold answers are returned; their answers are short. Questions
+    that ask for a long text are returned only if `kinds` names their kind.
     """
     systems = {"yes_no": YES_OR_NO, **dict.fromkeys(LONG_KINDS, "")}
     prompted = [
@@ -389,7 +393,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
 
 
 def questions_hash(questions: Sequence[Question]) -> str:
-    """Return a digest of the questions' contents. A run is resumed only with the same digest."""
+    """Return a SHA-256 digest of all fields of the questions, in the given order."""
     digest = hashlib.sha256()
     for question in questions:
         row = {

@@ -33,13 +33,13 @@ def train_with_held_out(
 
     Args:
         rows: responses with segments and their targets.
-        share: at most this share of the questions is held out.
+        share: share of the questions to hold out, from 0 to 1; see `split_held_out`.
         base: folder or hub name of the model that the reward model is trained from.
         out: the stage's folder, for the model and the metrics (`held_out.json`).
         measure: (model, training rows, held-out rows) -> metrics; None: the function `held_out`.
 
     Returns:
-        "done", or "interrupted" if training was stopped; then nothing is measured.
+        "done", or "interrupted" if the user stopped the training. Then nothing is measured.
     """
     training, testing = split_held_out(rows, share, seed)
     status = train_reward_model(config, training, base, out, seed=seed)
@@ -52,11 +52,12 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return training rows and held-out rows; at most `share` of the questions are held out.
+    """Return (training rows, held-out rows). `share` is the largest share of held-out questions.
 
-    All rows of a question are on the same side of the split. So are questions whose titles share a
-    name, directly or through other questions. If this rule holds out less than half of the wanted
-    number of questions, single questions are held out instead.
+    All rows of a question are on the same side of the split. Questions whose titles share a name
+    are on the same side too, also if a third question links them. If this rule would hold out less
+    than half of the wanted number of questions, questions are drawn without regard to names. The
+    wanted number is `share` of the questions, rounded.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -71,7 +72,7 @@ def split_held_out(
 
 
 def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """Return disjoint sets of question ids; questions whose titles share a name are in one set."""
+    """Return question ids in disjoint sets. Questions whose titles share a name are in one set."""
     groups: list[tuple[set[str], set[str]]] = []  # (names, ids of the questions with these names)
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}
@@ -90,9 +91,11 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
     """Return metrics of a reward model on the held-out rows `rows`.
 
-    These are the metrics of `calibration` over all segments, and counts. `too_long` counts the rows
-    that exceed the model's context; the other counts leave them out. `strangers` counts the rows
-    about people that no training row is about.
+    The result has the metrics of `calibration` over all segments, and these counts:
+
+    * `rows`, `segments`: the scored rows and their segments
+    * `too_long`: rows that were not scored, because they exceed the model's context
+    * `strangers`: scored rows about people that no training row is about
     """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
     pairs = [
@@ -110,7 +113,7 @@ def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged])
 
 
 def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
-    """Return the number of rows whose titles have names, but no name of a training row's title."""
+    """Return the number of rows whose titles name only people that no training row is about."""
     known = {name for row in training for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)

@@ -1,7 +1,7 @@
-"""Functions with which rewards look up claims and verdicts.
+"""Look up the claims and verdicts of a response, to compute its reward.
 
-They raise `Unscored` if a verdict is missing or failed. `scored` turns this exception into a reward
-without a value.
+The functions raise `Unscored` if a verdict is missing or failed. `scored` converts this exception
+to a reward whose value is None.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,9 +28,9 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0
 
 
 class Unscored(Exception):
-    """Raised if a response cannot be rewarded; `failure` has the reason.
+    """Raised if the reward of a response cannot be computed; `failure` has the reason.
 
-    Internal to `workbench.methods`: `scored` turns it into a reward without a value.
+    It does not leave `workbench.methods`: `scored` converts it to a reward whose value is None.
     """
 
     def __init__(self, failure: Failure) -> None:
@@ -39,7 +39,7 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Return a reward function that calls `pay` with the feedback and its verdict table (`table`).
+    """Make a reward function from `pay`, a function of a feedback and its verdicts (`table`).
 
     If `pay` raises `Unscored`, the reward's value is None, and its error is the failure.
     """
@@ -54,7 +54,7 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 
 def table(feedback: Feedback) -> Table:
-    """Return the verdicts by (target, aspect), such as ("claim:0", "fact").
+    """Return a dict from (target, aspect), such as ("claim:0", "fact"), to verdict.
 
     The key (target, None) has the target's first verdict of any aspect. If several verdicts have
     the same target and aspect, the first one is used.
@@ -71,9 +71,9 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 
 
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
-    """Return the verdict on `target` of the first of `aspects` for which there is a verdict.
+    """Return the verdict on a target, such as "claim:0", with the first of `aspects` that exists.
 
-    The aspect None stands for a verdict of any aspect.
+    An aspect is a kind of verdict, such as "fact". None matches any verdict on the target.
 
     Raises:
         Unscored: there is no such verdict, or it failed.
@@ -91,12 +91,11 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if the verdict that `find` would return exists and failed.
+    """Raise `Unscored` if the verdict that `find` looks up failed. A missing verdict is accepted.
 
-    A reward calls this for verdicts that its value does not need, so that a row with a failed check
-    gets no reward. Otherwise rows would look scored although the judge could not be reached. A
-    missing verdict does not raise. Neither does a verdict that lacks an input, such as gold answers
-    (`LACKING`).
+    A reward calls this for verdicts that its value does not need. So a response gets no reward if
+    the judge could not be reached. Failures because an input is missing, such as gold answers
+    (`LACKING`), are accepted too.
     """
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
@@ -106,7 +105,7 @@ def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
 
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:
-    """Return the verdict's label; raise `Unscored` if it is not one of `declared`."""
+    """Return the verdict's label. Raise `Unscored` if it is not one of the labels `declared`."""
     if verdict.label is None or verdict.label not in declared:
         message = (
             f"label {verdict.label!r} of the {verdict.target} is not one of {', '.join(declared)}"
@@ -116,10 +115,12 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
 
 
 def probability(verdict: Verdict) -> float:
-    """Return the verdict's p. If it has no p, return the value of its label in `P_TRUE`.
+    """Return P(true) of a verdict: its p, or without p a value by its label.
+
+    The value is 1 for "correct", .5 for "vague" and 0 for "wrong", also if hedged (`P_TRUE`).
 
     Raises:
-        Unscored: p is not in [0, 1], or there is neither p nor a label of `P_TRUE`.
+        Unscored: p is not in [0, 1], or the verdict has neither p nor a label of `P_TRUE`.
     """
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
@@ -141,8 +142,8 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
     """Return the response's claims for which `wanted` is true.
 
     Raises:
-        Unscored: extraction failed or was not run, or claims and sentences are inconsistent. A
-            non-empty response without sentences and claims counts as not extracted.
+        Unscored: extraction failed or was not run, or claims and sentences are inconsistent.
+            Extraction was not run if a non-empty response has neither sentences nor claims.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -174,7 +175,7 @@ def _flaw(feedback: Feedback) -> str:
 
 
 def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:
-    """Return the claims by sentence index; claims without a sentence have the key None."""
+    """Return a dict from sentence index to claims; claims without a sentence have the key None."""
     return group_by(claims, lambda claim: claim.sentence)
 
 
@@ -188,9 +189,9 @@ def total(events: Sequence[Event]) -> float:
 
 
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
-    """Return the sum of the events' values for each part.
+    """Return a dict from part of the reward, such as "truth", to the sum of its events' values.
 
-    The result has all parts in `parts`, with 0 if they have no events, and all parts of the events.
+    The names in `parts` are always present, with 0 if they have no events.
     """
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

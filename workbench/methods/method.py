@@ -29,7 +29,7 @@ __all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
 
 
 class MethodConfig(Protocol):
-    """The settings of a method: a frozen dataclass with nested settings for each trainer."""
+    """The type of a method's config: a frozen dataclass with nested settings for each trainer."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
@@ -42,14 +42,13 @@ Configs = Mapping[str, MethodConfig]  # name of the method -> config
 
 @dataclass(frozen=True)
 class Training:
-    """How a config is trained.
+    """How a method trains the policy with a given config.
 
     Attributes:
-        trainer: name of the config's field, such as "grpo", that has the settings of the last
-            stage. Its `steps` are the run's steps. Its `max_failed`, if any, applies to evaluations
-            too.
-        idle: paths of the config's fields that have no effect with its other settings. It is an
-            error to set one of them.
+        trainer: name of the config's field, such as "grpo", with the settings of the last stage.
+            The field's `steps` are the run's steps. Evaluations use its `max_failed`, if any.
+        idle: paths of settings, such as "dpo", that have no effect with the config's other
+            settings. It is an error to set one of them.
         start: name of the bench's checkpoint from which a run starts if no policy is named; None
             for the bench's policy.
         resident_models: number of models of the policy's size that the reward keeps in memory.
@@ -79,8 +78,8 @@ class Method:
         parts: name of a part of the reward -> (its title, its meaning).
         scales: bench name -> config for that bench; other benches use the paper's settings.
         training: config -> how this config is trained.
-        input_digests: config, bench -> name -> digest of a file or model that the config names. A
-            run is resumed only with the same digests. The digest of a missing input is None.
+        input_digests: config, bench -> digests, by name, of files and models that the config names.
+            A run is resumed only with the same digests. The digest of a missing input is None.
 
     Raises:
         WorkbenchError: `checks` or `sections` returns a value of another type, or `stages` is
@@ -117,7 +116,7 @@ class Method:
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
-        """Return settings, in the form "name.field=value", that set the last stage's steps."""
+        """Return settings, such as ["truthrl.grpo.steps=10"], for the number of training steps."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
@@ -133,8 +132,8 @@ class Method:
             settings: changes such as "truthrl.grpo.steps=10", which begin with the method's name.
 
         Raises:
-            WorkbenchError: a setting names an unknown field, a field that this config does not use,
-                or a field that several parts of the config have; or its value has the wrong type.
+            WorkbenchError: a value has the wrong type, or a field is unknown, not used by this
+                config, or ambiguous: several parts of the config have it.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
@@ -157,7 +156,7 @@ class Method:
         return config
 
     def grader(self, config: MethodConfig, checks: Checks) -> Grade:
-        """Return the grader that runs the method's checks and computes its reward."""
+        """Return a function that grades responses: it runs the method's checks and its reward."""
         return assemble(
             checks, self.checks(config), {self.name: self.reward(config)}, self.sections(config)
         )
@@ -189,7 +188,7 @@ class Prompts:
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
-    """Return the fields of a config that can change the reward of a stored row, by name."""
+    """Return a dict with the settings that can change the reward of a stored response."""
     # the nested settings of trainers, and the fields that only training uses
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
@@ -204,7 +203,7 @@ def training_questions(
         answered: return only questions with gold answers.
 
     Raises:
-        WorkbenchError: there are no such questions, or one of them is for evaluation only.
+        WorkbenchError: there are no such questions, or a question is for evaluation only.
     """
     # the system prompt is part of a question, so training and evaluation use the same one
     prompted = bench.with_system_prompt(prompts.system)
@@ -226,11 +225,11 @@ def chosen_questions(
     Args:
         kinds: kinds of questions, or relations of the real facts. None or empty: the bench's
             default kinds.
-        answered: True returns only questions with gold answers; False returns all. None is True
-            without `kinds` and False with them.
+        answered: True: only questions with gold answers; False: all questions. None: False if
+            `kinds` are given, else True.
 
     Raises:
-        WorkbenchError: there is no such question, or no question of a named kind.
+        WorkbenchError: there is no such question, or no question of one of the kinds.
     """
     answered = not kinds if answered is None else answered
     # a bench chooses its default kinds if it gets None, not ()
@@ -253,7 +252,7 @@ def chosen_questions(
 
 
 def check_prompts(prompts: "Prompts", bench: Bench) -> None:
-    """Check that there are questions to evaluate on, so that a run does not fail after training.
+    """Check, before training, that there are questions to evaluate on.
 
     Raises:
         WorkbenchError: invalid settings, or no questions to evaluate on.
@@ -263,9 +262,9 @@ def check_prompts(prompts: "Prompts", bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
-    """Raise a WorkbenchError if the method verifies claims, but the judge has no passages for it.
+    """Raise a WorkbenchError if the method verifies claims, but there are no passages to read.
 
-    Only a language model that the user named as the judge is checked.
+    This is checked only if the user named a language model as the judge.
     """
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(

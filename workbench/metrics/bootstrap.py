@@ -1,8 +1,9 @@
-"""Percentile bootstraps over questions, for metrics that are ratios of sums.
+"""Bootstrap confidence intervals of metrics, by resampling questions.
 
-`intervals` returns the intervals of one set of answers. `paired` returns the intervals of the
-differences between two sets of answers to the same questions. With several *runs* (trainings with
-different seeds), both resample questions and runs.
+A metric is a sum of numerators over responses, divided by a sum of denominators. `intervals`
+returns the intervals of one set of answers. `paired` returns the intervals of the differences
+between two sets of answers to the same questions. With several *runs* (trainings with different
+seeds), both functions resample questions and runs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from workbench.metrics.confidence import NO_ANSWERS, Ranked, areas
 if TYPE_CHECKING:
     import numpy as np
 
-CELLS = 1_000_000  # resampling weights in memory at once
+CELLS = 1_000_000  # most resampling weights in memory at once
 CACHED = 4_000_000  # most resampling weights that are cached, in one or two bytes each
 AREAS = ("aurc", "auroc")
 
@@ -28,7 +29,7 @@ AREAS = ("aurc", "auroc")
 
 @dataclass(frozen=True)
 class Sums:
-    """The numerators and denominators of metrics, summed over the responses to each question."""
+    """Numerators and denominators of M metrics for Q questions, summed over their responses."""
 
     questions: tuple[str, ...]
     names: tuple[str, ...]
@@ -39,11 +40,12 @@ class Sums:
 def collect(
     terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
 ) -> Sums:
-    """Sum the numerators and denominators of each question.
+    """Return the numerators and denominators, added up over the responses to each question.
 
     Args:
-        terms: (question, {metric: (numerator, denominator)}) of each response.
-        names: names of the metrics, the columns of the result.
+        terms: one pair (question id, {metric: (numerator, denominator)}) for each response. A
+            metric that is missing for a response adds 0 to both sums.
+        names: names of the metrics, in the order of the result's columns.
     """
     import numpy as np
 
@@ -59,9 +61,9 @@ def collect(
 
 
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
-    """Return the metrics of R resamples: an array (R, M + 2) for the M metrics of `sums`, in their
-    order; the last two are the area under the risk–coverage curve and that under the ROC curve.
+    """Return the metrics of R resamples as an array (R, M + 2).
 
+    The columns are the M metrics of `sums`, then AURC and AUROC of `answers` (see `confidence`).
     Resample r counts question q `weights_RQ[r, q]` times. Without weights, R is 1 and each question
     counts once. An undefined metric is NaN.
     """
@@ -78,11 +80,11 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 def draws(
     questions: int, answers: int, resamples: int, seed: int, runs: int
 ) -> Iterator[np.ndarray]:
-    """Yield the weights of all `resamples`, in arrays (R, runs · questions) that fit into memory.
+    """Yield the resampling weights as arrays (R, runs · questions), with `resamples` rows in total.
 
-    The weight of a question is the number of times that it is drawn, with replacement. With several
-    runs, runs are drawn too, and the weight is multiplied by the number of draws of the run.
-    `answers` is the number of ranked answers; it only limits the size of the arrays.
+    A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
+    too: a weight is then the draws of the question times the draws of the run. R is limited by the
+    number of `questions` and of ranked `answers`, so that arrays of this size fit into memory.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -112,11 +114,16 @@ def _cached_draws(*arguments: int) -> tuple[np.ndarray, ...]:
 def intervals(
     sums: Sums, resamples: int, seed: int, runs: int = 1, answers: Ranked = NO_ANSWERS
 ) -> dict[str, dict[str, float | None]]:
-    """Return `{metric: {value, low, high, n}}` with 95 % percentile intervals.
+    """Return each metric with its 95 % bootstrap interval: `{metric: {value, low, high, n}}`.
 
-    `n` counts the questions for which the metric is defined; the other values are None if n is 0.
-    Without ranked `answers`, AURC and AUROC are undefined. With several `runs`, `sums` has the
-    questions of the first run, then the same questions of the second run, and so on.
+    `n` is the number of questions for which the metric is defined. If n is 0, the other values are
+    None. The metrics are those of `sums`, "aurc" and "auroc".
+
+    Args:
+        sums: for several runs, the questions of the first run, then the same questions of the
+            second run, and so on.
+        runs: number of runs (trainings with different seeds) in `sums`.
+        answers: ranked answers; without them, "aurc" and "auroc" are None.
     """
     import numpy as np
 
@@ -137,17 +144,17 @@ def intervals(
 def paired(
     a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int
 ) -> dict[str, dict[str, float | None]]:
-    """Return `{metric: {value, other, diff, low, high, p, n}}` of two sets of answers.
+    """Compare two sets of answers: return `{metric: {value, other, diff, low, high, p, n}}`.
 
-    `value` is the metric of `a`, `other` is the metric of `b`. `diff` is `value` − `other`, with
-    its 95 % interval. `a` and `b` must have the same questions; a resample draws the same questions
-    from both. `n` counts the questions for which the metric is defined in both; other questions are
-    left out. For `runs`, see `intervals`.
+    `value` is the metric of `a`, `other` is the metric of `b`. `diff` is `value` − `other`; `low`
+    and `high` are its 95 % interval. `a` and `b` must have the same questions; a resample draws the
+    same questions from both. `n` is the number of questions for which the metric is defined in both
+    sets; other questions are left out. For `runs`, see `intervals`.
 
     `p` is two-sided: twice the share of resamples whose difference is ≤ 0, or twice the share whose
     difference is ≥ 0, whichever is smaller. It is at least 2/(resamples + 1). It is also at least
-    2/2^n, the smallest p-value of an exact sign test on n questions *(ours)*: with one or two
-    questions, resampling would call any difference certain.
+    2/2^n, the smallest p-value of an exact sign test on n questions *(ours)*. Without this bound, a
+    difference on one or two questions could look significant.
     """
     import numpy as np
 
@@ -187,7 +194,7 @@ def paired(
 
 
 def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
-    """Count the questions that define each metric in at least one of the runs."""
+    """Return, for each metric, how many questions define it in at least one of the runs."""
     runs_SQM = known_QM.reshape(runs, len(known_QM) // runs, -1)
     return list(map(int, runs_SQM.any(axis=0).sum(axis=0)))
 
@@ -195,7 +202,7 @@ def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
 def wilson(hits: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % bounds (low, high) of the proportion `hits / n`.
 
-    Unlike bootstrap bounds, they differ from each other even if all n outcomes are equal.
+    Unlike a bootstrap interval, it has a width even if all n outcomes are equal.
     """
     z = 1.959964  # quantile .975 of the normal distribution
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
@@ -203,7 +210,11 @@ def wilson(hits: float, n: int) -> tuple[float, float]:
 
 
 def interval(samples_R: np.ndarray, value: float) -> dict[str, float | None]:
-    """Return the 95 % percentile interval `{low, high}` of resampled values; None if undefined."""
+    """Return the 95 % percentile interval of R resampled values of a metric: `{low, high}`.
+
+    Resampled values that are NaN are ignored. Both bounds are None if all of them are NaN, or if
+    `value`, the metric itself, is NaN.
+    """
     import numpy as np
 
     known_D = samples_R[~np.isnan(samples_R)]
@@ -225,5 +236,5 @@ def _p_value(samples_R: np.ndarray, value: float, questions: int) -> float | Non
 
 
 def number(value: float | None) -> float | None:
-    """Convert to a plain float, or to None for NaN, which JSON cannot store."""
+    """Return `value` as a Python float; None for None and NaN, because JSON has no NaN."""
     return None if value is None or value != value else float(value)

@@ -1,9 +1,9 @@
 """Estimate the boundary of a policy's knowledge from k samples of each question.
 
 A question is *out of knowledge* (OOK) if all its k samples are abstentions or wrong (TruthRL,
-arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world the truth is known
-as well: a question is out of knowledge if no document states a fact that the question needs.
-`agreement` compares the sampled label with this truth.
+arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world the true label
+is known as well: a question is out of knowledge if it needs a fact that no training document
+states. `agreement` compares the label from samples with the true label.
 
 The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
 An abstention counts as one answer, however it is worded. Of several answers with equal votes, the
@@ -34,14 +34,14 @@ LONGEST = 200
 
 
 class Sample(NamedTuple):
-    """The final answer and the outcome of one sample."""
+    """One sampled answer to a question: its final answer and the outcome of grading it."""
 
     answer: str | None  # in its normal form; None for an abstention
     outcome: str | None  # None where grading failed
 
 
 class Majority(NamedTuple):
-    """The majority answer of a question, its outcome and its share of the graded samples."""
+    """A question's most frequent answer, its outcome, and its share of the graded samples."""
 
     answer: str | None
     outcome: str
@@ -50,7 +50,7 @@ class Majority(NamedTuple):
 
 @dataclass(frozen=True)
 class Probed:
-    """The samples of a question, in the order in which they were drawn."""
+    """A question with its sampled answers, in the order in which they were drawn."""
 
     question_id: str
     samples: tuple[Sample, ...]
@@ -58,18 +58,20 @@ class Probed:
     exposures: int | None = None
 
     def count(self, outcome: str | None) -> int:
-        """Return the number of samples with an outcome."""
+        """Return the number of samples with this outcome; None counts ungraded samples."""
         return sum(sample.outcome == outcome for sample in self.samples)
 
     def first(self, k: int) -> Probed:
-        """Return the question with its first k samples only."""
+        """Return a copy that has only the first k samples."""
         return Probed(self.question_id, self.samples[:k], self.exposures)
 
     @property
     def ook(self) -> bool | None:
-        """Whether the question is out of knowledge: all its samples are graded, none is correct.
+        """Whether the question is out of knowledge.
 
-        None if no sample is correct and a sample failed, or if there are no samples.
+        True if all samples are graded and all are abstentions or wrong. False if a sample is
+        correct. None (unknown) if no sample is correct and one could not be graded, or without
+        samples.
         """
         if self.count(CORRECT):
             return False
@@ -77,7 +79,7 @@ class Probed:
 
     @property
     def majority(self) -> Majority | None:
-        """The most frequent answer of the graded samples; None without graded samples.
+        """The most frequent answer of the graded samples; None if no sample was graded.
 
         Its outcome is the outcome of the first sample with this answer.
         """
@@ -90,7 +92,7 @@ class Probed:
         return Majority(answer, str(outcome), votes / len(graded))
 
     def to_row(self) -> JsonObject:
-        """Return the question as a JSON object, which `from_row` reads.
+        """Return the question and its samples as a JSON object, which `from_row` reads.
 
         `given` lists the distinct samples. `drawn` has, for each sample, its index in `given`.
         """
@@ -114,17 +116,21 @@ class Probed:
 
     @staticmethod
     def from_row(row: JsonMapping) -> Probed:
-        """Return the question from an object that `to_row` returned."""
+        """Return the `Probed` from which `to_row` made this row."""
         distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
         samples = tuple(distinct[index] for index in row["drawn"])
         return Probed(row["question_id"], samples, row["exposures"])
 
 
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
-    """Return all statistics of the samples; undefined values are None.
+    """Return the statistics of questions with k samples each; undefined values are None.
 
-    Three entries count questions: `n` all of them, `ook` those out of knowledge, and `unsettled`
-    those without a label because a sample failed. `failed` counts failed samples.
+    * `n`, `ook`, `unsettled`: numbers of all questions, of questions out of knowledge, and of
+      questions without a label (`Probed.ook` is None). `ook_share`: `ook` / labelled questions.
+    * `failed`: number of samples that could not be graded.
+    * `majority`: shares of outcomes of the majority answers of 1, 2, 4, …, k samples.
+    * `aurc`: area under the risk–coverage curve of the majority answers.
+    * `agreement`, `confidence_bins`, `risk_coverage`, `exposure`: see the functions of these names.
     """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]
@@ -151,17 +157,18 @@ def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def sizes(k: int) -> list[int]:
-    """Return the powers of two up to k, and k itself."""
+    """Return the powers of two up to k, and k itself: 6 → [1, 2, 4, 6]."""
     return sorted({k, *(2**power for power in range(k.bit_length()))})
 
 
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
-    """Return precision and recall of the label "out of knowledge" against the closed world's facts.
+    """Return precision and recall of the label "out of knowledge" in the closed world.
 
-    In truth, a question is out of knowledge if no document states a fact that it needs
-    (`Probed.exposures` is 0). The label uses the first k
-    samples; `by_k` has the values for 1, 2, 4, … samples. Questions without a label are left out.
-    None if no question has exposure counts.
+    The true label is "out of knowledge" if the question needs a fact that no training document
+    states (`Probed.exposures` is 0). The label from samples is `Probed.ook` of the first k samples;
+    questions without it are left out. `labelled`, `unknown` and `both` count the questions that are
+    out of knowledge by the samples, by the true label, and by both. `by_k` has the same entries for
+    1, 2, 4, …, k samples. The result is None if no question has exposure counts.
     """
     if not any(row.exposures is not None for row in rows):
         return None
@@ -189,7 +196,7 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 
 
 def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
-    """Group majority answers by confidence; return `BINS` bins of equal width.
+    """Group majority answers by confidence into 10 (`BINS`) bins of equal width.
 
     A bin is `{low, high, n, correct, abstain, wrong}`. `correct`, `abstain` and `wrong` are shares
     of the n majority answers in the bin; None in an empty bin. A bin includes `low` but not `high`;
@@ -202,11 +209,12 @@ def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
 
 
 def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
-    """Group questions by exposures: how many documents state the rarest fact that they need.
+    """Return shares of outcomes by exposures: how many documents state the question's rarest fact.
 
     Returns:
-        `{n, correct, abstain, wrong}` by number of exposures. `n` counts questions; the others are
-        shares of their graded samples. None if no question has exposure counts.
+        `{"0": {n, correct, abstain, wrong}, "3": …}`; the key is the number of exposures. `n`
+        counts questions; the other values are shares of their graded samples. None if no question
+        has exposure counts.
     """
     groups = group_by(rows, lambda row: row.exposures)
     groups.pop(None, None)

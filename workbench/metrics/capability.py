@@ -1,7 +1,7 @@
 """Accuracies on other tasks before and after training, to detect lost capabilities.
 
-They are read from results files of lm-evaluation-harness. Its object `results` has for each task
-the metrics `"NAME,FILTER"` and their standard errors `"NAME_stderr,FILTER"`.
+The accuracies are read from results files of lm-evaluation-harness. Such a file has, for each task
+in `results`, metrics named "NAME,FILTER" and standard errors named "NAME_stderr,FILTER".
 """
 
 import math
@@ -12,16 +12,16 @@ from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject
 
 CAPABILITY = "capability"
-Z = 1.959964  # of a 95 % interval
+Z = 1.959964  # quantile .975 of the normal distribution, for 95 % intervals
 
 
 def read_accuracies(path: Path) -> JsonObject | None:
-    """Return `{"TASK METRIC": {value, low, high, n, stderr}}` of a results file.
+    """Return the accuracies of a results file: `{"TASK METRIC": {value, low, high, n, stderr}}`.
 
-    None if the file is not a results file. `n` is None if the file has no `n-samples`. If no
-    standard error is stored, the binomial standard error for n samples is used. If n is missing
-    too, `stderr`, `low` and `high` are None. Metrics whose smaller values are better are left out,
-    and so are values outside 0 to 1.
+    `n` is the number of samples, or None if the file has no `n-samples`. If the file has no
+    standard error, the binomial standard error for n samples is used. If n is missing too,
+    `stderr`, `low` and `high` (the 95 % interval) are None. Values outside 0 to 1 are left out, and
+    so are metrics of which smaller values are better. Return None for another kind of file.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")
@@ -51,12 +51,13 @@ def _interval(value: float, error: float | None) -> dict[str, float | None]:
 
 
 def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
-    """Return `{name: {value, other, diff, low, high, p, n, drop}}` for each accuracy in both files.
+    """Return the changes of accuracies: `{name: {value, other, diff, low, high, p, n, drop}}`.
 
-    `after` and `before` are results of `read_accuracies`. `diff` is `after` minus `before`. Its
-    95 % interval is normal and uses both standard errors, as if the samples were independent. For
-    the same questions, it is wider than a paired interval. `drop` is true if the whole interval is
-    below 0. Accuracies without a standard error are left out.
+    `after` and `before` are results of `read_accuracies`. `value` is from `after`, `other` from
+    `before`, and `diff` is their difference. Its 95 % interval (`low`, `high`) is normal and treats
+    the two samples as independent. For the same questions, it is wider than a paired interval.
+    `drop` is true if the whole interval is below 0. Accuracies that are not in both results, or
+    lack a standard error, are left out.
     """
     changes: JsonObject = {}
     for name in after:

@@ -4,10 +4,10 @@ Each metric has a numerator and a denominator per response. Its value for a file
 numerators divided by the sum of the denominators. For an average over responses, such as FactScore,
 the denominator of a response is 1.
 
-The labels correct and hedged_correct are supported, wrong and hedged_wrong are incorrect. The label
-vague is neither, and counts as not supported in every precision. A claim that the judge could not
-read (`unparsed`) is labelled vague or, if it has unknown names, wrong. With S of n claims of a
-response supported:
+A claim with the label correct or hedged_correct is supported. A claim with the label wrong or
+hedged_wrong is incorrect. A vague claim is neither, and counts as not supported in every precision.
+A claim that the judge could not read (`unparsed`) is labelled vague or, if it has unknown names,
+wrong. If a response has n claims and S of them are supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251,
     section 3)
@@ -20,8 +20,8 @@ response supported:
     off_subject  the share of claims about a subject that the question does not ask for *(ours)*
 
 FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another
-subject then counts in n but never as supported. These metrics are undefined if the subjects of the
-claims were not rated.
+subject then counts in n but never as supported. These metrics are undefined if it is not known
+which claims are about another subject.
 
 Recall and F1 are averages over all responses that did not fail (KLCF, appendix A.4.2). They are 0
 for a response without claims, such as an abstention. FactScore and precision are undefined for a
@@ -36,7 +36,7 @@ from collections.abc import Iterable
 from workbench.metrics.rows import Row
 from workbench.types import SUPPORTED, WorkbenchError
 
-Term = tuple[float, float]  # a response's part of a metric's numerator and denominator
+Term = tuple[float, float]  # what one response adds to a metric's numerator and denominator
 
 ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject")
 # metrics that count claims of a response; the others are shares
@@ -53,12 +53,15 @@ GAMMA = 10  # FactScore is penalised below this number of claims
 
 
 def penalty(n: int) -> float:
-    """Return the factor of a penalised FactScore of `n` claims: exp(1 − γ/n) below γ, else 1."""
+    """Return FactScore's penalty factor for a response with `n` claims.
+
+    The factor is exp(1 − γ/n) if 0 < n < γ = 10, else 1.
+    """
     return math.exp(1 - GAMMA / n) if 0 < n < GAMMA else 1.0
 
 
 def recall_at(k: int, supported: int) -> float:
-    """Return recall@K, min(S/K, 1).
+    """Return recall@K = min(S/K, 1) of a response with S = `supported` supported claims.
 
     Raises:
         WorkbenchError: K is less than 1, or S is negative.
@@ -72,7 +75,9 @@ def recall_at(k: int, supported: int) -> float:
 
 
 def f1_at(k: int, supported: int, n: int) -> float:
-    """Return F1@K, the harmonic mean of S/n and min(S/K, 1); 0 without supported claims.
+    """Return F1@K of a response with n claims, of which S = `supported` are supported.
+
+    This is the harmonic mean of the precision S/n and recall@K = min(S/K, 1), or 0 if S is 0.
 
     Raises:
         WorkbenchError: K is less than 1, S is negative, or S is greater than n.
@@ -90,19 +95,20 @@ def f1_at(k: int, supported: int, n: int) -> float:
 
 
 def median_claims(rows: Iterable[Row]) -> int | None:
-    """Return VeriScore's K: the (upper) median number of claims of the responses with claims.
+    """Return VeriScore's K, the median number of claims of the responses that have claims.
 
-    None without claims.
+    Of two middle numbers, the larger one is returned. None if no response has claims.
     """
     counts = sorted(len(row.labels) for row in rows if row.labels)
     return counts[len(counts) // 2] if counts else None
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
-    """Return `{metric: (numerator, denominator)}` of one response.
+    """Return what one response adds to each claim metric: `{metric: (numerator, denominator)}`.
 
-    Empty if the row's state is "failed", "unverified" or "not_judged". `k` is K of recall@K and
-    F1@K. Without `veriscore_k`, VeriScore is left out.
+    The dict is empty if the claims were not all judged (the row's state is "failed", "unverified"
+    or "not_judged"). `k` is K of recall@K and F1@K, `veriscore_k` is K of VeriScore.
+    If `veriscore_k` is None, VeriScore is left out.
     """
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
@@ -123,7 +129,7 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
             "claims": n,
             "vague": row.labels.count("vague"),
             "unparsed": row.unparsed,
-            # the same number for one response, which the papers name differently
+            # the papers have two names for this number
             "factscore": supported / n,
             "precision": supported / n,
             "factscore_penalised": penalty(n) * (supported / n),
@@ -141,7 +147,7 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
 
 
 def factual_sentences(row: Row) -> list[bool]:
-    """Return, for each sentence with claims, whether all of them are supported.
+    """Return a boolean for each sentence with claims: whether all its claims are supported.
 
     A claim without a sentence counts as a sentence of its own.
     """

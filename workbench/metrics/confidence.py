@@ -1,10 +1,10 @@
-"""Risk–coverage curves, AURC and AUROC of answers with confidences, with resampling weights.
+"""Risk–coverage curve, AURC and AUROC of answers with confidences.
 
 Answers are sorted by falling confidence. After the first k of n answers, the coverage is k/n and
 the risk is the share of wrong answers among the k. AURC is the mean risk over k = 1 … n (Geifman et
 al. 2019, arXiv 1805.08206, section 3). AUROC is the probability that a right answer is more
-confident than a wrong one; a tie counts half. Among equal confidences, AURC is the expectation over
-all orders, so that it does not depend on the order of a file *(ours)*.
+confident than a wrong one; a tie counts half. If answers have equal confidences, AURC is its mean
+over all orders of these answers, so that the order of a file does not matter *(ours)*.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POINTS = 100  # most points of a curve
 
 @dataclass(frozen=True)
 class Ranked:
-    """Judged answers with a confidence, most confident first."""
+    """Right and wrong answers with their confidences, most confident first."""
 
     questions: tuple[str, ...]
     confidences: tuple[float, ...]
@@ -37,9 +37,9 @@ NO_ANSWERS = Ranked((), (), (), ())
 
 
 def ranked(rows: Sequence[Row]) -> Ranked:
-    """Return the rows with a confidence and a right or wrong answer, ranked by confidence.
+    """Return the right and wrong answers that have a confidence, most confident first.
 
-    Abstentions are left out.
+    Abstentions and ungraded answers are left out.
     """
     return in_order(
         (row.question_id, row.confidence, row.outcome == "correct")
@@ -49,7 +49,7 @@ def ranked(rows: Sequence[Row]) -> Ranked:
 
 
 def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
-    """Return answers `(question, confidence, whether right)` ranked by confidence."""
+    """Sort (question id, confidence, whether right) triples by confidence, highest first."""
     ordered = sorted(answers, key=lambda item: (-item[1], item[0], item[2]))
     questions, confidences, right = zip(*ordered, strict=True) if ordered else ((), (), ())
     starts = tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])
@@ -57,9 +57,10 @@ def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
 
 
 def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
-    """Return at most `POINTS` points `{coverage, risk, threshold}` of the curve.
+    """Return the risk–coverage curve as at most 100 (`POINTS`) points.
 
-    Each point is at the end of a group of equal confidences.
+    A point `{coverage, risk, threshold}` counts only the answers whose confidence is at least
+    `threshold`: `coverage` is their share of all answers, and `risk` the share of wrong ones.
     """
     n = len(answers.right)
     if not n:
@@ -75,7 +76,7 @@ def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
 
 
 def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return AURC and AUROC of R resamples, two arrays (R,); NaN where undefined.
+    """Return AURC and AUROC of R resamples as two arrays (R,), with NaN where undefined.
 
     Resample r counts answer n `weights_RN[r, n]` times. Without weights, R is 1 and each answer
     counts once.

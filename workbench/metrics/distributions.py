@@ -1,9 +1,9 @@
-"""The tables behind RLFH's figures 4 to 9, computed from rows of feedback.
+"""Compute the numbers of RLFH's figures 4 to 9 from graded responses.
 
-Source: arXiv 2406.12221, section 4.3 and appendix C. Accuracy is the share of supported claims of a
-response, whatever the claims are about (see the metric `off_subject`). A response is refused if it
-abstains or makes no claim, as in the paper, which does not use key words. Failed rows are left out.
-Bins are half-open, the last one closed; an empty bin has null values.
+Source: arXiv 2406.12221, section 4.3 and appendix C. Accuracy is the share of a response's claims
+that are supported, whatever the claims are about (see the metric `off_subject`). A response counts
+as refused if it abstains or makes no claim, as in the paper, which searches for no key words.
+Failed rows are left out. A bin includes its lower but not its upper edge; the last includes both.
 """
 
 from collections import Counter
@@ -19,12 +19,15 @@ COUNTS = ("all", "correct", "wrong")
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows with judged claims, which were neither refused nor failed."""
+    """Return the rows that have claims with labels, so without refused and failed responses."""
     return [row for row in rows if row.state == "scored"]
 
 
 def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject, list[T]]]:
-    """Group (accuracy, value) pairs into bins; return `{low, high}` and the values of each bin."""
+    """Group (accuracy, value) pairs into `bins` bins of equal width from 0 to 1.
+
+    Returns ({low, high}, values) for each bin, also for empty bins.
+    """
     values: list[list[T]] = [[] for _ in range(bins)]
     for accuracy, value in pairs:
         # in floats 0.29 · 100 is 28.999…, which belongs to bin 29
@@ -33,9 +36,9 @@ def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject
 
 
 def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObject]:
-    """Return figure 4: `{low, high, n, share}` for each bin of accuracy.
+    """Return the numbers of RLFH's figure 4: `{low, high, n, share}` for each bin of accuracy.
 
-    `n` counts responses; `share` is their share of the responses that were not refused.
+    `n` counts the responses in the bin; `share` is `n` / all responses that were not refused.
     """
     answered = responded(rows)
     return [
@@ -45,7 +48,10 @@ def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObjec
 
 
 def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
-    """Return figure 5: `{question_id, accuracy, claims}` of each response that was not refused."""
+    """Return the points of RLFH's figure 5: `{question_id, accuracy, claims}` of each response.
+
+    `claims` is the number of claims. Refused responses are left out.
+    """
     return [
         {"question_id": r.question_id, "accuracy": r.accuracy, "claims": len(r.labels)}
         for r in responded(rows)
@@ -53,10 +59,11 @@ def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
 
 
 def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObject]:
-    """Return figure 6: `{claims, n, share}` for each number of claims of a response.
+    """Return the numbers of RLFH's figure 6: how many responses have 1, 2, 3, … claims.
 
-    `which` counts "all" claims, only "correct" or only "wrong" claims. Refused responses are left
-    out. Numbers between the smallest and the largest that do not occur have n = 0.
+    Each entry is `{claims, n, share}`: a number of claims, and the number and share of responses
+    with it. `which` says which claims count: "all", "correct" or "wrong". All numbers from the
+    smallest to the largest have an entry. Refused responses are left out.
     """
     count = {
         "all": lambda row: len(row.labels),
@@ -74,7 +81,7 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObj
 
 
 def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
-    """Return figure 7: `{low, high, n, mean, claims}` for each bin of accuracy.
+    """Return the numbers of RLFH's figure 7: `{low, high, n, mean, claims}` per bin of accuracy.
 
     `claims` lists the number of claims of each response in the bin, and `mean` is their mean.
     """
@@ -88,10 +95,11 @@ def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
 def refusal_by_accuracy(
     before: Iterable[Row], after: Iterable[Row], bins: int = 5
 ) -> list[JsonObject]:
-    """Return figure 8: `{low, high, questions, responses, refused}` for each bin of accuracy.
+    """Return the numbers of RLFH's figure 8: the share of refusals by accuracy before training.
 
-    Questions are grouped by the mean accuracy of their responses before training. `refused` is the
-    share of their responses after training that are refused.
+    Questions are grouped into bins by the mean accuracy of their responses before training. Each
+    entry is `{low, high, questions, responses, refused}`: the edges of the bin, the number of its
+    questions and of their responses after training, and the share of these that are refused.
     """
     answered = group_by(responded(before), lambda row: row.question_id)
     pairs = (
@@ -112,10 +120,11 @@ def refusal_by_accuracy(
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
-    """Return figure 9: `{run, step, n, accuracy, claims}` for each step of each run.
+    """Return the points of RLFH's figure 9: `{run, step, n, accuracy, claims}` per step of a run.
 
-    `accuracy` and `claims` are means over the n responses that were not refused; the number of
-    claims is the paper's measure of helpfulness. Rows without a step have the step None.
+    `accuracy` and the number of `claims` (the paper's measure of helpfulness) are means over the n
+    responses that were not refused. `step` is None for rows without a step. `runs` maps the label
+    of a run to its rows.
     """
     points = []
     for label, rows in runs.items():

@@ -1,12 +1,12 @@
-"""Metrics of form, coverage, order and citations of answers to questions about several facets
-(such as two people).
+"""Metrics of form, coverage, order and citations in answers to questions about several facets.
 
-FoRAG's judge (arXiv 2406.13779) rates coherence and helpfulness as a whole; these rules measure
-parts of both *(ours)*. The title of the question names the facets, such as "Ana Bo; Toma Fel". A
-claim is about the facets that its text names. Only the answer counts, not the thinking.
+A facet is an entity that the answer must cover. The title of the question names the facets, such as
+"Ana Bo; Toma Fel". A claim is about the facets that its text names. FoRAG's judge (arXiv
+2406.13779) rates coherence and helpfulness as a whole; these rules measure parts of both *(ours)*.
+Only the answer counts, not the thinking.
 
-    form         whether the answer has a plan that `read_outline` can read and was not cut off
-    facets       the share of facets that claims are about
+    form         whether the answer has a plan that `read_outline` can parse and was not cut off
+    facets       the share of facets that at least one claim is about
     order        whether the claims about each facet form one block; false if a facet has no claim
     about it alone
     as_planned   whether the claims follow the order of the plan; only where a plan names facets
@@ -14,11 +14,12 @@ claim is about the facets that its text names. Only the answer counts, not the t
     off_subject  the share of claims that are not about any facet; unreadable claims do not count
     coherent     whether all facets are covered in order, without a repetition, an off-subject claim
     or a cut-off end; a plan is not needed
-    length       words of the answer
+    length       the number of words of the answer
 
 A sentence cites passages by number ("… [2]"). A sentence without a number cites the passages that
-the plan names for its facets. As in ALCE (arXiv 2305.14627, section 3), citations are compared with
-the evidence of the verdicts, which must name passages as exactly as the closed world does:
+the plan names for its facets. As in ALCE (arXiv 2305.14627, section 3), a citation is right if the
+passage supports the claim. The evidence of a verdict must name the supporting passages, as the
+verdicts of the closed world do:
 
     citation_recall     the share of sentences with claims in which each claim is supported by a
     passage that the sentence cites
@@ -46,10 +47,14 @@ FACT_METRICS = ("fact_per_query", "fact_per_sentence")
 def facet_table(
     feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int, resamples: int
 ) -> JsonObject:
-    """Return `{metric: {value, low, high, n}}` of `FACET_METRICS` and `FACT_METRICS`.
+    """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
-    Only questions that are judged by their own passages (`of_facets`) count. Empty if there is no
-    such question. `rows[i]` is the `Row` of `feedbacks[i]`.
+    The metrics are `FACET_METRICS` (see this module) and `FACT_METRICS` (see `claims`). `low` and
+    `high` are a 95 % bootstrap interval over n questions. Only answers that are judged by the
+    passages of their question count (`of_facets`); without such answers, the result is {}.
+
+    Args:
+        rows: `rows[i]` is the `Row` of `feedbacks[i]`.
     """
     names = (*FACET_METRICS, *FACT_METRICS)
     terms = []
@@ -65,14 +70,14 @@ def facet_table(
 
 
 def of_facets(feedback: Feedback) -> bool:
-    """Whether the question's answers are judged by the passages of the question."""
+    """Return whether the claims are verified against the passages that the question contains."""
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
-    """Return `{metric: (numerator, denominator)}` of one response.
+    """Return what one response adds to each facet metric: `{metric: (numerator, denominator)}`.
 
-    Empty if the extraction or a verdict failed.
+    The dict is empty if the extraction failed, or if a claim has no verdict or a failed one.
     """
     response = feedback.response
     facts = {
@@ -119,20 +124,20 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
 
 
 def facet_names(question: Question) -> list[str]:
-    """Return the facets that the title of a question lists, separated by semicolons."""
+    """Return the facets in a question's title: "Ana Bo; Toma Fel" → ["Ana Bo", "Toma Fel"]."""
     return [name.strip() for name in question.title.split(";") if name.strip()]
 
 
 def about(text: str, names: Collection[str]) -> list[str]:
-    """Return which of the facets `names` occur in a text, in any case of letters."""
+    """Return the facets from `names` that occur in a text; case is ignored."""
     return [name for name in names if name.casefold() in text.casefold()]
 
 
 def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
-    """Return the facets that claims or plan points name, in order.
+    """Return the facet of each block of claims (or of points of a plan), in order.
 
-    Consecutive parts about the same facet count once. A part that names no facet, or more than one,
-    is skipped.
+    Consecutive parts about the same facet form one block: claims about A, A, B, A → [A, B, A]. A
+    part that names no facet, or more than one, is skipped.
     """
     single = [facets[0] for part in parts if len(facets := about(part.text, names)) == 1]
     return [name for name, _ in groupby(single)]
@@ -145,7 +150,7 @@ def _citations(
     facts: Mapping[str, Verdict],
     feedback: Feedback,
 ) -> dict[str, Term]:
-    """Return the numerators and denominators of citation recall and precision."""
+    """Return the numerators and denominators of one answer's citation recall and precision."""
     passages = feedback.response.question.passages
     next_start = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
     complete = right = cited = sentences = 0
@@ -170,9 +175,10 @@ def _citations(
 
 
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
-    """Return the passage numbers that a sentence cites, each once, whether or not they exist.
+    """Return the passage numbers that a sentence cites, each once: "… [2]" → [2].
 
-    A sentence without numbers cites the passages of the plan's points about its facets.
+    A number is also returned if no such passage exists. A sentence without numbers cites the
+    passages that the plan names in its points about `facets`, the facets of the sentence.
     """
     numbers = citations(sentence)
     if not numbers and outline:
@@ -182,7 +188,10 @@ def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str
 
 
 def supporting_passages(fact: Verdict) -> set[str]:
-    """Return the ids of the passages that state a claim; empty for an unsupported claim."""
+    """Return the ids of the passages that support a claim, from the claim's verdict.
+
+    The set is empty if the label says that the claim is not supported.
+    """
     if fact.label not in SUPPORTED:
         return set()
     return {

@@ -50,19 +50,20 @@ Fact = tuple[str, str]  # a subject and a relation
 
 
 def hacks(path: Path | str) -> list[JsonObject]:
-    """Return a row for each training step of a run: `{step, n, left_out, claims}` and `SHARES`.
+    """Return the shares of reward hacking at each training step of a run.
 
-    `n` counts responses, and `claims` the claims of their answers. Responses that failed, or whose
-    claims were not all judged, are only counted in `left_out`.
+    Each entry is `{step, n, left_out, claims}` and one value for each name in `SHARES`, or None if
+    the share is undefined. `n` counts responses, and `claims` the claims of their answers.
+    `left_out` counts responses that failed or have claims without a verdict; `n` excludes them.
 
     Args:
-        path: a run's folder or a file of feedback. Rows without a step are counted together, with
-            the step None.
+        path: a run's folder or a file of feedback rows. Rows without a step form one entry, whose
+            step is None.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
-    # the rollouts: an evaluation after training has no steps
+    # reads the rollouts, because an evaluation after training has no steps
     file, world = file_of(path, rollouts=True), load_world()
     parser = parser_of(world)
     question_facts = _question_facts(file.with_name(QUESTIONS), world)
@@ -87,7 +88,10 @@ def hacks(path: Path | str) -> list[JsonObject]:
 
 
 def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]:
-    """Return question id → the facts of its answer; empty if `questions` does not exist."""
+    """Return a dict from question id to the facts of its answer, as (subject, relation) pairs.
+
+    `questions` is the stored file of questions; without this file, the dict is empty.
+    """
     if not questions.exists():
         return {}
     facts = {fact.id: (fact.subject, fact.relation) for fact in world.facts}
@@ -100,12 +104,14 @@ def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]
 def count(
     stored: JsonMapping, parser: Parser, question_facts: frozenset[Fact] | None
 ) -> Counter[str]:
-    """Return the numerators and denominators of `SHARES` for one stored row.
+    """Return the counts of one response from which the `SHARES` are computed, by name.
+
+    The result is {"left_out": 1} if the response failed or has claims without a verdict.
 
     Args:
-        stored: a row of feedback.
+        stored: a stored feedback row.
         parser: reads the facts that claims state.
-        question_facts: the facts that the question asks for, if known.
+        question_facts: the facts that the question asks for; None if not known.
     """
     answer, thinking = reduce_row(stored, ANSWERED), reduce_row(stored, ("think",))
     if {answer.state, thinking.state} & {"failed", "unverified", "not_judged"}:
@@ -131,7 +137,7 @@ def _facts(stated: Iterable[Parsed]) -> set[Fact]:
 
 
 def _stated(claims: Sequence[JsonMapping], parser: Parser) -> list[Sequence[Parsed]]:
-    """Return the facts that each claim states."""
+    """Return, for each claim, the facts of the closed world that it states."""
     return [parser.parse(claim["text"]).claims for claim in claims]
 
 
@@ -156,15 +162,15 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
 
 
 def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]]) -> int:
-    """Count the claims that add nothing to the earlier claims of their section.
+    """Return the number of claims that only repeat earlier claims of the same section.
 
-    Whether a claim is hedged does not matter. A vague claim, which has no object, repeats any claim
-    with its subject and relation, as in the ratings of the closed world. A claim without a fact of
-    the world repeats a claim with the same words.
+    A claim is a repetition if earlier claims state all its facts (subject, relation, object).
+    Hedging does not matter. A vague claim has no object: it repeats any claim with its subject and
+    relation. A claim that states no fact of the closed world repeats a claim with the same words.
 
     Args:
         claims: stored claims, in order.
-        stated: the facts that each claim states.
+        stated: for each claim, the facts that it states.
     """
     seen: set[tuple[str | None, ...]] = set()
     total = 0
@@ -175,6 +181,6 @@ def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]
             (section, p.subject, p.relation, p.object) for p in facts
         } or {(section, words)}
         total += contents <= seen
-        # without an object: the content of a vague claim on the relation
+        # also without the object: a vague claim on this relation is then a repetition
         seen |= contents | {(section, p.subject, p.relation, None) for p in facts}
     return total

@@ -1,7 +1,7 @@
 """Marks: a judge rates the coherence and the helpfulness of each answer from 1 to 5.
 
-FoRAG (arXiv 2406.13779, section 6.1) reports the share of answers with at least 4. The prompts are
-ours.
+FoRAG (arXiv 2406.13779, section 6.1) reports the share of answers with a mark of at least 4. The
+prompts are ours.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,14 @@ REASON = "no answer was marked"
 
 
 def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
-    """Return (question id, prompt) for each aspect of each answer of a file or a run's folder.
+    """Return two (question id, prompt) pairs for each answer: on coherence and on helpfulness.
 
-    The prompt contains the answer without thinking and plan.
+    `path` is a file of feedback rows or a run's folder. The prompts contain the answer without its
+    thinking and plan.
 
     Raises:
         WorkbenchError: the file is not feedback, the text of a question is not known, or the
-            answers are from several training steps, which are several policies.
+            answers are from several training steps and so from several policies.
     """
     answers = read_answers(path)
     check_one_policy(path, (step for _, step, _ in answers))
@@ -43,10 +44,12 @@ def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
 def marks(
     judge: Judge, prompts: Sequence[tuple[str, Prompt]], seed: int, resamples: int
 ) -> JsonObject:
-    """Return the share of answers with a mark of at least 4, and the mean mark, for each aspect.
+    """Ask the judge for marks, and return the share of good answers and the mean marks.
 
-    Each is `{value, low, high, n}`, with a 95 % bootstrap interval over questions. The entry
-    "judge" has the cost and the failures. An answer whose mark failed is left out of that aspect.
+    "coherence" and "helpfulness" are the shares of answers with a mark of at least 4.
+    "coherence_mark" and "helpfulness_mark" are means. Each is `{value, low, high, n}`, with a 95 %
+    bootstrap interval over questions. "judge" has the cost and the failures. Failed marks are left
+    out. `prompts` is the result of `mark_prompts`.
     """
     labels, used = ask(judge, prompts)
     terms = [

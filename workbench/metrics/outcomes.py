@@ -21,7 +21,7 @@ RESAMPLES = 2000
 
 
 def outcome_of(feedback: Feedback) -> str | None:
-    """Return the label of the outcome verdict; None if there is no verdict or grading failed."""
+    """Return "correct", "uncertain" or "incorrect"; None without a verdict or if grading failed."""
     verdict = feedback.verdict("outcome")
     if feedback.error or verdict is None or verdict.error or verdict.label not in OUTCOMES:
         return None
@@ -29,10 +29,10 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Whether a response should have an outcome but has none, because grading failed.
+    """Return whether a response should have an outcome but has none.
 
-    An outcome verdict without a valid label counts as a failure, too. A question without gold
-    answers does not.
+    An outcome is expected if the question has gold answers, if there is an outcome verdict, or if
+    the extraction failed.
     """
     verdict = feedback.verdict("outcome")
     lacking = verdict is not None and verdict.error is not None and verdict.error.kind in LACKING
@@ -41,9 +41,10 @@ def outcome_failed(feedback: Feedback) -> bool:
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return `RATES` without intervals, and `failed`, the number of ungraded responses.
+    """Return accuracy, abstention, hallucination and truthfulness by name, without intervals.
 
-    The rates are None if no response has an outcome.
+    The rates are None if no response has an outcome. `failed` is the number of responses whose
+    grading failed.
     """
     outcomes = [label for feedback in feedbacks if (label := outcome_of(feedback))]
     values = _rates([outcomes.count(label) / max(1, len(outcomes)) for label in OUTCOMES])
@@ -52,15 +53,15 @@ def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
 
 
 def _rates(shares: Sequence[float]) -> dict[str, float]:
-    """Return `RATES` from the shares of `OUTCOMES`."""
+    """Return the four `RATES` by name from the shares of correct, uncertain, incorrect answers."""
     return dict(zip(RATES, (*shares, shares[0] - shares[2]), strict=True))
 
 
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
-    """Return `{metric: (numerator, denominator)}` of one response; empty without an outcome.
+    """Return what one response adds to each outcome metric: `{metric: (numerator, denominator)}`.
 
-    With C correct answers, A attempted answers and N responses, the F-score, the harmonic mean of
-    C/N and C/A, is 2C / (N + A).
+    The dict is empty without an outcome. With C correct answers, A attempted answers and N
+    responses, the F-score is the harmonic mean of C/N and C/A, which is 2C / (N + A).
     """
     if outcome is None:
         return {}
@@ -77,11 +78,12 @@ def table(
 ) -> JsonObject:
     """Return the rates of graded responses with 95 % intervals.
 
-    The result is `{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness,
-    attempted_accuracy, f_score, failed}`. `n` counts questions. Rates are over responses; with k
-    samples per question they are Avg@k. The intervals are from a percentile bootstrap over
-    questions: a resample has all responses to a question or none. Values are None if no response
-    has an outcome, and for `attempted_accuracy` also if all responses abstain.
+    The result is `{n, accuracy: {value, low, high, n}, …, failed}`, with the same four values for
+    `abstention`, `hallucination`, `truthfulness`, `attempted_accuracy` and `f_score`. `n` counts
+    questions, `failed` the responses whose grading failed. With k responses per question, rates are
+    means over all responses (Avg@k). Intervals come from a bootstrap that resamples questions, each
+    with all its responses. Values are None if no response has an outcome; `attempted_accuracy` is
+    also None if all responses abstain.
     """
     names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
@@ -96,7 +98,7 @@ def breakdown(
     key: Callable[[Graded], str | None],
     summary: Callable[[Sequence[Graded]], JsonObject],
 ) -> JsonObject:
-    """Return {group: summary of its responses}, sorted by group, which is the result of `key`.
+    """Group responses by `key`, and return {group: `summary` of its responses}, sorted by group.
 
     Responses whose key is None are left out.
     """
@@ -105,12 +107,12 @@ def breakdown(
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return the gain in truthfulness by training, as a share of an oracle's gain.
+    """Return how much training raised truthfulness, as a share of the gain of an oracle.
 
-    Both arguments are results of `table`. With truthfulness T, the share is (T_after − T_before) /
-    (T_oracle − T_before). The oracle answers like `before`, but abstains where `before` was wrong.
-    0 means no gain, and 1 means the gain of the oracle; more than 1 needs new correct answers. None
-    if a table is empty or `before` is never wrong.
+    The oracle answers like the policy before training, but abstains where that policy was wrong.
+    With truthfulness T, the share is (T_after − T_before) / (T_oracle − T_before). 0 means no gain,
+    and 1 means the gain of the oracle; more than 1 needs new correct answers. None if a table is
+    empty or no answer before training is wrong. Both arguments are results of `table`.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
     oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy

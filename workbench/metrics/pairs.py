@@ -18,7 +18,7 @@ from workbench.runs.store import QUESTIONS, read_questions
 from workbench.text import answer_text
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Judge, Prompt, WorkbenchError
 
-Key = tuple[str, int | None, int]  # question id, training step if any, sample number
+Key = tuple[str, int | None, int]  # question id, training step or None, sample number
 Answer = tuple[str, str]  # the text of a question, and the answer without thinking and plan
 
 VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # verdict -> value of the answer shown first
@@ -31,7 +31,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """The answers of two files to one question, the first file's answer first."""
+    """Two answers to one question, from two files; `answers[0]` is from the first file."""
 
     key: Key
     question: str
@@ -44,13 +44,13 @@ class Pair:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The prompts of the pair in both orders; empty for identical answers."""
+        """Two prompts to compare the answers, one in each order; () for identical answers."""
         orders = () if self.identical else (self.answers, self.answers[::-1])
         return tuple(render("prefer", question=self.question, responses=order) for order in orders)
 
 
 class Pairs(NamedTuple):
-    """The paired answers of two files, and the number of unpaired answers by reason."""
+    """The paired answers of two files, and how many answers were left out, by reason."""
 
     pairs: tuple[Pair, ...]
     left_out: dict[str, int]
@@ -59,12 +59,12 @@ class Pairs(NamedTuple):
 def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     """Pair the answers of two files, or run folders, by question, step and sample number.
 
-    The order in the files does not matter, and the answers need not be judged.
+    The order of the rows in the files does not matter. The rows need no verdicts.
 
     Raises:
         WorkbenchError: `other` is the same file; a file is not feedback; the text of a question is
-            not known; no answers can be paired; or the pairs are from several training steps,
-            which are several policies.
+            not known; no answers can be paired; or the pairs are from several training steps and
+            so from several policies.
     """
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(
@@ -107,8 +107,8 @@ class Duel(NamedTuple):
     def score(self) -> float:
         """1 if the first file's answer wins in both orders, 0 if it loses in both, else 0.5.
 
-        A win in only one order may show that the judge prefers a position, not an answer. If the
-        judge never returns a tie, this score equals the paper's mean over both orders.
+        An answer that wins in only one order may win because of its position. If the judge never
+        returns a tie, this score equals the paper's mean over both orders.
         """
         values = (self.leading, self.following)
         return 1.0 if min(values) > 0.5 else 0.0 if max(values) < 0.5 else 0.5
@@ -117,9 +117,9 @@ class Duel(NamedTuple):
 def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
     """Judge all pairs in both orders, in one batch of calls.
 
-    Returns the results of the pairs that were judged in both orders, and the cost with the
-    failures. A pair is left out if one order failed: one order alone may only show a preference for
-    a position.
+    Returns a `Duel` for each pair that was judged in both orders, and the judge's cost and
+    failures (see `ask`). A pair is left out if the call for one of its orders failed, because the
+    position of an answer may influence the judge.
     """
     prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
     verdicts, used = ask(judge, prompts)
@@ -136,12 +136,14 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
 
 
 def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str | None], JsonObject]:
-    """Send prompts to the judge; return a label for each, and the cost with the failures.
+    """Send prompts to the judge; return the label in each reply, and the cost and failures.
 
-    The label is None if the call failed or the reply was unreadable.
+    A label is None if the call failed or the reply was unreadable. The second result is a JSON
+    object: the fields of `Cost`, `failed` (number of failures), `failures` (number of each kind)
+    and `reasons` (the first message of each kind).
 
     Args:
-        prompts: (question id, prompt) pairs. The ids only occur in messages.
+        prompts: (question id, prompt) pairs; the ids are used in messages only.
     """
     replies = judge([prompt for _, prompt in prompts]) if prompts else ()
     labels, cost = list[str | None](), Cost()
@@ -163,14 +165,16 @@ def win_rate(
 ) -> JsonObject:
     """Return the win rate of the first file's answers against the second file's answers.
 
-    * `win_rate`: the mean `Duel.score`; ties count half.
-    * `position_bias`: the share of pairs of different answers on which the two orders disagree.
+    * `win_rate`: the mean `Duel.score`; a tie counts 0.5.
+    * `position_bias`: among pairs of different answers, the share in which the judge's preference
+      depends on the order.
     * `words`: the mean number of words of the answers of each file.
-    * `pairs`: counts of pairs; `incomplete` pairs were not judged in both orders.
+    * `pairs`: numbers of pairs by result, with the argument `incomplete`: the number of pairs that
+      were not judged in both orders.
 
-    The two rates have 95 % bootstrap intervals over questions. If all questions agree, all
-    resamples are equal, and Wilson's bounds are used instead. With fewer than `LEAST` questions
-    there is no interval *(our choice)*.
+    The two rates have 95 % bootstrap intervals over questions. An interval without width (all
+    questions agree) is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions there
+    is no interval *(our choice)*.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)
@@ -202,8 +206,10 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
 
 
 def _bounds(cell: JsonMapping) -> dict[str, float | None]:
-    """Return the interval of a rate: Wilson's if the bootstrap's has no width, and None if there
-    are too few questions.
+    """Return the interval `{low, high}` of a rate, from its bootstrap interval.
+
+    An interval without width is replaced by Wilson's interval. Both bounds are None if the rate is
+    undefined or there are fewer than `LEAST` questions.
     """
     if cell["value"] is None or cell["n"] < LEAST:
         return {"low": None, "high": None}
@@ -214,7 +220,10 @@ def _bounds(cell: JsonMapping) -> dict[str, float | None]:
 
 
 def read_answers(path: Path | str) -> dict[Key, list[Answer]]:
-    """Return the answers of a file or a run's folder, by question, step and sample number.
+    """Return the answers of a file or a run's folder, by (question id, step, sample number).
+
+    Each answer is a pair (text of the question, answer without thinking and plan). A key has
+    several answers if it occurs in several rows.
 
     Raises:
         WorkbenchError: the file has no rows or is not feedback, or a question's text is missing.
@@ -237,7 +246,7 @@ def read_answers(path: Path | str) -> dict[Key, list[Answer]]:
 
 
 def _read(stored: JsonMapping) -> tuple[Key, str | None, str]:
-    """Return the key of a stored row, the text of its question if stored, and its answer."""
+    """Return a stored row's key, the text of its question (None if not stored) and its answer."""
     name = stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     step = None if stored.get("step") is None else int(stored["step"])
     question = stored.get("question")

@@ -18,7 +18,7 @@ IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *O
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a report."""
+    """Settings of the metrics that `summarise` and `compare` return."""
 
     k: int = K  # of recall@K and F1@K
     veriscore_k: int | None = None  # VeriScore's K; by default the median number of claims
@@ -39,14 +39,14 @@ def compare_files(
 ) -> JsonObject:
     """Return every metric of `feedback` and, with `other`, the paired differences of the two files.
 
-    Differences are `feedback` minus `other`. VeriScore's K is the median number of claims of all
-    compared responses. If a path is a run's folder, its evaluation after training is read (see
-    `file_of`).
+    The result is that of `summarise` and, with `other`, of `compare`. Differences are `feedback`
+    minus `other`. VeriScore's K is the median number of claims of all compared responses.
 
     Args:
-        feedback, other: JSONL files of feedback rows, or folders of runs.
-        judge: if given, it also compares the answers of both files (see `pairs`). Without `other`,
-            it rates the answers of `feedback` (see `marks`).
+        feedback, other: files of feedback rows, or folders of runs. Of a run, the evaluation after
+            training is read (see `file_of`).
+        judge: if given, it also compares the answers of both files (see `pairs`) or, without
+            `other`, rates the answers of `feedback` (see `marks`).
         k: K of recall@K and F1@K.
         sections: count only claims in these sections of the response ("think", "answer", "body");
             empty for all.
@@ -55,13 +55,13 @@ def compare_files(
         several_steps: accept files with rollouts of several training steps.
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, the files have no common question, or
-            one of two files has answers of several training steps.
+        WorkbenchError: a file is missing, not feedback or not judged; the files have no common
+            question; or one of two files has answers of several training steps.
     """
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections)
-        # a judge's own metrics need no other verdicts
+        # win rates and marks need no stored verdicts
         if judge is None and loaded and all(row.state == "not_judged" for row in loaded):
             lacking = sum(row.no_gold for row in loaded)
             why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
@@ -98,15 +98,16 @@ def compare_files(
 
 
 def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObject:
-    """Return `{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
+    """Return all metrics of one file's rows: `{n, questions, …, <metric>: {value, low, high, n}}`.
 
-    * `n`: responses; inside a metric, the questions that define the metric.
-    * `steps`: training steps, each of which is another policy.
-    * `excluded`: responses that the claim metrics leave out, by `Row.state`.
-    * `failed`: responses with a recorded failure.
-    * `duplicate_ids`: responses with the id of an earlier response; they count in `n`.
+    * `n`: number of responses; inside a metric, the number of questions that define the metric.
+    * `steps`: number of training steps; each step is another policy.
+    * `excluded`: number of responses in each `Row.state` other than "scored".
+    * `failed`: number of responses with a recorded failure.
+    * `duplicate_ids`: number of responses with the id of an earlier response; they count in `n`.
 
-    Intervals are 95 % bootstraps over questions. An undefined metric is None with a `reason`.
+    `low` and `high` are 95 % bootstrap intervals over questions. An undefined metric has the value
+    None, and `reason` says why.
     """
     settings = settings or Settings()
     if settings.veriscore_k is None:
@@ -141,9 +142,10 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
 def claim_table(
     rows: Sequence[Row], *, k: int = K, seed: int = 0, resamples: int = RESAMPLES
 ) -> JsonObject:
-    """Return the claim metrics of graded responses, `{metric: {value, low, high, n}}`.
+    """Return the claim metrics that evaluations report: `{metric: {value, low, high, n}}`.
 
-    Empty if claims were not extracted from any response.
+    These are `IN_EVALUATIONS`, recall@K and F1@K, with 95 % bootstrap intervals over n questions.
+    The dict is empty if claims were not extracted from any response.
     """
     if not any(row.extracted for row in rows):
         return {}
@@ -153,11 +155,11 @@ def claim_table(
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:
-    """Return `{common, paired: {metric: {value, other, diff, low, high, p, n}}}` of two files.
+    """Compare two files: return `{common, paired: {metric: {value, other, diff, …}}}`.
 
-    `common` counts common questions. A metric uses the n questions for which it is defined in both
-    files. If a question does not define it in one file (its row failed, say), the question is left
-    out of the other file too.
+    `common` is the number of questions that are in both files. For the values of a metric, see
+    `bootstrap.paired`. A question counts only if it defines the metric in both files. If its row
+    failed in one file, for example, the question is left out of the other file too.
     """
     cells: dict[str, JsonObject] = {}
     for name, cell in paired_runs([rows], [others], settings).items():
@@ -169,14 +171,14 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> J
 def paired_runs(
     runs: Sequence[Sequence[Row]], others: Sequence[Sequence[Row]], settings: Settings
 ) -> dict[str, JsonObject]:
-    """Return the paired differences of two policies that were trained with the same seeds.
+    """Compare two policies that were trained with the same seeds.
 
-    The result is `{metric: {value, other, diff, low, high, p, n}}`. Questions and seeds are both
-    resampled. AURC and AUROC are defined only for a single seed.
+    The result is `{metric: {value, other, diff, low, high, p, n}}`, see `bootstrap.paired`.
+    Questions and seeds are both resampled. With several seeds, AURC and AUROC are None.
 
     Args:
-        runs: evaluated rows of the first policy, for each seed.
-        others: evaluated rows of the second policy, for the same seeds.
+        runs: for each seed, the evaluated rows of the first policy.
+        others: for each of the same seeds, the evaluated rows of the second policy.
     """
     common = _common([*runs, *others])
     answers = other_answers = NO_ANSWERS
@@ -196,10 +198,10 @@ def paired_runs(
 
 
 def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, JsonObject]:
-    """Return `{metric: {value, low, high, n}}` of a policy that was trained with several seeds.
+    """Return the metrics of a policy that was trained with several seeds.
 
-    `runs` has the evaluated rows for each seed. Questions and seeds are both resampled; AURC and
-    AUROC are undefined.
+    The result is `{metric: {value, low, high, n}}`. Questions and seeds are both resampled. AURC
+    and AUROC are None. `runs` has one list of evaluated rows for each seed.
     """
     sums = _stacked(runs, settings, _common(runs))
     return intervals(sums, settings.resamples, settings.seed, len(runs))
@@ -211,7 +213,7 @@ def _common(files: Sequence[Sequence[Row]]) -> set[str]:
 
 
 def _stacked(files: Sequence[Sequence[Row]], settings: Settings, questions: set[str]) -> Sums:
-    """Return the sums of several files over the same questions, one file after another."""
+    """Return the `Sums` of several files for the same questions, one file after another."""
     import numpy as np
 
     parts = [
@@ -248,7 +250,7 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
 
 
 def _reason(name: str, rows: Sequence[Row]) -> str:
-    """Return why a metric is undefined."""
+    """Return a text that says why a metric is undefined for these rows."""
     states = {row.state for row in rows}
     if not rows:
         return "the file has no rows"

@@ -33,17 +33,17 @@ STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judge
 
 @dataclass(frozen=True)
 class Row:
-    """The fields of one response that metrics use.
+    """One stored response, with only the fields that metrics use.
 
     `state` decides whether claim metrics count the response:
 
-    * `not_judged`: there are no claims and no verdicts (`workbench.util.failures.judged`).
+    * `not_judged`: no judge was called for the row (see `workbench.util.failures.judged`).
     * `failed`: the extraction or the verdict on a claim failed. One unknown label would bias every
-      rate of the row, so claim metrics leave the whole row out. (After other failures, claims are
-      counted, and only the field `failed` is set.)
-    * `abstained`: the outcome is `uncertain` or, without an outcome, the text declines to answer.
-      Claims in the thinking do not change this, unless only claims of the thinking are counted.
-    * `no_claims`: the response answers without a claim.
+      rate of the row, so claim metrics leave the whole row out. (Other failures only set the field
+      `failed`; the claims still count.)
+    * `abstained`: the outcome is "uncertain" or, without an outcome, the text declines to answer.
+      This state is not used if only claims of the thinking are counted.
+    * `no_claims`: the response is not an abstention, but has no claims.
     * `unverified`: a claim has no verdict on its truth.
     * `scored`: every claim has a label.
     """
@@ -76,7 +76,10 @@ class Row:
 
     @property
     def supported_on_subject(self) -> int | None:
-        """The number of supported claims about the question's subject; None if not known."""
+        """The number of supported claims about the question's subject.
+
+        None if the subject of a claim is not known.
+        """
         if None in self.off_subject or len(self.off_subject) < len(self.labels):
             return None
         return sum(
@@ -91,12 +94,10 @@ class Row:
 
 
 def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
-    """Return the feedback of a file, or of a run's folder, as `Row`s.
-
-    Stored rows are read one at a time, so that large files fit into memory.
+    """Return the rows of a feedback file, or of a run's folder, as `Row`s.
 
     Args:
-        path: the file or folder.
+        path: the file or folder, see `file_of`.
         sections: count only claims in these sections of the response ("think", "answer", "body");
             by default all.
 
@@ -115,7 +116,7 @@ def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
 
 
 def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
-    """Yield `read(row)` of each stored row of a file.
+    """Apply `read` to each stored row of a file, one at a time, and yield the results.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -144,10 +145,10 @@ def _stored_rows(file: Path) -> Iterator[JsonMapping]:
 
 
 def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
-    """Return the feedback file that a path names.
+    """Return the feedback file for a path, which is a file or the folder of a run.
 
-    For a run's folder this is the file with the answers of the evaluation after training. If there
-    is none, or with `rollouts`, it is the file of rollouts.
+    A file is returned unchanged. For a folder, the file of the evaluation after training is
+    returned. If it does not exist, or if `rollouts` is True, it is the file of training rollouts.
     """
     path = Path(path)
     evaluated = path / EVALUATION / AFTER
@@ -157,10 +158,14 @@ def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
 
 
 def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
-    """Check that the rows of a file come from one policy. `steps` has the step of each row.
+    """Check that the rows of a file come from one policy.
+
+    Args:
+        path: the file, for the error message.
+        steps: the training step of each row; None is ignored.
 
     Raises:
-        WorkbenchError: the rows are from several training steps, which are several policies.
+        WorkbenchError: the rows are from several training steps and so from several policies.
     """
     if (count := len({*steps} - {None})) > 1:
         raise WorkbenchError(
@@ -171,14 +176,14 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:
-    """Return feedback in memory as `Row`s; `sections` as in `read_rows`."""
+    """Convert feedback in memory to `Row`s. For `sections`, see `read_rows`."""
     return [reduce_row(feedback.to_row(), sections) for feedback in feedbacks]
 
 
 def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
-    """Return one stored feedback row as a `Row`; `sections` as in `read_rows`.
+    """Convert one stored feedback row to a `Row`. For `sections`, see `read_rows`.
 
-    A label may be in the claim itself instead of a verdict, as in hand-labelled rows.
+    Hand-labelled rows may have a label in the claim itself instead of a verdict.
     """
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
@@ -227,10 +232,11 @@ class _Claim(NamedTuple):
 
 
 def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) -> _Claim:
-    """Combine a stored claim and the verdicts on it; without a verdict, use the claim's own label.
+    """Return the fields of a stored claim; the label is that of its verdict, else its own.
 
     `off_subject` comes from the verdict of the aspect "subject". Without this verdict, a claim with
-    the lowest informativeness is off-subject, unless the judge could not read it.
+    the lowest informativeness is off-subject, unless the judge could not read it. If the claim has
+    no id, `position` is used as its id.
     """
     # claims that another program wrote may have no ids
     target = f"claim:{stored.get('id', position)}"
@@ -249,7 +255,7 @@ def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) 
 
 
 def _outcome(stored: JsonMapping, verdicts: Sequence[JsonMapping]) -> tuple[str | None, bool, bool]:
-    """Return the outcome or None, whether grading failed, and whether a gold answer is missing."""
+    """Return (outcome or None, whether grading failed, whether the gold answer is missing)."""
     verdict = next((v for v in verdicts if v["target"] == "outcome"), None)
     label = verdict.get("label") if verdict else stored.get("outcome")
     error = verdict.get("error") if verdict else None
@@ -276,8 +282,8 @@ def _state(stored: JsonMapping, claims: Sequence[_Claim], abstains: bool) -> str
 def _token_confidence(stored: JsonMapping) -> float | None:
     """Return the mean probability of the tokens of the final answer *(ours)*.
 
-    Without a final answer all tokens count. TruthRL (arXiv 2509.25760, figure 5) groups answers by
-    a confidence that the paper does not define.
+    If no final answer is found, all tokens count. None without usable log-probabilities. TruthRL
+    (arXiv 2509.25760, figure 5) groups answers by a confidence that the paper does not define.
     """
     tokens, text = stored.get("tokens") or {}, stored.get("response") or ""
     logprobs, offsets = tokens.get("logprobs") or (), tokens.get("offsets") or ()
@@ -304,5 +310,5 @@ def share(part: float, whole: int) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean, or None without values."""
+    """Return the mean, or None if there are no values."""
     return share(sum(values), len(values))

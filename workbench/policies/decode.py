@@ -1,11 +1,11 @@
 """Sample completions token by token from a transformers model with full attention.
 
-Finished rows leave the batch, and the next prompts take their places. The common beginning of
-several prompts is computed once.
+Finished completions leave the batch, and the next prompts take their places. The common beginning
+of several prompts is computed once.
 
-The rows of the key-value cache are aligned at their last tokens. The first columns of shorter rows
-are masked. Shapes: B rows, N new tokens, L cached and new tokens together, V ids of the vocabulary,
-T tokens of the longest completion.
+The key-value cache has a row for each completion in the batch. Shorter rows are padded on the left,
+and the padding is masked. Shapes: B rows, N new tokens, L cached and new tokens together, V ids of
+the vocabulary, T tokens of the longest completion.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Prompt = tuple[int, ...]
 
 @dataclass
 class Row:
-    """An unfinished completion."""
+    """A completion in the batch, which has one row of the key-value cache."""
 
     number: int  # index of the prompt
     uniforms: Iterator[float]  # random numbers for sampling the tokens
@@ -49,10 +49,10 @@ class Row:
 
 
 def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
-    """Return `model` without its PEFT wrapper if `decode` can run it, else None.
+    """Return `model` without its PEFT wrapper, or None if `decode` cannot run the model.
 
-    `decode` runs full attention with the usual preparation of inputs. Sliding windows, recurrent
-    layers, prompt tuning and models with their own cache need transformers' `generate`.
+    `decode` needs full attention and transformers' default preparation of inputs. It cannot run
+    models with sliding windows, recurrent layers, prompt tuning or a cache of their own.
     """
     from transformers import DynamicCache, GenerationMixin
     from transformers.cache_utils import DynamicLayer
@@ -81,11 +81,14 @@ def decode(
     how: Sampling,
     size: int,
 ) -> list[list[int]]:
-    """Return a completion for each prompt, with its end token. Prompts start in the given order,
-    at most `size` at once.
+    """Return the sampled token ids for each prompt, with the end token if one was sampled.
 
-    Each completion has its own random numbers, from torch's CPU generator. So the samples do not
+    Each completion has its own random numbers, from torch's CPU generator. So its tokens do not
     depend on the other prompts of the batch, except for rounding.
+
+    Args:
+        pad: id of the padding token.
+        size: largest number of completions in the batch. Prompts start in the given order.
     """
     return _Decoding(forward_function(model, pad), model.config, prompts, stop_ids, how).run(size)
 
@@ -124,8 +127,8 @@ class _Decoding:
         return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
 
     def _start(self, numbers: list[int]) -> None:
-        """Start the prompts with these indices: compute them, sample the first token of each, and
-        add a row for each unfinished completion. Equal prompts are computed once.
+        """Start the prompts with these indices: sample the first token of each completion, and add
+        a row for each completion that this token does not finish. Equal prompts are computed once.
         """
         prompts = [self.prompts[number] for number in numbers]
         # the responses of a group have the same prompt
@@ -164,10 +167,10 @@ class _Decoding:
                 move(self.cache, unfinished, max(row.length for row in self.rows))
 
     def _add_tokens(self, rows: list[Row], logits_BV: Tensor) -> list[int]:
-        """Sample a token for each row, and append it to the row's completion if that is unfinished.
+        """Append a sampled token to each unfinished completion of `rows`.
 
-        `logits_BV` has one line for each of `rows`. Return the indices of the rows that are still
-        unfinished.
+        Return the indices of the rows that are still unfinished. `logits_BV` has the logits of one
+        row per line.
         """
         tokens = self.sample(logits_BV, [next(row.uniforms, 0.0) for row in rows])
         for row, token in zip(rows, tokens, strict=True):
@@ -184,8 +187,9 @@ class _Decoding:
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:
     """Return the model's forward pass as a function of new ids, row lengths and the cache.
 
-    The function adds the new tokens to the cache. Shorter rows of new ids are padded on the left,
-    which is only correct with an empty cache.
+    The function returns the logits after the last id of each row, (B, V), and adds the new tokens
+    to the cache. A row's length counts its cached and new tokens. The rows of new ids may differ in
+    length only if the cache is empty; shorter rows are padded on the left.
     """
     import torch
 
@@ -218,11 +222,11 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
 def prefill(
     forward: Forward, config: PretrainedConfig, prompts: Sequence[Prompt]
 ) -> tuple[Tensor, DynamicCache]:
-    """Return the logits after each of these distinct prompts, (B, V), and a cache with a row for
-    each prompt.
+    """Run the model on distinct prompts. Return the logits after each prompt, (B, V), and the
+    key-value cache with a row for each prompt.
 
-    If many prompts have the same beginning, each distinct beginning is computed once, and then the
-    remaining tokens of every prompt.
+    If many prompts share a beginning, a first pass computes each distinct beginning, and a second
+    pass computes the remaining tokens of every prompt.
     """
     from transformers import DynamicCache
 
@@ -237,10 +241,11 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Return the number of tokens at the end of each prompt that a second pass should compute.
+    """Return the number of tokens at the end of each prompt that `prefill` leaves to its second
+    pass; 0 if it should make a single pass.
 
-    A first pass computes each distinct beginning once. The number is the one with the fewest tokens
-    in both passes. It is 0, for a single pass, if two passes would save fewer than `PASS` tokens.
+    This is the number for which both passes together compute the fewest tokens. Two passes must
+    save at least `PASS` tokens.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 
@@ -253,7 +258,10 @@ def tail_length(prompts: Sequence[Prompt]) -> int:
 
 
 def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
-    """Move row `index[n]` of the cache to row n, and keep only the last `width` columns."""
+    """Reorder the cache in place: row n becomes the old row `index[n]`.
+
+    Only the last `width` tokens of each row remain.
+    """
     import torch
 
     if list(index) == list(range(len(cache.layers[0].keys))) and width == cache.get_seq_length():
@@ -265,7 +273,7 @@ def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
 
 
 def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
-    """Append the rows of `more` to `cache`; both are padded on the left to `width` columns."""
+    """Append the rows of `more` to `cache`. All rows are padded on the left to `width` tokens."""
     import torch
     from torch.nn.functional import pad
 
@@ -306,13 +314,13 @@ def token_sampler(how: Sampling) -> SampleTokens:
 
 
 def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
-    """Return for each row the first token whose cumulative probability exceeds the row's random
-    number from `uniforms_B1`.
+    """Return for each row the id of the first token whose cumulative probability exceeds the row's
+    random number from `uniforms_B1`, which is in [0, 1).
 
     A token of probability 0 adds nothing to the sum, so it is never sampled. The random numbers are
-    below 1 and are multiplied by the total, so rounding cannot select a position after the last
-    token. The sums are in double precision: in single precision, tokens with a probability below
-    6e-8 would never be sampled.
+    multiplied by the total, so rounding cannot select an id after the last one. The sums are in
+    double precision: in single precision, tokens with a probability below 6e-8 would never be
+    sampled.
 
     Raises:
         WorkbenchError: a probability is NaN.

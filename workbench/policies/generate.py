@@ -1,7 +1,7 @@
 """Sample responses to questions from a policy, with any engine.
 
 An engine is a function from prompts and `Sampling` to completions, as token ids: `hf` uses
-transformers, `vllm` uses vLLM. `workbench.policies.load` binds it into a `Policy`.
+transformers, `vllm` uses vLLM. `workbench.policies.load` returns a `Policy` with its engine.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,18 +21,18 @@ Completion = tuple[list[int], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How responses are sampled.
+    """Settings for sampling responses.
 
     Attributes:
-        max_new_tokens: the most tokens of a response, with the end token.
+        max_new_tokens: largest number of tokens of a response, including the end token.
         samples: number of responses per question.
         greedy: take the most probable token, and ignore temperature, top-p and seed.
         batch_size: responses computed at once; None for a default that depends on the model's size.
         logprobs: also return the log-probability of each sampled token, at temperature 1.
         seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: if several processes share a batch, the index of each prompt in the whole batch. A
-            prompt then gets the random numbers that a single process would use.
+        rows: index of each prompt in the whole batch, if several processes share the batch. The
+            random numbers then equal those of a single process. () for a single process.
     """
 
     max_new_tokens: int
@@ -49,7 +49,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Policy:
-    """A loaded policy.
+    """A loaded language model with its tokenizer and the engine that samples from it.
 
     Attributes:
         stop_ids: ids of the tokens that end a response.
@@ -84,9 +84,13 @@ def prompt_ids(
 def generate(
     policy: Policy, questions: Sequence[Question], *, step: int | None = None, **sampling: Any
 ) -> list[Response]:
-    """Sample responses with `Sampling(**sampling)`, in the order of the questions and samples.
+    """Return sampled responses to the questions. The samples of a question follow each other.
 
-    The result depends only on the arguments.
+    The same arguments give the same responses.
+
+    Args:
+        step: training step, which is stored in the responses; None outside training.
+        sampling: fields of `Sampling`. `samples` is the number of responses per question.
 
     Raises:
         WorkbenchError: several greedy samples, which would be equal, or `max_new_tokens` < 1.
@@ -133,8 +137,8 @@ def as_response(
 ) -> Response:
     """Return a `Response` from sampled ids, which include the end token if it was sampled.
 
-    The response's group is "QUESTION", or "QUESTION/STEP" in training, where a question may occur
-    in several steps. Without an end token the response counts as truncated.
+    Its group is the question's id, or "QUESTION/STEP" if `step` is given, because a question may
+    occur in several steps. Its `finish` is "length" (truncated) if the ids have no end token.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

@@ -32,11 +32,11 @@ def complete(
     stop_ids: Sequence[int],
     how: Sampling,
 ) -> list[Completion]:
-    """Return a completion for each prompt, in order, with log-probabilities if `how.logprobs`.
+    """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
-    `pad` is the id of the padding token. Torch's random state of the caller does not change. With
-    `how.seeds`, the samples of each question are computed in a separate batch, so that they do not
-    depend on other questions, not even by rounding.
+    The log-probabilities are () unless `how.logprobs` is set. `pad` is the id of the padding token.
+    The caller's random state of torch does not change. With `how.seeds`, the samples of each
+    question are computed in a separate batch. They then do not depend on other questions at all.
     """
     import torch
 
@@ -83,8 +83,9 @@ def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
 def token_logprobs(
     model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[tuple[float, ...]]:
-    """Return the log-probability of each sampled id at temperature 1, for each pair of prompt ids
-    and sampled ids.
+    """Return the log-probabilities of the sampled ids at temperature 1.
+
+    `pairs` has (prompt ids, sampled ids); each pair gives one tuple with a number per sampled id.
     """
     import torch
 
@@ -101,9 +102,10 @@ def token_logprobs(
 def sampled_logits(
     model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[Tensor]:
-    """Return the logits that predict the sampled ids, for each pair of prompt ids and sampled ids.
+    """Return the logits that predict the sampled ids, for each pair (prompt ids, sampled ids).
 
-    The logits of a pair are float32, (T, V), for T sampled ids.
+    The logits of a pair are float32 and have the shape (T, V), for T sampled ids and V ids of the
+    vocabulary.
     """
     rows = [prompt + sampled for prompt, sampled in pairs]
     input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)
@@ -123,9 +125,10 @@ def by_generate(
     how: Sampling,
     size: int,
 ) -> list[list[int]]:
-    """Complete prompts by transformers' `generate`, for models that `decode` cannot run.
+    """Return the sampled token ids for each prompt, by transformers' `generate`.
 
-    Each batch takes as long as its longest completion.
+    This is for models that `decode` cannot run. Each batch of `size` prompts takes as long as its
+    longest completion.
     """
     from transformers import GenerationConfig
 
@@ -158,7 +161,10 @@ def by_generate(
 def padded(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return rows of ids, padded to the longest one, and their attention mask, (B, T) each."""
+    """Return rows of ids, padded to the longest row, and their attention mask, (B, T) each.
+
+    The padding is on the left if `left` is True, otherwise on the right.
+    """
     import torch
 
     width = max(map(len, rows))

@@ -13,7 +13,7 @@ LENGTH = 4096  # default number of tokens of prompt and reply together
 
 
 def is_gguf(model: str) -> bool:
-    """Return whether a model's name is that of a GGUF file, which may be missing."""
+    """Return whether `model` names a GGUF file, by its ending. The file need not exist."""
     return model.lower().endswith(".gguf") and not Path(model).is_dir()
 
 
@@ -21,7 +21,7 @@ def check_file(model: str) -> None:
     """Check that `model` is a GGUF file and that llama.cpp is installed.
 
     Raises:
-        WorkbenchError: the file or the package is missing.
+        WorkbenchError: the file or llama.cpp is missing, or the file has another format.
     """
     path = Path(model).expanduser()
     if not path.is_file():
@@ -40,7 +40,10 @@ def check_file(model: str) -> None:
 
 
 def run(model: str, host: str, port: int, name: str, length: int) -> None:
-    """Run the server in this process until it is interrupted; see `serve.serve`."""
+    """Run the server in this process until it is interrupted; for the arguments see `serve.serve`.
+
+    `length` is the largest number of tokens of prompt and reply together.
+    """
     import xllamacpp
 
     settings = xllamacpp.CommonParams()

@@ -47,13 +47,13 @@ def load_policy(
 
     Args:
         name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
-            `policy/`), or a hub name. Only safetensors weights are read; for the hub name of an
-            adapter also weights that torch's weights-only loader accepts. No code from the folder
-            is run.
+            `policy/`), or a hub name. Weights must be safetensors files. An adapter from the hub
+            may also have weights that torch's weights-only loader accepts. No code from the
+            folder is run.
         base: the base model of an adapter; None for the model that adapter_config.json names.
-        device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth has patched
-            transformers' models in this process, the default is a subprocess, and the policy has
-            no `model`.
+        device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth was imported in
+            this process, the default is to generate in a subprocess; the policy then has no
+            `model`.
         engine: "hf" is transformers. "vllm" chooses the device itself and takes most of a GPU's
             memory. A process can hold one policy in vLLM; loading another one shuts it down.
 
@@ -111,7 +111,7 @@ def _by_vllm(name: str, base: str | Path | None) -> Policy:
 def _checked(
     name: str | Path, base: str | Path | None, device: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Check a policy's weights, and return its model, with the adapter merged, and its tokenizer.
+    """Check a policy's weights. Return its model and tokenizer; an adapter is merged.
 
     On the device "meta" only names and shapes are checked, and no weight is in memory.
     """
@@ -138,8 +138,9 @@ def _rank(adapter: Path | None) -> int:
 
 
 def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:
-    """Return a `Policy` that samples from a model in memory. The model's own sampling defaults are
-    removed from `model`, so that only the caller's settings apply.
+    """Return a `Policy` that samples from a model in memory.
+
+    The sampling defaults are removed from `model`, so that only the caller's settings apply.
     """
     from transformers import GenerationConfig
 
@@ -158,7 +159,7 @@ def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerB
 
 
 def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
-    """Return a policy that generates in a subprocess."""
+    """Return a policy that generates in a subprocess, which has no patches of Unsloth."""
     from transformers import AutoConfig, GenerationConfig
 
     _, folder = _locate(name, base)
@@ -177,7 +178,7 @@ def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
 def _complete_in_subprocess(
     folder: str, base: str | None, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
-    """Complete prompts in a subprocess, which loads the policy for this call."""
+    """Return a completion for each prompt. A subprocess loads the policy for this call."""
     import torch
 
     job = {
@@ -206,9 +207,9 @@ def _complete_in_subprocess(
 
 
 def run_job() -> None:
-    """Read a job of `_complete_in_subprocess` from stdin, and print the completions.
+    """Read a job as JSON from stdin, complete its prompts, and print the completions as JSON.
 
-    The subprocess runs this function.
+    The subprocess of `_complete_in_subprocess` runs this function.
     """
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
@@ -245,9 +246,9 @@ def load_checkpoint(
 
     Args:
         device: on "meta" no weight is read; the names and shapes in the files are still checked.
-        dtype: type of the weights in memory; by default that of `number_format`, whatever type
-            the files have.
-        quantisation: transformers' config for layers with fewer bits.
+        dtype: type of the weights in memory, such as "bfloat16"; None for that of
+            `number_format`. The type in the files does not matter.
+        quantisation: transformers' config for quantised weights; None for no quantisation.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -322,10 +323,10 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
 
 
 def check_policy_name(name: str) -> None:
-    """Raise a WorkbenchError if `name` is neither a policy's folder nor of the form of a hub name,
+    """Raise a WorkbenchError if `name` is neither a policy's folder nor a possible hub name,
     "owner/model".
 
-    A name whose first part is a local folder or "runs" is a path, and is not looked up on the hub.
+    A name counts as a path, not as a hub name, if its first part is "runs" or a local folder.
     """
     path = Path(name).expanduser()
     if path.is_dir():
@@ -344,7 +345,10 @@ def check_policy_name(name: str) -> None:
 
 
 def _check_checkpoint(folder: Path, name: str) -> None:
-    """Raise a WorkbenchError if a folder without an adapter has no full checkpoint."""
+    """Raise a WorkbenchError if `folder` is not a model's full checkpoint.
+
+    `name` is the folder's name in the message.
+    """
     if not (folder / "config.json").is_file():
         raise WorkbenchError(
             f"policy folder '{name}' has neither config.json nor adapter_config.json: {REMEDY}"
@@ -362,7 +366,7 @@ def _check_checkpoint(folder: Path, name: str) -> None:
 
 
 def adapter_folder(path: Path) -> Path | None:
-    """Return the folder of the LoRA adapter in a run or adapter folder; None if there is none."""
+    """Return `path` or `path/policy`, the one with a LoRA adapter; None if neither has one."""
     return next((p for p in (path, path / "policy") if (p / "adapter_config.json").is_file()), None)
 
 

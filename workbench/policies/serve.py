@@ -2,9 +2,9 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used. With it, a model that cannot
-judge would still reply with valid labels. Without it, such replies cannot be parsed and give no
-verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would force a
+model that cannot judge to reply with valid labels. Without it, its replies cannot be parsed and
+give no verdict.
 """
 
 import contextlib
@@ -84,9 +84,8 @@ def serve(
             ending.
         memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
             the same GPU needs the rest.
-        length: largest number of tokens of prompt and reply together. By default vLLM takes the
-            model's limit, or a smaller one if the memory needs it, and llama.cpp takes
-            `llama_cpp.LENGTH`.
+        length: largest number of tokens of prompt and reply together. None in vLLM: the model's
+            limit, or fewer if the memory is too small. None in llama.cpp: `llama_cpp.LENGTH`.
 
     Raises:
         WorkbenchError: vLLM or llama.cpp is not installed, unknown model, the port is in use, or
@@ -136,7 +135,7 @@ def arguments(
     """Return the command-line arguments of vLLM's server; for the parameters see `serve`.
 
     The sampling defaults of the model's generation_config.json are not used, because each request
-    to a judge has its own sampling settings. `on_gpu` is None to use a GPU if there is one.
+    to a judge has its own sampling settings. If `on_gpu` is None, a GPU is used if there is one.
     """
     import torch
 

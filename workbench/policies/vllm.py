@@ -126,8 +126,8 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
 
 def lengths(llm: VLLM) -> tuple[int, int]:
-    """Return the largest number of tokens of prompt and completion together that vLLM accepts, and
-    the model's own context length in tokens.
+    """Return two numbers of tokens of prompt and completion together: the limit in vLLM, and the
+    model's own context length.
     """
     config = llm.llm_engine.model_config
     return (
@@ -184,13 +184,14 @@ def prepare() -> None:
 def complete(
     engine: Engine, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
-    """Return a completion for each prompt, in order, as `hf.complete` does.
+    """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
-    The common beginning of prompts is computed once. Each completion has its own random numbers, so
-    that samples do not depend on the other prompts of the batch, except for rounding.
+    The log-probabilities are () unless `how.logprobs` is set. The common beginning of prompts is
+    computed once. Each completion has its own random numbers, so that it does not depend on the
+    other prompts of the batch, except for rounding.
 
     Raises:
-        WorkbenchError: another model was loaded since, prompts or completions are too long, or
+        WorkbenchError: vLLM holds another model now, prompts or completions are too long, or
             probabilities are not finite.
     """
     check_registered(engine.llm)
@@ -216,10 +217,13 @@ def sample(
     stop_ids: Sequence[int],
     how: Sampling,
 ) -> Iterator[Completion]:
-    """Yield a completion for each pair of prompt and seed, computed in one batch.
+    """Yield a completion for each request, a pair of prompt ids and seed, computed in one batch.
 
-    Log-probabilities are always requested to detect damaged weights. With such weights they are not
-    finite, while vLLM itself reports no error.
+    vLLM reports no error for damaged weights. To detect them, log-probabilities are always
+    requested.
+
+    Raises:
+        WorkbenchError: a log-probability is not finite.
     """
     from vllm import SamplingParams
 

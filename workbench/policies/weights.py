@@ -36,13 +36,13 @@ TRIAL = [{"role": "user", "content": "?"}]
 
 @contextlib.contextmanager
 def loading(name: str, remedy: str) -> Iterator[None]:
-    """Convert exceptions of a library's loader to a WorkbenchError of one line.
+    """Return a context that converts exceptions of a library's loader to a one-line WorkbenchError.
 
-    MemoryError and torch's OutOfMemoryError are not converted. The loaders' warnings about weights
-    that do not fit are hidden, because `check_loaded` and `over` raise errors for such weights.
+    MemoryError and torch's OutOfMemoryError are not converted. Warnings about weights that do not
+    fit the model are hidden, because `check_loaded` and `over` raise errors for such weights.
 
     Args:
-        name: the policy in the message.
+        name: the policy's name in the message.
         remedy: end of the message, which says what to do.
     """
     import torch
@@ -68,9 +68,11 @@ def loading(name: str, remedy: str) -> Iterator[None]:
 def check_loaded(name: str, info: JsonMapping) -> None:
     """Check that a checkpoint has exactly the weights of the model in its config.json.
 
+    This is necessary because transformers initialises missing weights randomly and ignores
+    unexpected weights.
+
     Args:
-        info: transformers' loading info. The loader initialises missing weights randomly and
-            ignores unexpected weights.
+        info: transformers' loading info, with lists such as "missing_keys".
 
     Raises:
         WorkbenchError: weights are missing, unexpected or of another shape.
@@ -91,7 +93,10 @@ def check_finite(name: str, model: PreTrainedModel) -> None:
 
 
 def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
-    """Raise a WorkbenchError if a weight has a NaN or an infinite number."""
+    """Raise a WorkbenchError if `weight` has a NaN or an infinite number.
+
+    The message has the policy's `name` and the weight's name, `key`.
+    """
     import torch
 
     if not torch.isfinite(weight).all():
@@ -142,7 +147,11 @@ def _render_trial(tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def adapter_config(adapter: Path) -> JsonObject:
-    """Read an adapter's adapter_config.json."""
+    """Return the content of the file adapter_config.json in the folder `adapter`.
+
+    Raises:
+        WorkbenchError: the file is missing or not a JSON object.
+    """
     config = read_json(adapter / "adapter_config.json")
     if config is None:
         raise WorkbenchError(
@@ -158,7 +167,8 @@ def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel
     This is done layer by layer, without a float32 copy of the whole model.
 
     Raises:
-        WorkbenchError: see `over`; a weight is not finite, or `dtype` cannot represent it.
+        WorkbenchError: the adapter does not fit the model (see `over`), a weight is not finite, or
+            `dtype` cannot represent a weight.
     """
     import torch
     from peft.tuners.tuners_utils import BaseTunerLayer
@@ -188,7 +198,7 @@ def over(model: PreTrainedModel, adapter: Path) -> PeftModel:
 
     Raises:
         WorkbenchError: the adapter lacks a weight that its adapter_config.json requires for this
-            model, or has another weight.
+            model, or has a weight that does not belong to it.
     """
     from peft import PeftModel
 

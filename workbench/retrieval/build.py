@@ -65,7 +65,7 @@ def build_index(
     root: Path | str = ROOT,
     progress: Progress | None = None,
 ) -> JsonObject:
-    """Build an index, or resume an unfinished build; return its card (the content of `index.json`).
+    """Build an index, or resume an unfinished build; return the content of its `index.json`.
 
     A complete index of the same source and settings is left as it is.
 
@@ -74,7 +74,8 @@ def build_index(
         source: what `open_source` takes: a file, a folder, `hf:DATASET` or `world`.
         encoder: sentence-transformers model for vectors; None builds an index for text search only.
         words: maximum number of words of a passage; 0 makes each page one passage.
-        progress: called with the phase, the rows read and the passages so far.
+        progress: called with "reading" or "indexing", the number of rows read and of passages so
+            far.
 
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
@@ -129,7 +130,7 @@ def _check_same(folder: Path, card: JsonMapping | None, source: Source, settings
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of an index folder, so that one process at a time builds the index.
 
-    The lock ends with its process.
+    If the process ends in any way, the lock is released.
 
     Raises:
         WorkbenchError: another process holds the lock.
@@ -210,7 +211,10 @@ def _build(
 def _steps(
     source: Source, settings: Settings, state: "_State"
 ) -> Iterator[tuple[list[JsonObject], int]]:
-    """Yield (passages, number of the last source row) for each step; steps have whole pages."""
+    """Yield (passages, number of the last row read) for each step of a build.
+
+    A step has about `STEP` passages, or `STEP_ENCODED` with vectors. It never ends within a page.
+    """
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
@@ -236,7 +240,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
     """Return passages as a table for LanceDB.
 
     The column `body` has the title, the text and, after a NUL, the `hidden_words`. With an encoder,
-    the column `vector` has the encoded title and text.
+    the column `vector` has the vector of title and text.
     """
     import pyarrow as pa
 
@@ -254,7 +258,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
 
 
 def _finish(table: "Table", vectors: int) -> None:
-    """Compact the table and create its indexes; an interrupted attempt is simply repeated.
+    """Compact the table and create its search indexes; after an interruption, it is called again.
 
     `vectors` is the number of vectors. Words are segmented by ICU, which is compiled in, so nothing
     is downloaded. Stop words are kept: a band may be called The Who. Positions are not stored, so
@@ -295,8 +299,8 @@ class _State:
     def admit(self, number: int, page: Page | str) -> Page | None:
         """Count a page, and return it if it has text and is new; else return None.
 
-        An unreadable page (the reason as text) counts as failed. A page also counts as failed if an
-        earlier page has the same id and another text.
+        If a row cannot be read, `page` is the reason as text, and the row counts as failed. A page
+        also counts as failed if an earlier page has the same id and another text.
         """
         kind = "failed" if isinstance(page, str) else self._kind(page)
         self._counts[kind] = self[kind] + 1
@@ -307,7 +311,7 @@ class _State:
         return page if kind == "pages" and isinstance(page, Page) else None
 
     def _kind(self, page: Page) -> str:
-        """Return the count that a page adds to: "pages", "empty", "duplicates" or "failed"."""
+        """Return the counter to increase for a page: "pages", "empty", "duplicates" or "failed"."""
         if not page.text.strip():
             return "empty"
         hashes = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
@@ -318,14 +322,14 @@ class _State:
         return "pages"
 
     def commit(self, row: int, passages: int, seconds: float) -> None:
-        """Store the position and the counts, after `passages` more passages were written."""
+        """Store the last row's number and all counts; `passages` is the number of new passages."""
         self._counts |= {"row": row, "passages": self["passages"] + passages}
         self._counts["milliseconds"] = self["milliseconds"] + round(1000 * seconds)
         self._db.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self._counts.items())
         self._db.commit()
 
     def failures(self, unit: str) -> list[str]:
-        """Return the first `SHOWN` problems, with the numbers of their rows."""
+        """Return the first `SHOWN` problems, as in "line 3: …"; `unit` is the word "line"."""
         rows = self._db.execute("SELECT row, message FROM failures ORDER BY row LIMIT ?", (SHOWN,))
         return [f"{unit} {row}: {message}" for row, message in rows]
 

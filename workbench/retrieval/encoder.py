@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 # texts -> (len(texts), d) float32, each row of length 1
 Encode = Callable[[Sequence[str]], "np.ndarray"]
 
-PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
+PACKAGED = (BASE.rpartition("/")[2], BASE)  # an installed package has its weights
 BATCH = 32  # texts
 
 
 def encoder_name(name: str | None) -> str | None:
-    """Return the name that an index stores: None for "none", an absolute path for a folder."""
+    """Return the name of an encoder as an index stores it.
+
+    "none" and "" become None, and a local folder becomes its absolute path.
+    """
     if name in (None, "", "none"):
         return None
     return str(Path(name).resolve()) if Path(str(name)).is_dir() else name
@@ -31,9 +34,9 @@ def encoder_name(name: str | None) -> str | None:
 
 @lru_cache(maxsize=2)
 def load_encoder(name: str) -> Encode:
-    """Return the function that encodes texts; the model is loaded once per process.
+    """Return a function from n texts to an (n, d) array of vectors of length 1.
 
-    The packaged MiniLM and local folders need no network.
+    The model is loaded once per process. The packaged MiniLM and local folders need no network.
 
     Raises WorkbenchError if sentence-transformers is not installed, the model is not found or is
     stored as a pickle, or the packaged weights were changed.

@@ -1,4 +1,4 @@
-"""Search a few passages in memory by BM25, such as the passages of a question."""
+"""Search a few passages in memory by BM25, for example the passages of a question."""
 
 import math
 from collections import Counter
@@ -16,10 +16,12 @@ class Search(Protocol):
     """The type of a search function, such as `Index.search` and `from_passages(...).search`.
 
     A search returns, for each query, a list of at most `k` passages, best first. `titles[i]` limits
-    query i to the pages with this title, or with one of several titles joined by `;`; None or ""
-    searches all pages. A limited query also returns passages that share no word with the query
-    (score 0). Its list is empty only if no page has the title, which callers report as a `Failure`.
-    The list of an unlimited query is empty if no passage shares a word with it.
+    query i to the pages with this title, or with one of several titles joined by `;`. None or ""
+    searches all pages.
+
+    A query with a title also returns passages that share no word with it (score 0). Its list is
+    empty only if no page has the title. Without a title, the list is empty if no passage shares a
+    word with the query.
     """
 
     def __call__(
@@ -41,7 +43,7 @@ class InMemoryIndex:
             self.lengths.append(counts.total())
             for word, count in counts.items():
                 self.postings.setdefault(word, {})[i] = count
-        # `or 1.0`: all passages are empty
+        # `or 1.0` if all passages are empty
         self.mean = sum(self.lengths) / max(1, len(self.lengths)) or 1.0
         self.titles = [title_key(passage.title) for passage in self.passages]
 
@@ -65,7 +67,7 @@ class InMemoryIndex:
         return [replace(self.passages[i], score=scores[i]) for i in best]
 
     def scores(self, query: str) -> list[float]:
-        """Return the BM25 score of every passage; repeated query words count once."""
+        """Return the BM25 score of every passage; repeated words of the query count once."""
         n, scores = len(self.passages), [0.0] * len(self.passages)
         for word in dict.fromkeys(tokens(query)):
             postings = self.postings.get(word, {})
@@ -78,5 +80,5 @@ class InMemoryIndex:
 
 
 def from_passages(passages: Sequence[Passage]) -> InMemoryIndex:
-    """Return an index in memory of a few passages."""
+    """Return a search index of `passages` in memory."""
     return InMemoryIndex(passages)

@@ -47,7 +47,7 @@ Mode = Literal["text", "dense", "hybrid"]
 
 @dataclass(frozen=True)
 class Index:
-    """A finished index on the disk.
+    """A finished index of passages on the disk.
 
     Attributes:
         folder: the LanceDB directory.
@@ -72,7 +72,8 @@ class Index:
         The order of the words in a query does not matter. Repeated words count once, and words
         after the first 256 are ignored. The score of a passage depends on `mode`:
 
-        * "text": BM25. If titles limit the query, word frequencies are those of their pages.
+        * "text": BM25. If a title limits the query, words are weighed by their frequency in its
+          pages.
         * "dense": cosine similarity of the vectors.
         * "hybrid": Σ 1 / (60 + rank) over the rankings by "text" and by "dense".
 
@@ -182,10 +183,11 @@ class Index:
         return lists[0] if lists else [[] for _ in queries]
 
     def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[JsonObject]]:
-        """Return, for each of `titles`, the stored passages of the pages that it names, in order.
+        """Return, for each entry of `titles`, the table rows of the passages of the named pages.
 
-        Each of `titles` may join several titles by ";". A page whose title is equal (except for
-        case, width and white space) takes precedence over a page with the same `title_key`.
+        The rows have the given columns and are in the order of the pages. An entry may join several
+        titles by ";". A page whose title is equal (except for case, width and white space) takes
+        precedence over a page with the same `title_key`.
         """
         keys = sorted(
             {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
@@ -215,7 +217,7 @@ def _closest(title: str, rows: list[JsonObject]) -> list[JsonObject]:
 
 
 def bag(query: str) -> str:
-    """Return the distinct words of a query, at most `MOST_WORDS`, joined by spaces."""
+    """Return the distinct words of a query, at most `MOST_WORDS`: "to be or to" → "to be or"."""
     words = clean(query[: 64 * MOST_CHARACTERS]).split()
     return " ".join(list(dict.fromkeys(words))[:MOST_WORDS])[:MOST_CHARACTERS]
 
@@ -256,12 +258,12 @@ def _best(
 
 
 def _passage(row: JsonMapping) -> Passage:
-    """Return the passage of a row, without the `hidden_words` that its `body` has after a NUL."""
+    """Return the passage of a table row; its text is between the title and the NUL in `body`."""
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
 def index_folder(name: str | Path, root: Path | str) -> Path:
-    """Return the folder of an index: under `root`, unless the name is a path.
+    """Return the folder of an index: `name` itself if it is a path, else `root`/`name`.
 
     Raises WorkbenchError if the name is not a word, a path, or an existing index.
     """
@@ -278,9 +280,9 @@ def index_folder(name: str | Path, root: Path | str) -> Path:
 
 
 def read_card(folder: Path) -> JsonObject | None:
-    """Return the card of an index, or None if the folder has none.
+    """Return the card of an index (the content of `index.json`), or None if the folder has none.
 
-    Raises WorkbenchError if it is damaged or of another version.
+    Raises WorkbenchError if the card is damaged or another version of the workbench wrote it.
     """
     if not (folder / CARD).exists():
         return None
@@ -304,7 +306,7 @@ def read_card(folder: Path) -> JsonObject | None:
 
 
 def build_command(folder: Path, source: str, words: int, encoder: str | None) -> str:
-    """Return the command that builds or resumes an index."""
+    """Return the command line, `workbench index build …`, that builds or resumes an index."""
     options = [
         *(["--words", str(words)] if words != 100 else []),
         *(["--encoder", encoder] if encoder else []),
@@ -338,7 +340,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
-    """Return the card of each index under `root`, with its `name` added.
+    """Return the card (settings and counts) of each index under `root`, with its `name` added.
 
     If an index is damaged, its `status` says why.
     """

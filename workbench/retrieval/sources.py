@@ -1,4 +1,4 @@
-"""Sources of pages: files, hub data sets, the closed world."""
+"""Read pages from files, hub data sets or the closed world."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,8 @@ class Source:
     Attributes:
         spec: the argument of `--from`, such as "wiki.jsonl" or "hf:owner/name".
         fingerprint: digest of the content; the spec itself for a hub data set.
-        pages: function from the number of rows to skip to an iterator over the other rows.
+        pages: function from n to an iterator over (row number, page) after the first n rows. If a
+            row cannot be read, the reason as text replaces the page.
     """
 
     spec: str
@@ -57,7 +58,7 @@ class Source:
 
 
 def open_source(spec: str | Path) -> Source:
-    """Return the source that the argument of `--from` names.
+    """Return the source of pages that `spec` names.
 
     Args:
         spec: a file, a folder, `hf:DATASET[/CONFIG][:SPLIT]` for a hub data set, or `world[:SEED]`
@@ -82,7 +83,7 @@ def open_source(spec: str | Path) -> Source:
 
 
 def page_of(row: JsonMapping) -> Page | str:
-    """Return a row `{text, title?, id?}` as a page, or the reason as text if it is malformed.
+    """Return the page of a row `{text, title?, id?}`; if the row is malformed, the reason as text.
 
     A page without an id gets a hash of its content as its id.
     """
@@ -144,10 +145,10 @@ def _digest(path: Path) -> str:
 
 
 def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
-    """Yield each plain-text file as a page, without the first `skip` files.
+    """Yield (number, page) for each plain-text file after the first `skip` files.
 
     The title is the file name without suffix. The id is the title or, with `folder`, the path in
-    this folder without suffix.
+    this folder without suffix. A file that is not UTF-8 yields the reason instead of a page.
     """
     for number, path in enumerate(paths[skip:], start=skip + 1):
         title = clean(Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem)
@@ -215,7 +216,7 @@ def _hub(spec: str) -> Source:
 
 
 def rows_of(stream: "IterableDataset", spec: str, skip: int) -> Iterator[Row]:
-    """Yield the rows of a streamed data set after the first `skip` rows.
+    """Yield (number, page) for each row of a streamed data set after the first `skip` rows.
 
     Raises:
         WorkbenchError: the data set has no column `text`, or the connection fails.

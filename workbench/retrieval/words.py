@@ -21,7 +21,7 @@ _KEPT = frozenset("#%&@*")  # punctuation that distinguishes titles, such as C# 
 
 
 def word_starts(text: str) -> list[int]:
-    """Return the character position where each word starts, to limit the words of a passage.
+    """Return the character position where each word of a text starts.
 
     A word has at most 64 characters and no white space. In a script without spaces, each character
     is a word *(ours)*.
@@ -30,7 +30,7 @@ def word_starts(text: str) -> list[int]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return the normalised words of a text, for matching.
+    """Return the normalised words of a text, for matching: "The Cafés" → ["the", "cafe"].
 
     Words are case-folded and have no accents and no plural s. In scripts without spaces, each pair
     of neighbouring characters is a word.
@@ -50,8 +50,9 @@ def tokens(text: str) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    """Return the singular of a plural by its last three letters (Harman 1991, "How effective is
-    suffixing?").
+    """Return the singular of a plural, such as "city" for "cities", by its last three letters.
+
+    The rules are those of Harman 1991, "How effective is suffixing?".
     """
     if len(word) < 4:
         return word
@@ -65,8 +66,9 @@ def _singular(word: str) -> str:
 def hidden_words(text: str) -> str:
     """Return the pairs of neighbouring characters in each run of a script without spaces.
 
-    They are indexed in addition to the words, so that any two neighbouring characters can be found:
-    the dictionary finds 人口 in 北京人口, but not in 两千万人口, which it segments as 万人 and 口.
+    Example: "北京人口" → "北京 京人 人口". These pairs are indexed in addition to the words of the
+    dictionary, so that any two neighbouring characters can be found. The dictionary finds 人口 in
+    北京人口, but not in 两千万人口, which it segments as 万人 and 口.
     """
     runs = (
         [] if text.isascii() else [run for run in _RUN.findall(text) if _FIRST_SPACELESS.match(run)]
@@ -85,14 +87,14 @@ def clean(text: str) -> str:
 
 
 def strict_title(title: str) -> str:
-    """Return a title with unified case, width and white space."""
+    """Return a title in lower case, with normal character width and single spaces."""
     return " ".join(
         clean(unicodedata.normalize("NFKC", clean(title))).casefold().replace("_", " ").split()
     )
 
 
 def title_key(title: str) -> str:
-    """Return a title with unified case, width and white space and without punctuation.
+    """Return `strict_title(title)` without punctuation: "C#: a Guide" → "c# a guide".
 
     Symbols that distinguish titles (+, #) are kept.
     """
@@ -109,7 +111,7 @@ def title_key(title: str) -> str:
 
 
 def title_runs(titles: str) -> list[list[str]]:
-    """Return the titles that a `;`-joined list may contain.
+    """Return the titles that a `;`-joined list may contain: "a;b" → [["a;b", "a"], ["b"]].
 
     Row i of the result has the titles that begin at part i of the list, longest first. A title may
     itself contain `;`, so neighbouring parts may form one title. In a list of more than 12 parts,
@@ -124,10 +126,10 @@ def title_runs(titles: str) -> list[list[str]]:
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """Return the known titles in a list of titles joined by ";".
+    """Return the known titles in a list of titles joined by ";", each once.
 
-    A title may itself contain ";". From the left, the longest title is taken whose `title_key` is
-    in `known`. A part that begins no known title is skipped.
+    `known` has the `title_key` of each known title. A title may itself contain ";". From the left,
+    the longest known title is taken. A part that begins no known title is skipped.
     """
     rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):

@@ -17,15 +17,16 @@ MARKER = "complete.json"
 def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[Path | None, int]:
     """Reset a run's folder to its last complete checkpoint.
 
-    Removes half-written checkpoints, and checkpoints whose steps are not all in the metrics and
-    the rollouts. Cuts off metrics and rollouts after the step of the remaining checkpoint.
+    Removes half-written checkpoints, and checkpoints whose steps are not all in metrics.jsonl and
+    rollouts.jsonl. Removes the rows of later steps from both files.
 
     Args:
-        responses: number of responses per step in rollouts.jsonl; None if the training has none.
+        responses: number of responses per step in rollouts.jsonl; None: the training does not write
+            this file.
         updates: optimizer steps per training step; checkpoint-N is named by its optimizer step.
 
     Returns:
-        The folder and the training step of the last complete checkpoint; None and 0 without one.
+        The folder and the training step of the last complete checkpoint; (None, 0) without one.
 
     Raises:
         WorkbenchError: rollouts from before the first checkpoint are missing. Nothing is removed.

@@ -98,7 +98,7 @@ def _acquire(file: BinaryIO, path: Path) -> None:
 def _is_locked(file: BinaryIO, shared: bool) -> bool:
     """Try to lock a file; return whether a lock of another process prevents it.
 
-    On network file systems without locks, nothing prevents it.
+    Return False on network file systems that have no locks.
     """
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -116,18 +116,21 @@ def open_run(
     *,
     read: Callable[[JsonObject], JsonObject] = dict,
 ) -> JsonObject | None:
-    """Start or resume a run in the folder `out`, or return its summary if it is already finished.
+    """Prepare the folder `out` to start or resume a run.
 
-    A new run's config.json is written. None is returned if the run is not finished.
+    For a new run, config.json is written. If the run is finished, nothing is written.
 
     Args:
         identity: JSON values that determine the run's result, stored in config.json.
-        versions: library versions, stored with a new run. If they differ when the run is resumed,
-            a warning is printed.
+        versions: library versions, stored with a new run. If they differ when the run is resumed, a
+            warning is printed.
         read: function that converts a stored `identity` of an earlier version to the current form.
 
+    Returns:
+        The summary of a finished run; None if the run is new or not finished.
+
     Raises:
-        WorkbenchError: the disk is full, or the folder has another run.
+        WorkbenchError: the disk is full, config.json is damaged, or the folder has another run.
     """
     stored = read_json(out / "config.json")
     if stored is None and (out / "config.json").exists():
@@ -165,18 +168,21 @@ def open_run(
 
 
 def finished(out: Path) -> JsonObject | None:
-    """Return the summary in a folder if its status is "done", else None."""
+    """Return the summary in a run's folder if its status is "done", else None."""
     summary = read_json(out / "summary.json")
     return summary if summary and summary.get("status") == "done" else None
 
 
 def status_in(out: Path) -> str | None:
-    """Return the status in a folder's summary; None without a summary."""
+    """Return the status in a folder's summary.json; None without this file."""
     return (read_json(out / "summary.json") or {}).get("status")
 
 
 def describe_runs(folder: Path) -> str:
-    """Return a text that lists up to 8 runs in `folder`, for a message about a missing run."""
+    """Return which runs `folder` contains, for an error message: "'runs' contains runs/a".
+
+    At most 8 runs are listed.
+    """
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
     folders = sorted(
@@ -218,7 +224,7 @@ def read_json(path: Path) -> JsonObject | None:
 def policy_hash(folder: str) -> str | None:
     """Return a digest of a local policy's weights, configuration and tokenizer.
 
-    For a name on the hub, return None.
+    Return None if `folder` is not a folder, such as a name on the hub.
     """
     path = Path(folder)
     if not path.is_dir():
@@ -236,7 +242,7 @@ def policy_hash(folder: str) -> str | None:
 
 
 def json_digest(value: object, digits: int = 12) -> str:
-    """Return the first hexadecimal digits of the SHA-256 of a value as JSON."""
+    """Return the first `digits` hexadecimal digits of the SHA-256 of a value as JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:digits]
 
 
@@ -247,10 +253,10 @@ def file_digest(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, this package and the installed libraries of `PACKAGES`.
+    """Return name -> version of Python, this package and the installed `PACKAGES`.
 
-    The result also has the value of WORKBENCH_DTYPE if it is set, and the name of the GPU if there
-    is one.
+    The result also has "dtype" (the value of WORKBENCH_DTYPE) if it is set, and "gpu" (the name of
+    the first GPU) if there is one.
     """
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:

@@ -60,7 +60,7 @@ class Growing(Generic[State]):
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
-        """Return the state after all complete lines of a file."""
+        """Return the state computed from all complete lines of a file."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -90,7 +90,7 @@ class Growing(Generic[State]):
             return progress.state
 
     def is_cached(self, path: Path) -> bool:
-        """Return whether a file was read before, so that reading it again is fast."""
+        """Return whether a file's state is in memory, so that reading the file is fast."""
         return path in self._cache
 
     def _file_lock(self, path: Path) -> Lock:
@@ -99,7 +99,7 @@ class Growing(Generic[State]):
 
 
 def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[JsonObject]:
-    """Return `rows` with the JSON objects of further lines: an `add` function for `Growing`.
+    """Return `rows` and the JSON objects in `lines`. An `add` function for `Growing`.
 
     Raises:
         ValueError: a line is not a JSON object.

@@ -15,7 +15,10 @@ APART = ("method", "seed", "threads", "versions")
 
 
 def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (full name, value) of each setting in a config.json. The names are those of `--set`."""
+    """Yield (name, value) of each setting in a config.json, such as ("prepare.samples", 8).
+
+    The name of a method's setting is its FIELD in `--set METHOD.FIELD=VALUE`.
+    """
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from flat(value, "" if name == "config" else f"{prefix}{name}.")
@@ -24,9 +27,10 @@ def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]
 
 
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
-    """Return the names of the settings that differ between configs.
+    """Return the names of the settings whose values differ between configs.
 
-    Names of digests ("…_hash") are returned only if nothing else differs.
+    Method, seed, threads and versions are not compared. Names of digests ("…_hash") are returned
+    only if nothing else differs.
     """
     known = [dict(flat({k: v for k, v in one.items() if k not in APART})) for one in configs if one]
     values = {name: {json.dumps(one.get(name)) for one in known} for one in known for name in one}
@@ -35,7 +39,7 @@ def differing(configs: Sequence[JsonMapping]) -> list[str]:
 
 
 def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> str:
-    """Return a method's name with some of its settings: "truthrl reward=binary"."""
+    """Return a method's name and the settings `names`, such as "truthrl reward=binary"."""
     return " ".join([method, *(f"{name}={settings.get(name)}"[:LONGEST] for name in names)])
 
 

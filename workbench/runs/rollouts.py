@@ -9,7 +9,10 @@ from workbench.util.jsonl import iter_rows
 
 
 def whole_steps(rollouts: Path, size: int) -> int:
-    """Return how many successive steps, from step 1, have exactly `size` rows with distinct ids."""
+    """Return the number of complete steps before the first incomplete one, from step 1.
+
+    A complete step has exactly `size` rows with distinct ids.
+    """
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():
         # `truncate_after_step` reports an unfinished last line

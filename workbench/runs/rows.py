@@ -1,7 +1,7 @@
 """Read `rollouts.jsonl` as a table with the columns that the inspector's lists and curves need.
 
-The table of a large file is stored as an index, `rollouts.index.parquet`, in the same folder. The
-next time the index is read, which is much faster.
+The table of a large file is stored in the same folder as an index, `rollouts.index.parquet`. Later
+calls read this index, which is much faster.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*
 
 
 class Entry(NamedTuple):
-    """The values of one stored response that are in the table of `Rows`."""
+    """A row of the table in `Rows`: the values of one stored response."""
 
     offset: int  # position of the row's first byte
     id: str
@@ -59,7 +59,10 @@ KINDS |= dict.fromkeys(("id", "question", "group", "outcome"), "object") | {"cut
 
 
 def column(method: str, part: str = "") -> str:
-    """Return the name of a reward's column; part "" is the whole reward."""
+    """Return the name of the column of a method's reward, or of one part of the reward.
+
+    The part "" is the whole reward.
+    """
     return json.dumps([method, part])
 
 
@@ -68,8 +71,8 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: the columns of `KINDS` and a `column` for each reward and part (NaN: not scored),
-            indexed by the row's number in the file.
+        table: one column for each field of `Entry` except `rewards`, and one for each reward and
+            part (NaN: not scored; see `column`). Its index is the row's number in the file.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -95,18 +98,18 @@ class Rows:
 
     @cached_property
     def rewards(self) -> list[tuple[str, str]]:
-        """Return (method, part) of every reward column."""
+        """Return (method, part) of every reward column; part "" is the whole reward."""
         names = self.table.columns[len(KINDS) :]
         return [(method, part) for method, part in map(json.loads, names)]
 
     @property
     def methods(self) -> list[str]:
-        """Return the names of rewards: methods, and numbers that a trainer logged ("trl:NAME")."""
+        """Return the names of the rewards: methods, and numbers of a trainer's log ("trl:NAME")."""
         return list(dict.fromkeys(method for method, _ in self.rewards))
 
     @cached_property
     def steps(self) -> list[int]:
-        """Return the steps that occur, in order."""
+        """Return the training steps that occur, in ascending order."""
         return sorted(int(step) for step in self.table["step"].unique() if step != NO_STEP)
 
     def row(self, number: int) -> "Series":
@@ -114,7 +117,10 @@ class Rows:
         return self.table.loc[number]
 
     def reward(self, method: str, part: str = "") -> "Series":
-        """Return a reward of every row; NaN if it is not stored or was not scored."""
+        """Return a method's reward, or one part of it, for every row.
+
+        It is NaN for rows that were not scored, and if the reward is not stored.
+        """
         from pandas import Series
 
         name = column(method, part)
@@ -159,8 +165,9 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading the rows is fast. If not, start to load a stored index in a thread,
-    unless another file is being read.
+    """Return whether reading the rows is fast.
+
+    If not, start to load a stored index in a thread, unless a thread is already reading a file.
     """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
@@ -249,7 +256,7 @@ def text_of(line: bytes) -> str:
 
 
 def finite(value: object) -> float | None:
-    """Return a finite float; None for NaN, infinity, integers beyond all floats and non-numbers."""
+    """Return a number as a finite float; None for NaN, infinity, huge integers and non-numbers."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -268,7 +275,7 @@ def parse_object(line: bytes) -> JsonObject:
 
 
 def _entry(number: int, offset: int, line: bytes) -> Entry:
-    """Read a row; values of a wrong type, as in a damaged row, count as missing."""
+    """Return the table row of a stored response; values of a wrong type count as missing."""
     row = parse_object(line)
     rewards = {name: _object(reward) for name, reward in _object(row.get("rewards")).items()}
     numbers: dict[tuple[str, str], float | None] = {}
@@ -336,9 +343,10 @@ def _load(path: Path) -> Progress[Rows] | None:
 
 
 def _store(path: Path, progress: Progress[Rows]) -> None:
-    """Store a file's index if `STORED_FROM` bytes and a quarter of the indexed bytes are new.
+    """Write a file's index to the disk if enough of its bytes are not in the stored index.
 
-    An error while the table is written is ignored, as in a folder that cannot be written to.
+    Enough are `STORED_FROM` bytes and a quarter of the indexed bytes. Errors while the table is
+    written, such as a read-only folder, are ignored.
     """
     if progress.scanned - progress.stored < max(STORED_FROM, progress.stored // 4):
         return

@@ -15,9 +15,10 @@ OWN = ("method", "config")
 
 
 class Shared:
-    """Finished stages in subfolders of `root`, each named by a digest of the stage's inputs.
+    """Results of finished stages, which the runs of a queue share.
 
-    `identity` is the identity of the run that uses them, as in its config.json.
+    Each result is in a subfolder of `root`, named by a digest of the stage's inputs. `identity` is
+    the identity of the run that uses them, as in its config.json.
     """
 
     def __init__(self, root: Path, identity: JsonMapping) -> None:
@@ -34,9 +35,9 @@ class Shared:
         return self.root / json_digest([*self.common, stages])
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Replace the folder `out` by a copy of the finished stage in `folder`.
+        """Replace the folder `out` by a copy of the finished stage in `folder`; return True.
 
-        Return False, and leave `out`, if `folder` has no finished stage.
+        If `folder` has no finished stage, return False and do not change `out`.
         """
         # remains of a killed copy: commands would count its rows as rows of this run
         shutil.rmtree(_partial(out), ignore_errors=True)
@@ -54,7 +55,7 @@ class Shared:
 
 
 def _copy(source: Path, target: Path, summary: JsonMapping) -> None:
-    """Copy a folder and replace its summary; the target appears in one move, when complete."""
+    """Copy a folder and replace its summary; `target` appears only when the copy is complete."""
     partial = _partial(target)
     try:
         shutil.copytree(source, partial)

@@ -24,10 +24,10 @@ _MEASURE = re.compile(
 
 
 def reward_columns(names: Iterable[str]) -> list[str]:
-    """Return those of `names` that are numbers of a trainer's log and whose sum is the reward.
+    """Return the names of the numbers in a trainer's log whose sum is the reward.
 
     This is the number "reward", or else "score". If the log has neither, it is all numbers except
-    measures such as lengths.
+    measures such as lengths. Names without "trl:" or "verl:" are ignored.
     """
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
     totals = [name for total in TOTALS for name, column in logged.items() if column == total]
@@ -35,9 +35,9 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 
 
 def reward_of(rows: Rows, method: str) -> "Series":
-    """Return the reward of every row by `method`; if `method` is "", the sum of `reward_columns`.
+    """Return the reward of every row by `method`; NaN for a row that was not scored.
 
-    The value is NaN for a row that was not scored.
+    If `method` is "", it is the sum of `reward_columns`.
     """
     names = [method] if method else reward_columns(rows.methods)
     columns = [rows.reward(name) for name in names]
@@ -45,9 +45,9 @@ def reward_of(rows: Rows, method: str) -> "Series":
 
 
 def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
-    """Return the parts of a method's reward, each as a column "part:NAME".
+    """Return the parts of a method's reward for every row, by the name "part:NAME".
 
-    If `method` is "", return the numbers that a trainer logged, each as a column "logged:NAME".
+    If `method` is "", return the numbers that a trainer logged, by the name "logged:NAME".
     """
     if method:
         own = [part for name, part in rows.rewards if part and name == method]
@@ -57,9 +57,10 @@ def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
 
 
 def step_means(rows: Rows, method: str) -> list[JsonObject]:
-    """Return one row of means per step, with the columns of `metrics.jsonl` and of `parts_of`.
+    """Return means over the responses of each step, one object per step.
 
-    `reward_std` is the standard deviation within groups of two or more, averaged over the groups.
+    The names are those of `metrics.jsonl` and of `parts_of`. `reward_std` is the standard deviation
+    within groups of two or more, averaged over the groups. `failed` counts rows without a reward.
     """
     if ("steps", method) in rows.derived:
         return list(rows.derived["steps", method])
@@ -91,7 +92,7 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return one row per step, with the trainer's metrics and the means of the stored responses.
+    """Return one object per step, with the trainer's metrics and the means of `step_means`.
 
     A finite number in `metrics` takes precedence over the mean. `reward/NAME` becomes `part:NAME`.
     """

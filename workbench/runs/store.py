@@ -26,7 +26,7 @@ FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "ti
 
 
 class Store:
-    """Context manager for appending to a store.
+    """Context manager for appending responses with feedback to a store.
 
     Args:
         path: the folder, or its file of rows.
@@ -50,9 +50,12 @@ class Store:
         }
 
     def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
-        """Write rows, and those of their questions and passages that are new; return the rows.
+        """Write one row per response, and its question and passages if they are new.
 
-        The passages are those of the questions, and the search results of the rows.
+        The passages are those of the question and the search results.
+
+        Returns:
+            The rows of the responses.
 
         Raises:
             WorkbenchError: a question or passage has the id of a different stored one.
@@ -69,7 +72,7 @@ class Store:
         return rows
 
     def sync(self) -> None:
-        """Wait until all rows are on the disk, before a checkpoint refers to them."""
+        """Wait until all rows are on the disk. Call this before writing a checkpoint."""
         for file in self._files.values():
             os.fsync(file.fileno())
 
@@ -115,7 +118,7 @@ def locate(path: Path | str) -> tuple[Path, str]:
         path: the folder, or the file of rows (with the suffix .jsonl).
 
     Raises:
-        WorkbenchError: the file is a link out of the folder; see `check_inside`.
+        WorkbenchError: the file in the folder is a link out of it; see `check_inside`.
     """
     path = Path(path)
     if path.suffix == ".jsonl" and not path.is_dir():
@@ -153,10 +156,10 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
     """Replace the stored row that has the id of `feedback`, or append a row if there is none.
 
-    With `remove`, the stored row is only deleted.
+    With `remove`, the stored row is deleted instead.
 
-    The whole file is rewritten, so use this for small stores only, such as an annotator's. A kill
-    may leave both rows; the later row counts.
+    The whole file is rewritten, so use this for small stores only, such as an annotator's. If the
+    process is killed, both rows may remain; the later row counts.
     """
     if not remove:
         append_feedback(folder, [feedback])
@@ -202,17 +205,17 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
 
 
 def question_key(question: Question) -> int:
-    """Return a hash of a question's content, to compare questions within this process only."""
+    """Return a hash of a question's content. Other processes give other hashes."""
     return _hash(_question_row(question))
 
 
 def passage_key(passage: Passage) -> int:
-    """Return a hash of a passage's title and text, to compare passages within this process only."""
+    """Return a hash of a passage's title and text. Other processes give other hashes."""
     return _hash(_passage_row(passage))
 
 
 def stored_questions(folder: Path | str) -> dict[str, int]:
-    """Map the ids of the stored questions to their `question_key`.
+    """Return question id -> `question_key` of the stored questions.
 
     Raises:
         WorkbenchError: another program wrote the file.
@@ -221,7 +224,7 @@ def stored_questions(folder: Path | str) -> dict[str, int]:
 
 
 def stored_passages(folder: Path | str) -> dict[str, int]:
-    """Map the ids of the stored passages to their `passage_key`.
+    """Return passage id -> `passage_key` of the stored passages.
 
     Raises:
         WorkbenchError: another program wrote the file.
@@ -230,13 +233,17 @@ def stored_passages(folder: Path | str) -> dict[str, int]:
 
 
 def _stored_rows(path: Path) -> Iterator[JsonObject]:
-    """Return the rows of a store's file after checking its format; no rows without the file."""
+    """Return the rows of a file of questions or passages; no rows if the file is missing.
+
+    Raises:
+        WorkbenchError: another program wrote the file.
+    """
     _check_format(path)
     return iter_rows(path) if path.exists() else iter(())
 
 
 def check_folder(folder: Path) -> None:
-    """Check that the files of questions and passages in `folder`, if they exist, are a store's.
+    """Check that no other program wrote the files of questions and passages in `folder`.
 
     Raises:
         WorkbenchError: another program wrote one of them.
@@ -246,7 +253,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _check_format(path: Path) -> None:
-    """Raise a WorkbenchError if another program wrote the file, so that it is not changed."""
+    """Raise a WorkbenchError if another program wrote the file, to protect it from changes."""
     check_inside(path)
     if not path.exists():
         return
@@ -290,7 +297,10 @@ def _passage_row(passage: Passage) -> JsonObject:
 
 
 def _question_row(question: Question) -> JsonObject:
-    """Return the stored form of a question, with the id and the score of each of its passages."""
+    """Return the row that is stored for a question.
+
+    Of each passage it has only the id and the score.
+    """
     return {
         "id": question.id,
         "text": question.text,
@@ -305,7 +315,7 @@ def _question_row(question: Question) -> JsonObject:
 
 
 def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
-    """Return the question in a stored row; `passages` are the stored passages by id."""
+    """Return the question in a stored row. `passages` has the stored passages by id."""
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": scored})

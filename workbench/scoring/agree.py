@@ -21,22 +21,24 @@ LEFT_OUT = (
 
 
 def agreement(first: Path, second: Path) -> JsonObject:
-    """Return the agreement of the labels of two feedback files.
+    """Return how well the labels in two feedback files agree.
 
-    The result is `{rows, claims, outcomes, items?, reasoning?, excluded}`. `rows` counts the
-    compared rows; `compare` describes the scores of each kind of label. Two responses match if
-    their ids are equal, and their texts are equal except for white space. Claims match if their
-    texts are equal. The first file is the reference for precision and recall. If a path is a run's
-    folder, `file_of` names the file that is read. `excluded` counts:
+    The result is `{rows, claims, outcomes, items?, reasoning?, excluded}`. `rows` is the number of
+    compared rows. The next four have the scores of one kind of label each (see `compare`); `items`
+    (of checklists) and `reasoning` are missing without such labels. The first file is the reference
+    for precision and recall. A path may be a run's folder (see `file_of`).
+
+    Two rows are compared if their ids are equal, and their responses are equal except for white
+    space. Claims are compared if their texts are equal. `excluded` counts:
 
     * rows in one file only (`only_first`, `only_second`)
     * rows that cannot be read or repeat an id (`unreadable`)
     * rows with different responses (`other_response`), or not judged in one file (`not_judged`)
-    * claims, outcomes, items and reasoning in one file only
-    * verdicts without a label in one file
+    * claims, outcomes, checklist items and reasoning in one file only
+    * labels that are missing in one file because the verdict failed (`verdicts`)
 
     Raises:
-        WorkbenchError: a file cannot be read or has no verdicts, or the files have no response in
+        WorkbenchError: a file cannot be read or has no judged row, or the files have no response in
             common.
     """
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
@@ -45,7 +47,7 @@ def agreement(first: Path, second: Path) -> JsonObject:
     common = [identity for identity in others if identity in rows]
     same = [identity for identity in common if rows[identity].text == others[identity].text]
     if not same:
-        reason = f"{len(common)} ids in common, with another response under each"
+        reason = f"{len(common)} ids in common, but with different responses"
         raise WorkbenchError(
             f"'{first}' and '{second}' have {reason if common else 'no response id in common'}:"
             " give two files about the same responses"
@@ -79,10 +81,12 @@ def agreement(first: Path, second: Path) -> JsonObject:
 
 
 def compare(pairs: Sequence[Pair]) -> JsonObject:
-    """Return n, accuracy, Cohen's κ, and precision, recall and F1 by label.
+    """Return the agreement of pairs of labels: `{n, accuracy, kappa, labels}`.
 
-    The first label of each pair is the reference. Undefined values are None: κ if all labels are
-    equal, and the precision of a label that is never second in a pair.
+    `n` is the number of pairs, and `kappa` is Cohen's κ. `labels` maps each label to `{first,
+    second, precision, recall, f1}`: its frequencies in the two files, and scores for which the
+    first label of each pair is the reference. Undefined values are None, such as κ if all labels
+    are equal.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
@@ -122,7 +126,7 @@ Labels = dict[tuple[str, int], str | None]
 
 
 class _Row(NamedTuple):
-    """The compared parts of a row; `text` is its response with single spaces."""
+    """The compared parts of a row. `text` is its response with single spaces between words."""
 
     text: str
     labels: Mapping[str, Labels]
@@ -130,7 +134,9 @@ class _Row(NamedTuple):
 
 
 def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
-    """Return the rows of a file by id; count unreadable rows and repeated ids in `excluded`.
+    """Return the rows of a file by id.
+
+    Unreadable rows and rows with a repeated id are left out and counted in `excluded`.
 
     Raises:
         WorkbenchError: the file has no judged row.
@@ -149,8 +155,8 @@ def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
         rows[item.response.id] = _Row(" ".join(item.response.text.split()), labels, judged(row))
     if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
-            f"'{path}' has nothing to compare: no row is judged feedback; run `workbench score"
-            f" --in {path} --out NEW.jsonl`"
+            f"'{path}' has nothing to compare: it has no readable row with verdicts; run `workbench"
+            f" score --in {path} --out NEW.jsonl`"
         )
     return rows
 

@@ -41,23 +41,24 @@ def score(
 
     Args:
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
-        question: the question that a text answers.
-        method: one method, several, or "all": every method whose verdicts the judge can give.
+        question: the question, if `response` is a text. A `Response` has its own question.
+        method: one method's name, several, or "all": every method whose verdicts the judge can
+            give.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, "local+URL" (the server decides only about claims that the
             local verifier calls correct), or `Checks` (functions that give verdicts).
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
         judge_tokens: maximum number of tokens of the server's reply.
-        store: name of an index that is searched for passages if the question has none; for a
-            server only.
-        settings: "method.field=value", as `--set` on the command line.
-        about: other fields of the question that a text answers: `answers`, `title`, `passages`,
-            `checklist`, `kind`.
+        store: only for a server: name of an index that is searched for passages if the question has
+            none.
+        settings: changes of the methods' settings, such as "rlfh.alpha=2".
+        about: other fields of the question, if `response` is a text: `answers`, `title`,
+            `passages`, `checklist`, `kind`.
 
     Returns:
-        A `Feedback` for each response. `feedback.rewards[method].tokens` has one number for each
-        token of `feedback.response.offsets`.
+        A `Feedback`, or a list of them for several responses. `feedback.rewards[method].tokens` has
+        one number for each token, whose characters are in `feedback.response.offsets`.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
@@ -69,7 +70,7 @@ def score(
             f"{next(iter(about))} is an argument for a text: with a Response, set"
             f" response.question.{next(iter(about))} instead"
         )
-    # any other text must be an address, and `llm_judge` reports one that is not
+    # any other text must be a URL; `llm_judge` raises an error if it is not
     url = judge if isinstance(judge, str) and judge not in ("local", "world") else None
     server = llm_judge(url, judge_model, store, None, judge_option, judge_tokens)
     checks = server.checks() if server else judge if isinstance(judge, Checks) else _checks(judge)
@@ -87,13 +88,13 @@ _checks = cache(local_or_world_checks)
 def rescore(
     feedback: Feedback, method: str | Sequence[str] = "all", settings: Sequence[str] = ()
 ) -> Feedback:
-    """Compute rewards again from the stored verdicts, without a judge.
+    """Compute rewards again from the stored verdicts of a response, without a judge.
 
         rescore(row, "rlfh", ["rlfh.alpha=2"]).rewards["rlfh"].value
 
     Args:
-        method: one method, several, or "all". The stored rewards of other methods are kept.
-        settings: "method.field=value".
+        method: one method's name, several, or "all". The result keeps the rewards of other methods.
+        settings: changes of the methods' settings, such as "rlfh.alpha=2".
 
     Raises:
         WorkbenchError: the method or setting does not exist.

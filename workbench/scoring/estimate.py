@@ -54,10 +54,12 @@ def _reply_tokens(prompt: Prompt) -> float:
 
 
 def estimate_file(options: Options) -> JsonObject:
-    """Estimate the calls and tokens of scoring a file. Nothing is sent or written.
+    """Estimate the judge's calls and tokens for scoring a file. Nothing is sent or written.
 
-    Rules extract the claims in place of the judge, and the number of tokens is estimated from the
-    number of characters. Calls that the cache would answer are counted too.
+    The result has numbers of `rows`, rows to be `judged`, `malformed` rows, `claims`, `calls` (also
+    `by_task`), `tokens_in` and `tokens_out`. Rules extract the claims in place of the judge, and
+    tokens are estimated from characters. Large files are extrapolated from about 200 (`SAMPLE`)
+    rows. Calls that the cache would answer are counted too.
     """
     check(options)
     counter = Counter()
@@ -90,9 +92,10 @@ def estimate_file(options: Options) -> JsonObject:
 
 
 def estimate_pairs(paired: Pairs) -> JsonObject:
-    """Estimate the calls and tokens of comparing pairs of answers.
+    """Estimate the judge's calls and tokens for comparing pairs of answers.
 
-    Calls that the cache would answer are counted too.
+    The result has the numbers of `pairs`, `calls`, `tokens_in` and `tokens_out`. Calls that the
+    cache would answer are counted too.
     """
     identical = sum(pair.identical for pair in paired.pairs)
     counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}
@@ -101,7 +104,7 @@ def estimate_pairs(paired: Pairs) -> JsonObject:
 
 
 def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
-    """Estimate the calls and tokens of prompts; equal prompts count once."""
+    """Return estimates `{calls, tokens_in, tokens_out}` for prompts; equal prompts count once."""
     counter = Counter()
     counter(prompts)
     return {
@@ -115,7 +118,8 @@ def _guess(extract: Extract, judged: bool = False) -> Extract:
     """Return an extractor for a dry run, which finds claims by rules.
 
     It also calls `extract`, whose judge is the `Counter`, so that its prompts are counted. With
-    `judged`, each claim gets a verdict, as in RLFH's single-pass mode.
+    `judged`, each claim gets the verdict "vague", because an extractor of RLFH's single-pass mode
+    returns claims with verdicts.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:

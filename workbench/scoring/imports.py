@@ -45,7 +45,9 @@ _REWARD = re.compile("(?i)reward|score|penalty|bonus|acc|correct|match|format")
 
 
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
-    """Convert logged completions to feedback rows without verdicts; return counts.
+    """Convert a trainer's logged completions to feedback rows in `out`; return counts.
+
+    The rows have no verdicts yet. Columns of the logs:
 
     * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, and
       advantage. TRL logs only the last batch before each log, so completions are missing unless
@@ -59,18 +61,20 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     without gold answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
 
     Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
-    response. If a row has no number in this column, the reward is unscored. Columns of text, and
+    response. A row without a number in this column gets the reward None. Columns of text, and
     columns with names such as "length" or "seed", are not imported; `not_rewards` lists them. Equal
     prompts of a step form a group. Advantages are not imported: `workbench.credit.advantages`
     computes them from the rewards of a group.
 
     Args:
-        kind: "trl" or "verl".
+        kind: the trainer, "trl" or "verl".
         path: a JSONL, JSON, CSV, TSV or Parquet file, or a folder of such files, read in the order
-            of their steps.
+            of the numbers in their names.
+        out: a new .jsonl file.
 
     Raises:
-        WorkbenchError: there are no rows, or they lack the columns that this trainer logs.
+        WorkbenchError: there are no rows, or they lack the columns that this trainer logs; `out`
+            exists or has another suffix.
     """
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(
@@ -116,7 +120,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Return the names of the columns that are rewards, and the names of the other columns."""
+    """Return the names of the columns that are rewards, and of the columns that are not imported.
+
+    Columns with a known meaning, such as the prompt, are in neither list.
+    """
     reserved = ("", *(TRL if kind == "trl" else VERL), *DERIVED, *FIELDS)
     numeric: dict[str, bool] = {}
     for file in files:
@@ -136,7 +143,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def _cell_number(value: Any) -> float | None:
-    """Return a number, also if it is written as text; None for other and infinite values."""
+    """Return a cell as a float, also if it is text; None if it is not a finite number."""
     with suppress(TypeError, ValueError, OverflowError):
         value = float(value)
     return finite(value)
@@ -170,7 +177,7 @@ def _feedback(
 
 
 def _response(kind: str, row: JsonMapping) -> Response:
-    """Convert one row to a response without id and group.
+    """Convert one logged row to a response; its id and group are still empty.
 
     Raises:
         ValueError: the prompt or the completion is missing.

@@ -23,9 +23,10 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Store the settings of a `workbench score` call next to its output `out`.
+    """Check that this call may write to `out`, and store its settings next to `out`.
 
-    If `out` already has stored settings, the two must agree. `overwrite` deletes both files first.
+    An existing output can be continued only with the settings that are stored next to it. With
+    `overwrite`, the output and its settings are deleted first.
 
     Raises:
         WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
@@ -51,8 +52,8 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
-    A field that the stored settings lack counts as its default. A field that only the stored
-    settings have is ignored. If only one of the two has a method, "method" differs.
+    A field that the stored settings lack counts as its default. A method's field that only the
+    stored settings have is ignored. Different methods are reported once, as "method is …".
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}
@@ -88,12 +89,12 @@ class Tally:
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: JsonMapping) -> bool:
-        """Return whether a row lacks the rewards of all `methods`; False without methods."""
+        """Return whether a row has no reward of any of `methods`; False if there are no methods."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
     def add(self, row: JsonMapping, judged: bool = True) -> None:
-        """Count a row. Its cost counts only if this run `judged` it."""
+        """Add a row to the totals. Its cost is added only if this run `judged` the row."""
         self.rows += 1
         self.claims += len(row["claims"])
         self._add_failures(row)
@@ -166,14 +167,15 @@ class Tally:
 
 
 def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
-    """Continue an output file: count its rows in `tally`, remove their ids from `remaining`.
+    """Continue an output file: add its rows to `tally`, and remove their ids from `remaining`.
 
     Failed and unscored rows are removed from the file, so that they are scored again. If a killed
     process left an unfinished last line, this line is removed.
 
     Args:
         out: the output file of an earlier call; it may be missing.
-        remaining: id of each input row that is not scored yet -> checksum of its response.
+        remaining: id of each input row -> checksum of its response. After the call, only the rows
+            that must still be scored are left.
 
     Returns:
         The number of ids that were removed from `remaining`.

@@ -1,4 +1,4 @@
-"""Create what the options of `workbench score` name: checks, rewards, evidence search, tokenizer.
+"""Create the checks, rewards, evidence search and tokenizer that options of `workbench score` name.
 
 The Python function `workbench.score` uses the same code.
 """
@@ -42,7 +42,7 @@ class Plan:
     Attributes:
         rewards: method -> reward function.
         needed: names of the checks (functions from responses to verdicts) that the rewards need.
-        sections: sections of a response whose claims are checked.
+        sections: sections of a response ("think", "answer", "body") whose claims are checked.
         checks: the judge's checks; None if every row already has verdicts.
         left_out: method that cannot be scored -> the checks that it needs and the judge lacks.
     """
@@ -66,9 +66,9 @@ class Plan:
         )
 
     def score(self, items: list[Item]) -> Scored:
-        """Judge the rows that lack verdicts, in one batch, and compute the rewards of all rows.
+        """Judge the input rows that lack verdicts, in one batch, and compute rewards for all rows.
 
-        Returns (row, whether it was judged by this call) for each item, in order.
+        Returns a pair (output row, whether this call judged it) for each input row, in order.
         """
         responses = [item.response for item in items if not item.replay]
         graded = iter(self.grade()(responses) if responses else ())
@@ -83,15 +83,15 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return a row with a failure, for an item whose worker process died.
+        """Return (output row with this failure, True) for a row whose worker process died.
 
-        The next run scores this item again.
+        The next run scores the input row again.
         """
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
-    """Return the configs of the methods that `--method` names: one, all or none."""
+    """Return method -> config for the methods that `--method` names; {} for `--method none`."""
     if options.method != "none":
         return named_configs(options.method, options.overrides)
     if options.overrides:
@@ -100,7 +100,10 @@ def configs_of(options: Options) -> dict[str, MethodConfig]:
 
 
 def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict[str, MethodConfig]:
-    """Return the configs of one method, of several, or of all ("all")."""
+    """Return the configs of one method, of several, or of all ("all"), by method.
+
+    `overrides` are changes such as "rlfh.alpha=2".
+    """
     names = METHODS if method == "all" else (method,) if isinstance(method, str) else method
     return method_configs(names, overrides)
 
@@ -109,7 +112,8 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
     """Return the checks of the judge that `--judge` names.
 
     Args:
-        judge: the language model, if the option is a URL.
+        search: finds evidence for questions without passages.
+        judge: the language model, if the option has a URL.
     """
     if judge and options.local_first:
         return local_first_checks(judge, search, options.verifier)
@@ -121,17 +125,20 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 def local_or_world_checks(
     judge: str | None, search: Search | None = None, verifier: str | None = None
 ) -> Checks:
-    """Return the closed world's checks if `judge` is "world", else those of the local verifier."""
+    """Return the closed world's checks if `judge` is "world", else those of the local verifier.
+
+    For `search` and `verifier`, see `local_checks`.
+    """
     return world_checks(load_world()) if judge == "world" else local_checks(search, verifier)
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the configs of the methods that the judge can serve, and the `Plan` that scores rows.
+    """Return the configs of the methods that this judge can score, and the `Plan` to do so.
 
     Args:
         configs: configs by method; if empty, rows get verdicts but no rewards.
         checks: the judge's checks.
-        optional: leave out methods that need a check which the judge lacks, instead of raising.
+        optional: if True, a method that needs a missing check is left out. If False, it raises.
 
     Raises:
         WorkbenchError: a method needs a check that the judge lacks, and `optional` is False or all
@@ -143,7 +150,7 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     able = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
     missing = {name: sorted({*checks_needed({name: configs[name]})} - able) for name in configs}
     left_out = {name: names for name, names in missing.items() if names}
-    # a named method is never left out silently, and neither are all methods
+    # raise if the user named the method, or if all methods would be left out
     if left_out and (not optional or len(left_out) == len(configs)):
         name, names = next(iter(left_out.items()))
         raise WorkbenchError(
@@ -158,11 +165,11 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, int]
 ) -> Callable[[list[Item]], Scored]:
-    """Return a function that scores a chunk of rows; each Ray actor calls this to load its judge.
+    """Load the judge in a Ray actor, and return the function that scores a list of rows there.
 
     Args:
         judged: whether some rows have no verdicts, so that a judge is needed.
-        known: ids of stored passages, see `Evidence`.
+        known: stored passages, see `Evidence`.
     """
     configs = configs_of(options)
     if not judged:
@@ -175,7 +182,7 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> "Evidence
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:
-        known: ids of stored passages, see `Evidence`; None reads them from the output's folder.
+        known: stored passages, see `Evidence`. If None, they are read from the output's folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.
@@ -204,11 +211,11 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> "Evidence
 
 @dataclass
 class Evidence:
-    """A search whose passages get ids that are unique in the output's folder.
+    """A search that returns passages whose ids are unique in the output's folder.
 
-    `known` maps the ids of the passages stored with the output to their `passage_key`. If a search
-    returns a different passage under a known id (the file of passages may have changed), that
-    passage gets a new id.
+    `known` maps the id of each passage that is stored with the output to a hash of its content
+    (`passage_key`). The file of passages may change between two calls. If the search then returns a
+    different passage with a known id, this passage gets a new id.
     """
 
     search: Search
@@ -230,7 +237,9 @@ class Evidence:
 
 
 def tokenizer(name: str | None) -> Tokenize | None:
-    """Return the function that splits responses into tokens: "words", or a model's tokenizer.
+    """Return the function that splits responses into tokens; None if `name` is None.
+
+    `name` is "words", or the hub name or folder of a model, whose tokenizer is loaded.
 
     Raises:
         WorkbenchError: the tokenizer cannot be loaded, or returns no offsets.

@@ -97,7 +97,9 @@ _CHECKS: dict[type, list[tuple[str, str, Callable[[Any], bool]]]] = {
 
 
 def _read(kind: type[T], raw: Any, what: str) -> T:
-    """Convert a JSON object to a dataclass and check its fields; unknown fields are ignored.
+    """Convert a JSON object to the dataclass `kind`, after checking its fields.
+
+    Unknown fields are ignored. `what` names the object in error messages.
 
     Raises:
         Malformed: a field is missing or has a value of another type.
@@ -118,13 +120,13 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
         return kind(**values)
     except TypeError as error:
         names = " ".join(name for name, *_ in _CHECKS[kind])
-        raise Malformed(f"{what} is incomplete: {names}") from error
+        raise Malformed(f"{what} lacks a required field; its fields are {names}") from error
 
 
 def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Return a row with `verdicts` as feedback; fields that no reward needs may be missing.
+    """Convert an input row with `verdicts` to feedback; fields that no reward needs may be missing.
 
-    With `split=False`, the response is not split into sentences if the row has none.
+    If the row has no sentences, the response is split into sentences, unless `split` is False.
 
     Raises:
         Malformed: a field has a wrong value, or verdicts contradict each other.
@@ -159,9 +161,9 @@ SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims of a row that need verdicts.
+    """Return the claims in an input row that have no labels and must be verified.
 
-    None if the row has no claims, or if one of its claims has a label.
+    None if the row has no claims, or if at least one of its claims has a label.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.
@@ -192,9 +194,10 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
 
 
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Return a row whose claims have labels (by an annotator or another program) as feedback.
+    """Convert an input row whose claims have labels to feedback, with the labels as verdicts.
 
-    With `split=False`, the response is not split into sentences if the row has none.
+    The labels come from an annotator or another program. If the row has no sentences, the response
+    is split into sentences, unless `split` is False.
 
     Raises:
         Malformed: a claim has no label or an unknown label, or a field has a wrong value.
@@ -225,9 +228,9 @@ def _list(row: JsonMapping, name: str) -> Sequence[Any]:
 
 
 def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
-    """Return the spans of the sentences, and the claims with their positions in the response.
+    """Return the spans of a row's sentences, and its claims with their positions in the response.
 
-    Positions that the row does not contain are found by matching the texts.
+    A position that is missing in the row is found by matching the claim's text with the response.
     """
     claims = []
     for number, raw in enumerate(_list(row, "claims")):
@@ -252,7 +255,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
             raise Malformed("a claim has a span outside the response")
     if spans is None or has_sentences or all(claim.span for claim in claims):
         return spans or (), tuple(claims)
-    # "body" is the default, so the section of a claim without one follows from its place
+    # "body" may only be the default section, so the claim's position decides
     parts, located = sections(response.text, response.prefill), []
     for claim in locate(response.text, spans, claims):
         if claim.span and claim.section == "body":
@@ -262,7 +265,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
 
 
 def spans_of(value: Any, response: Response) -> Spans:
-    """Return pairs of positions in the response as spans.
+    """Convert a list of [start, end] character positions in the response to spans.
 
     Raises ValueError or TypeError if `value` has another form or a position is outside the text.
     """
@@ -298,7 +301,7 @@ def rewards_of(row: JsonMapping) -> dict[str, Reward]:
         if raw is None:
             continue
         what = f'"rewards.{name}"'
-        if _is_object(raw) and _is_object(raw.get("parts")):  # a table has None in its gaps
+        if _is_object(raw) and _is_object(raw.get("parts")):  # tables have None for missing parts
             parts = {part: value for part, value in raw["parts"].items() if value is not None}
             raw = {**raw, "parts": parts}
         reward = _read(Reward, raw, what)

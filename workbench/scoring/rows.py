@@ -58,7 +58,7 @@ class Survey:
 
     ids: dict[str, int] = field(default_factory=dict)  # of rows to score -> checksum of response
     judged: int = 0  # rows that need a judge
-    without_passages: int = 0  # rows that need a judge and bring no passages
+    without_passages: int = 0  # rows that need a judge and have no passages
     malformed: int = 0
     duplicates: int = 0
     problems: list[tuple[int, str]] = field(default_factory=list)  # line number, message
@@ -69,11 +69,12 @@ class Reader:
     """Reads the rows of an input file.
 
     Attributes:
-        columns: name of a field -> name of the row's column, where they differ.
+        path: the input file.
+        columns: name of a field -> name of its column in the file, if the names differ.
         tokenize: splits responses into tokens; None uses the row's own tokens, or words.
         recognise: adds reference data to a question of the closed world; None: nothing is added.
-        known: id -> `question_key` of each question stored with the output. If a different question
-            has a known id, it gets a new id.
+        known: id -> hash (`question_key`) of each question that is stored with the output. A
+            different question with a known id gets a new id.
     """
 
     path: Path
@@ -92,11 +93,12 @@ class Reader:
         """Parse one row. With `split=False` the response is not split into tokens and sentences.
 
         Raises:
-            Malformed: the row cannot be scored.
+            Malformed: the row cannot be scored, or `row` is a text, which says why the row cannot
+                be read.
         """
         if isinstance(row, str):
             raise Malformed(row)
-        # a feedback row names its question by id; a row with a question must not be overridden
+        # a feedback row has only the id of its question; a question in the row has priority
         stored = row.get("question_id") and not row.get("question")
         item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
         question = item.response.question
@@ -135,10 +137,10 @@ class Reader:
         return survey
 
     def items(self, remaining: dict[str, int]) -> Iterator[Item]:
-        """Yield the rows whose ids are in `remaining`, in order.
+        """Yield the rows whose ids are in `remaining`, in order, and remove these ids from it.
 
-        `remaining` maps an id to the checksum of its response. The id of each yielded row is
-        removed from it.
+        `remaining` maps the id of a row to the checksum of its response. A row with another
+        checksum is skipped.
         """
         for _, row in open_rows(self.path)[1]:
             if not remaining:
@@ -165,12 +167,12 @@ def parse(
     tokenize: Tokenize | None = None,
     split: bool = True,
 ) -> Item:
-    """Parse one row.
+    """Convert one row of an input file to an `Item`.
 
     If the row has claims without labels, they are in the response's field `given_claims`.
 
     Args:
-        columns: name of a field -> name of the row's column, where they differ.
+        columns: name of a field -> name of its column in the row, if the names differ.
         questions: stored questions by id, for feedback rows, which only have a `question_id`.
         tokenize: splits responses into tokens; None uses the row's own tokens, or words.
         split: False skips the splitting into tokens and sentences, for a survey.
@@ -244,7 +246,7 @@ def _missing(row: JsonMapping, name: str) -> str:
 
 def _text(row: JsonMapping, name: str) -> str:
     value = row.get(name, "")
-    if isinstance(value, float) and value.is_integer():  # as tables with gaps have it
+    if isinstance(value, float) and value.is_integer():  # tables with gaps store it as a float
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise Malformed(f'"{name}" is not a text or a whole number')
@@ -265,7 +267,7 @@ def _with_tokens(
                 raise ValueError(own)
         except (TypeError, ValueError) as error:
             raise Malformed(
-                '"tokens" is not {source, ids, offsets}, with offsets in the response'
+                '"tokens" must be {source, ids, offsets}, with offsets [start, end] in the response'
             ) from error
         source = _text(own, "source") or "sampled"
         return replace(response, token_ids=ids, offsets=offsets, source=source, **numbers)

@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Job:
-    """An input file, the counts of its rows, and the plan that scores them.
+    """An input file with everything that is needed to score it.
 
     `settings` are stored with the output. A later call continues the output only with the same
     settings.
@@ -70,13 +70,14 @@ class Job:
 def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     """Score the rows of a file and return the summary that `workbench score --json` prints.
 
-    If `out` exists, it must have been written with the same settings, or `overwrite` replaces it.
-    Its rows are kept, and its failed rows are scored again. The summary's `status` is "done",
-    "interrupted" or "too_many_failures" (more than the share `max_failed` of the rows failed or got
-    no reward). `watch` is called after each chunk of rows, for a progress bar.
+    An existing output is continued if it was written with the same settings: its rows are kept, and
+    failed rows are scored again. With `overwrite`, it is replaced. The summary's `status` is
+    "done", "interrupted" or "too_many_failures" (more than the share `max_failed` of the rows
+    failed or got no reward). `watch` is called after each chunk of rows, for a progress bar.
 
     Raises:
-        WorkbenchError: the options or the input cannot work. Nothing is judged or written.
+        WorkbenchError: the options or the input are invalid, and nothing is judged or written; or
+            the input file changed during the call.
     """
     check(options)
     start, out, cache = time.perf_counter(), options.out, options.cache_path
@@ -109,11 +110,11 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
     """Count the rows of the input, load the judge and the evidence, and return the `Job`.
 
     Args:
-        closing: on exit, it closes the judge's connections and cache.
+        closing: gets a callback that closes the judge's connections and cache.
         counter: for a dry run: the judge that replaces the endpoint's model.
 
     Raises:
-        WorkbenchError: the input has no readable row, or its claims have no passages to be verified
+        WorkbenchError: the input has no readable row, or there are no passages to verify its claims
             against.
     """
     configs = configs_of(options)
@@ -155,7 +156,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
 
 
 def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
-    """Score the remaining rows and append them to the output; return the status."""
+    """Score the remaining rows and append them to the output; return the summary's `status`."""
     options, status = job.options, "interrupted"
     progress = len(job.survey.ids), job.judge.totals if job.judge else None
     watch(tally, *progress)
@@ -191,14 +192,14 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
 def _threads(options: Options, survey: Survey) -> int:
     """Return the number of threads: 2 if an endpoint judges several chunks, else 1.
 
-    With two, the endpoint works on one chunk while the other is prepared or stored.
+    With two threads, the endpoint works on one chunk while the other is prepared or stored.
     """
     several = survey.judged > CHUNK or options.source.stat().st_size > 2 * CHUNK_CHARACTERS
     return 2 if options.remote and several and options.concurrency > 1 else 1
 
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
-    """Return the endpoint's model as a judge, with its cache."""
+    """Return the judge that sends its prompts to the endpoint's model and caches the replies."""
     judge = endpoint(
         options.url,
         str(options.model),
@@ -220,7 +221,7 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
 
 
 def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
-    """Return everything that determines the output, except the input rows."""
+    """Return the settings that determine the output for given input rows, as JSON."""
     settings: JsonObject = {
         "method": options.method,
         "config": {name: reward_settings(config) for name, config in configs.items()},
@@ -234,7 +235,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings |= {"verifier": options.verifier} if options.verifier else {}
         settings |= {"outcomes": "in doubt"} if options.in_doubt else {}
-        # without the maximum length, which a repeated command may raise
+        # without the maximum length of a reply, which a repeated command may increase
         chosen = sorted(options.judge_option)
         settings |= {"judge_options": chosen} if chosen else {}
         settings["passages"] = None
@@ -244,7 +245,7 @@ def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:
 
 
 def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield the items in lists of at most `CHUNK` items and about `CHUNK_CHARACTERS` characters."""
+    """Yield the items in lists of at most 128 (`CHUNK`) items and about 100,000 characters."""
     chunk: list[Item] = []
     characters = 0
     for item in items:
@@ -294,9 +295,10 @@ def as_completed(
 
 @contextmanager
 def progress_bar() -> Iterator[Watch]:
-    """Show a progress bar with rows, failures, calls and tokens on stderr; yield its `Watch`.
+    """Show a progress bar on stderr, and yield the function that updates it (see `Watch`).
 
-    If stderr is not a terminal, only the final state is shown.
+    The bar shows the numbers of rows, failures, calls and tokens. If stderr is not a terminal, only
+    the final state is shown.
     """
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn

@@ -32,7 +32,7 @@ from workbench.verdicts.local import is_local, warn_of_training
 
 # Optional columns of a data set with a question's reference data.
 COLUMNS = tuple("id question answers answer title passages checklist kind".split())
-# kind of failure for a missing input -> the columns that can contain this input
+# kind of failure of a row without an input -> the columns that can contain this input
 INPUTS = {"no_gold": ("answers", "answer"), "no_checklist": ("checklist",)}
 UNSCORED = "completions could not be scored"
 # names that TRL passes to a reward function besides the columns of the data set
@@ -73,10 +73,10 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: one of `JUDGES`, `Checks` (functions that give verdicts), or a bench (questions,
-            policy and judge) or its name; None raises. If `recipe` is a name, a bench also sets the
-            method's defaults.
-        settings: "method.field=value".
+        judge: "local", "rules", "world", `Checks` (functions that give verdicts), or a bench
+            (questions, policy and judge) or its name. It is required: None raises an error. If
+            `recipe` is a name, a bench also sets the method's defaults.
+        settings: changes of the method's settings, such as "rlfh.alpha=2".
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
@@ -105,7 +105,7 @@ def grader(
 
 
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
-    """Return the question of a data set's row; only the columns in `COLUMNS` are read.
+    """Return the question of a data set's row, of which only the columns in `COLUMNS` are read.
 
     If the row has no `question`, the question is the last user message of the prompt, or the whole
     prompt if it is not a conversation.
@@ -123,7 +123,8 @@ def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
         return question_of(row, identity, text)
     except ValueError as error:
         raise WorkbenchError(
-            f"the row '{identity}' of the data set cannot be read: {error}: correct or rename it"
+            f"the row '{identity}' of the data set cannot be read: {error}: correct that column, or"
+            " rename it"
         ) from error
 
 
@@ -147,18 +148,17 @@ def trl_reward(
 
     The function returns one number for each completion, or None if it could not be scored. It reads
     these columns of the data set, all of them optional: `id`, `question` (by default the last user
-    message, or the whole prompt), `answers` (or `answer`), `title`, `passages` ({title, text} or
-    text), `checklist`, `kind`.
+    message of the prompt, or the whole prompt), `answers` (or `answer`), `title`, `passages`
+    ({title, text} or text), `checklist`, `kind`.
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
         bench: the judge, which is required: "local", "rules", "world", `Checks` such as
             `workbench.local_checks()`, or a bench (questions, policy and judge) or its name. If
             `recipe` is a name, a bench also sets the method's defaults.
-        settings: "method.field=value", as on the command line.
-        tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
-            rewards are placed on these tokens. Without it, rewards are placed on the words of the
-            text.
+        settings: changes of the method's settings, such as "rlfh.alpha=2".
+        tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and the
+            stored rewards are per token. Without it, they are per word of the text.
         out: a folder in which every response is stored with its feedback, for the inspector; only
             for runs of one process.
         max_failed: largest accepted share of failed completions in a batch. If the data set has a
@@ -167,8 +167,8 @@ def trl_reward(
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
-            verdict that the method needs. The reward function raises a `TooManyFailures` if too
-            many completions failed.
+            verdict that the method needs. The returned function raises `TooManyFailures` if more
+            than the share `max_failed` of the completions failed.
     """
     made = grader(recipe, bench, settings)
     name, groups = made.name, _stored_groups(out)
@@ -182,7 +182,7 @@ def trl_reward(
             made.recognise(question_from_row(*pair)) for pair in zip(prompts, rows, strict=True)
         ]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
-        # TRL's counter has the finished steps, ours begins at 1
+        # TRL counts the finished steps; our steps begin at 1
         step = None if state is None else state.global_step + 1
         responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
         feedbacks = made.grade(responses)
@@ -205,7 +205,10 @@ def trl_reward(
 
 
 def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str:
-    """Return the end of an error message, which names missing columns and the existing columns."""
+    """Return the end of an error message: which columns are missing, and which exist.
+
+    It is "" if no failure is caused by a missing column.
+    """
     kinds = {v.error.kind for feedback in feedbacks for v in feedback.verdicts if v.error}
     missing = [names for kind, names in INPUTS.items() if kind in kinds]
     absent = [names for names in missing if not any(name in columns for name in names)]
@@ -214,7 +217,7 @@ def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str
 
 
 def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
-    """Return whether a row has no reward because its input lacks gold answers or a checklist.
+    """Return whether a row has no reward because its gold answers or checklist are empty.
 
     False if the data set lacks the whole column: then no row can be scored, which is a failure.
     """
@@ -225,7 +228,10 @@ def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
 
 
 def _stored_groups(out: Path | str | None) -> Counter[str]:
-    """Return the number of groups in the folder `out` by question and step, for `grouped`."""
+    """Return how many groups the folder `out` has of each name "QUESTION/STEP", for `grouped`.
+
+    Without a step, the name is "QUESTION". Empty if `out` is None or has no rows.
+    """
     if out is None or not (path := Path(*locate(out))).exists():
         return Counter()
     groups = {(row["question_id"], row["step"], row["group"]) for row in iter_rows(path)}
@@ -243,13 +249,14 @@ def _responses(
     step: int | None,
     groups: Counter[str],
 ) -> list[Response]:
-    """Return the completions as responses; the responses to a question in one call form a group.
+    """Convert completions to responses; the responses to one question form a group.
 
-    A tag such as "<think>" that the prompt leaves open becomes the `prefill`. It is read from the
-    prompt if that is a text. For a conversation, `as_response` reads it from the chat template.
+    If the prompt ends inside an open tag such as "<think>", this tag becomes the `prefill`. It is
+    read from the prompt if that is a text. For a conversation, `as_response` reads it from the chat
+    template.
 
     Args:
-        groups: see `counts` of `grouped`. The counts are needed because a trainer may call several
+        groups: number of earlier groups by name (`counts` of `grouped`). A trainer may call several
             times in a step (for an evaluation), and a resumed trainer repeats steps.
     """
     responses = []
@@ -272,7 +279,7 @@ def _log(
 ) -> None:
     """Log metrics with the functions `log_metric` and `log_extra`, if TRL passes them.
 
-    Every call logs the same names: TRL averages each name over the processes.
+    Every call logs the same names, because TRL averages each name over the processes.
     """
     rewards = [feedback.rewards[name] for feedback in feedbacks]
     if log_metric := columns.get("log_metric"):

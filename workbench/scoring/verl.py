@@ -1,7 +1,7 @@
 """Components for verl 0.9: a reward manager, an agent loop and advantage estimators.
 
-The agent loop gives rewards per token. Only verl imports this file, by the names in docs/verl.md.
-It needs the package verl.
+The agent loop gives rewards per token. verl loads this file by the names in docs/verl.md; no other
+module imports it, because it needs the package verl.
 """
 
 import asyncio
@@ -46,9 +46,10 @@ class RewardManager(RewardManagerBase):
     This class reads the method and the judge from the config's `reward.reward_kwargs` (see
     `grader_of`). The function `reward_manager` returns a subclass with a fixed method and judge.
 
-    A response that could not be scored never gets a reward of 0. With an estimator of this file,
-    its reward is NaN, and the estimator leaves it out and counts it. With any other estimator,
-    `run_single` raises an exception, and verl leaves the response out of its batch.
+    A response that could not be scored never gets the reward 0. With an advantage estimator of this
+    file, its reward is NaN, and the estimator ignores the response and counts it as failed. With
+    any other estimator, `run_single` raises an error, and verl leaves the response out of its
+    batch.
     """
 
     made: Grader | None = None
@@ -83,7 +84,7 @@ class RewardManager(RewardManagerBase):
         return {"reward_score": math.nan if value is None else value, "reward_extra_info": info}
 
     def _response(self, item: DataProtoItem) -> Response:
-        """Return the rollout as a `Response`, from its sampled ids without padding.
+        """Convert a rollout of verl to a `Response`, from its sampled ids without padding.
 
         Prompts may be padded on the left, responses on the right.
         """
@@ -130,13 +131,13 @@ def reward_manager(
 
 
 def check_config(config: DictConfig) -> None:
-    """Check that an estimator of `BY_TOKEN` gets rewards per token.
+    """Check that the config gives rewards per token to an estimator that needs them.
 
     verl's own agent loop puts the whole reward on the last token.
 
     Raises:
-        WorkbenchError: the config combines such an estimator with another agent loop or with
-            verl's older trainer.
+        WorkbenchError: the config combines an estimator of `BY_TOKEN` with another agent loop than
+            ours, or with verl's older trainer.
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop

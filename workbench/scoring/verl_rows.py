@@ -2,8 +2,9 @@
 
 Rows become questions, feedback becomes rewards, and rewards become advantages. Shapes: B responses,
 T tokens of the longest response. A response that could not be scored has NaN token rewards, never
-0. An event is a part of the reward at one place of the response. A token without events has the
-reward 0.0. A token whose events sum to 0 has −0.0, so that estimators can distinguish the two.
+0. An event is a part of the reward that belongs to one position in the response. A token without
+events has the reward 0.0. A token whose events sum to 0 has −0.0, so that estimators can
+distinguish the two.
 """
 
 import json
@@ -45,8 +46,8 @@ def row_of(question: Question) -> JsonObject:
 def question_of(row: JsonMapping) -> Question:
     """Return the question of a row that verl passes to a reward manager.
 
-    `extra_info` has the columns of a question. Gold answers may also be in
-    `reward_model.ground_truth` (Search-R1: under `target`), the prompt in `raw_prompt`.
+    The columns of the question are read from `extra_info`. Gold answers may also be in
+    `reward_model.ground_truth` (Search-R1: under `target`). The prompt is read from `raw_prompt`.
 
     Raises:
         WorkbenchError: a column has a value of another type.
@@ -104,10 +105,11 @@ def _judge(judge: object) -> str | Checks:
 
 
 def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject]:
-    """Return the value and the extra info that a reward manager returns for a response.
+    """Return the reward of a response, and the extra info that verl stores with it.
 
-    The value is None if the response could not be scored. The info has the same names for every
-    response. Lists and mappings in it are JSON, because verl's batches keep only plain values.
+    The reward is None if the response could not be scored. The info has "workbench_tokens" (rewards
+    per token) and "workbench_parts" (named parts of the reward), both as JSON texts,
+    "workbench_error" (why there is no reward) and "workbench_failed" (0.0 or 1.0).
     """
     value, row = reward_of(feedback, name), rewarded(feedback, name)
     reward, tokens = feedback.rewards.get(name), None
@@ -125,7 +127,8 @@ def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject
 def token_rewards(info: JsonMapping, count: int) -> list[float] | None:
     """Return the rewards of a response's `count` tokens, from the info that `reward_info` returned.
 
-    All are NaN if the response was not scored. None if another reward manager returned the info.
+    All rewards are NaN if the response could not be scored. The result is None if the info comes
+    from another reward manager.
     """
     if f"{PREFIX}tokens" not in info:
         return None
@@ -141,13 +144,13 @@ def estimate(
     index: Sequence[Hashable],
     config: JsonMapping | None,
 ) -> "torch.Tensor":
-    """Return the advantages (B, T) of a verl batch by the estimator `name` of this library.
+    """Return the advantages (B, T) of a verl batch, by an estimator of `workbench.credit`.
 
     A row with a NaN was not scored: it does not count in its group, and its advantages are 0. A row
-    with an empty mask is verl's padding and is ignored.
+    whose mask is 0 everywhere is verl's padding and is ignored.
 
     Args:
-        name: one of `NAMES`.
+        name: name of the estimator, one of `NAMES`, such as "group".
         rewards_BT: token rewards.
         mask_BT: 1 for the tokens of the response, 0 for padding.
         index: the group of each row.
@@ -179,9 +182,9 @@ def estimate(
 
 
 def _row(rewards_T: "torch.Tensor", mask_T: "torch.Tensor") -> Rewarded:
-    """Return the token rewards of a row, up to its last token with mask 1.
+    """Return the token rewards of one response, up to its last token with mask 1.
 
-    The rewards are None if the row was not scored or has no tokens.
+    The rewards are None if the response was not scored or has no tokens.
     """
     own = mask_T.nonzero()
     length = int(own[-1]) + 1 if len(own) else 0

@@ -2,15 +2,15 @@ r"""Sections and sentences of a response, its final answer, abstention, hedging 
 
 TruthRL (arXiv 2509.25760, section 3 and table 9) prompts for the answer in `\boxed{}`, for "I don't
 know" when uncertain, and for "invalid question" if the premise is false. A language model judges
-the answer. Its rule-based verifier (table 5) is exact string matching, with which the policy
-abstains on nearly all questions. The rules here are ours. Two principles decide doubtful cases:
+the answer. The paper also tries exact string matching (table 5); a policy trained with it abstains
+on nearly all questions. The rules here are ours. Two principles decide doubtful cases:
 
 * **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris"
   are answers. An abstention is never right, so an answer that is mistaken for an abstention earns
   only the reward of an abstention.
 * **A list of guesses is worth no more than its first item.** The first sentence that names a gold
-  answer must state it, and no other candidate may come before it. A list that the rules recognise
-  is wrong.
+  answer must state it, and no other candidate may come before it. An answer that the rules
+  recognise as a list of guesses is wrong.
 
 Known limits: "Vetra lies in Lomar" is accepted as the answer Vetra and as the answer Lomar. A
 sentence about another relation of the same subject ("She died in Vetra" for "Where did she live?")

@@ -1,4 +1,4 @@
-"""Recognise answers that decline, or that call the question invalid.
+"""Recognise answers that decline to answer, or that call the question invalid.
 
 The phrases are in `abstentions.LANGUAGE.txt`; "l2" is the invented language of the closed world.
 A phrase has to match a whole clause, regardless of case, diacritics and contractions.
@@ -18,10 +18,10 @@ Clauses = list[tuple[bool, str]]  # (whether a phrase matches, text)
 
 
 def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
-    """Return the phrases of each language.
+    """Return the phrases of each language that decline to answer.
 
-    The phrases decline to answer. With `invalid`, they call the question invalid; the data files
-    mark such phrases with "!".
+    With `invalid`, return the phrases that call the question invalid. The data files mark these
+    with "!".
     """
     return {
         language: tuple(
@@ -67,7 +67,7 @@ _NAMED = re.compile(  # a reason that names an answer: "since it is in Paris", "
     r"|^(?!.*\b(?:my|I|me|not)\b).*\b(?:is|was|are|were|been|says?|states?|suggests?|indicates?|names?|gives?"
     r"|lists?) (?:[a-z]+ ){0,3}[A-Z0-9]"
 )
-_TRY = re.compile(  # a name, or so few words that they may be one
+_TRY = re.compile(  # a name, or so few words that they may be a name
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
 _EXCEPTED = re.compile(  # a guess in the form of a refusal: "I know nothing other than Paris"
@@ -93,7 +93,7 @@ _ONLY_ITEM = re.compile(  # the marker of a list with one item
 def is_abstention(text: str, prefill: str = "") -> bool:
     """Whether the final answer of `text` declines to answer and names no possible answer.
 
-    A text without a final answer is not an abstention.
+    A text without a final answer is not an abstention. For `prefill`, see `sections`.
     """
     answer = final_answer(text, prefill=prefill)
     return answer is not None and declines(answer)
@@ -109,7 +109,7 @@ def declines(answer: str) -> bool:
 
 
 def _is_title(answer: str) -> bool:
-    """Whether an answer has the capitals of a title, as "I Don't Know How to Love Him"."""
+    """Whether an answer is capitalised like a title: "I Don't Know How to Love Him"."""
     words = re.findall(r"[^\W\d_][\w'’]*", answer) if len(answer) < 100 else []
     long = [word for word in words if len(word) > 3]
     capitals = all(word[0].isupper() and word[1:].islower() for word in long)
@@ -118,9 +118,10 @@ def _is_title(answer: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def commitment(answer: str) -> str:
-    """Return an answer without the clauses that decline ("I am not sure, but …").
+    """Return an answer without the clauses that decline.
 
-    An answer without such clauses is unchanged. If all clauses decline, the result is "".
+    "I am not sure, but it is Paris" → "it is Paris". An answer without such clauses is unchanged.
+    If all clauses decline, the result is "".
     """
     clauses = list(_clauses(answer, _finder(False), reasons=True))
     committed = [clause for declined, clause in clauses if not declined]
@@ -135,12 +136,16 @@ def is_invalid(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
-    """Return (whether the clause calls the question invalid, clause) for each clause."""
+    """Split an answer into clauses; return (calls the question invalid, clause) for each clause."""
     return tuple(_clauses(answer, _finder(True))) or ((False, canonical(answer)),)
 
 
 def _all_match(text: str, phrases: Find) -> bool:
-    """Whether a text has clauses with content, and each is one of the phrases."""
+    """Whether every clause of a text is one of the phrases; False for a text without words.
+
+    Args:
+        phrases: a function from `_finder`.
+    """
     matched = False
     for matched, _ in _clauses(text, phrases):
         if not matched:
@@ -149,10 +154,10 @@ def _all_match(text: str, phrases: Find) -> bool:
 
 
 def _clauses(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[bool, str]]:
-    """Yield (matched, clause) for each clause with content.
+    """Yield (matched, clause) for each clause that is a phrase or an answer.
 
     `matched` is True for one of the phrases and False for an answer. With `reasons`, also yield
-    questions and reasons that may contain a guess, with False.
+    questions and reasons that may contain a guess; their `matched` is False.
     """
     text, start, declined = canonical(text), 0, False
     for match in (*_BREAK.finditer(text), None):
@@ -173,7 +178,10 @@ def _clauses(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[
 
 
 def _classify(clause: str, phrases: Find) -> Clauses:
-    """Return the phrases (True, …) and answers (False, …) in a clause, without all other words."""
+    """Return (True, phrase) for the phrases in a clause, and (False, text) for its answers.
+
+    Words that are neither, such as linking words and reasons, are left out.
+    """
     clause = _ADVERBS.sub(" ", clause if clause.isascii() else _CHINESE_ADVERBS.sub("", clause))
     clause = re.sub(r"\s+", " ", clause).strip(' ,"()<>*¿¡')
     lower, clauses, at = clause.lower(), Clauses(), 0
@@ -203,7 +211,7 @@ def _classify(clause: str, phrases: Find) -> Clauses:
 
 
 def without_courtesies(answer: str) -> str:
-    """Remove the courtesies around an answer and the marker of a list with one item.
+    """Return an answer without greeting, farewell and the bullet of a list with one item.
 
     An answer that consists of courtesies is returned unchanged.
     """
@@ -217,7 +225,10 @@ def without_courtesies(answer: str) -> str:
 
 @cache
 def _finder(invalid: bool) -> Find:
-    """Return a function that matches the phrases at a position of lower-case canonical text."""
+    """Return a function that matches the phrases at a position of a text.
+
+    The text must be canonical and in lower case. For `invalid`, see `_phrases`.
+    """
     languages = (INVALID if invalid else ABSTENTIONS).values()
     phrases = [phrase for phrases in languages for phrase in phrases]
     begins = [_compiled(phrase) for phrase in phrases if phrase[0] != "…"]
@@ -229,7 +240,10 @@ def _finder(invalid: bool) -> Find:
 
 
 def _compiled(phrase: str) -> str:
-    """Return the regex of a phrase; after a final "…" it also matches "this", "the answer", …"""
+    """Return the regex of a phrase, in which "…" stands for words without a comma.
+
+    A phrase that ends in "…" also matches "this" or "the answer" after it.
+    """
     parts = [canonical(part).strip().lower() for part in phrase.split("…")]
     words = [_alternatives(part) for part in parts if part]
     # A Latin word ends at its last letter. Chinese has no such boundary, but 不确定性, 不懂事 and

@@ -1,4 +1,4 @@
-"""Parse gold answers into word sequences ("forms"), and find these in the tokens of an answer."""
+"""Parse gold answers into word sequences ("forms"), and find these in the words of an answer."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The parsed gold answers to a question, and properties of the question (from `read_gold`)."""
+    """The parsed gold answers to a question, and properties of the question (see `read_gold`)."""
 
     forms: tuple[Form, ...]
     others: tuple[Form, ...]  # derived forms, such as acronyms and plurals
@@ -65,11 +65,14 @@ class Gold(NamedTuple):
     kind: str  # "river" of "Which river …?"
 
     def named_in(self, text: str) -> bool:
-        """Whether a text contains a gold form."""
+        """Whether a text contains a gold answer."""
         return any(map(is_mention, self.mask(tokenise(text))))
 
     def mask(self, sentence: Sequence[Token]) -> list[Token]:
-        """Replace each gold form in a sentence with one `MENTION` token that holds the form."""
+        """Return the sentence with one token in place of each gold answer.
+
+        The text of this token is `MENTION` followed by the words of the gold answer.
+        """
         masked: list[Token] = []
         i = 0
         while i < len(sentence):
@@ -93,7 +96,7 @@ class Gold(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
-    """Parse the gold answers to a question."""
+    """Parse the gold answers to a question; the question may be ""."""
     read = [tokenise(form) for form in gold]
     forms = {tuple(words_of(tokens)) for tokens in read} - {()}
     named = any(token.name and not token.text[0].isdigit() for tokens in read for token in tokens)
@@ -135,11 +138,16 @@ def _longest_first(forms: Iterable[Form]) -> tuple[Form, ...]:
 def _other_forms(
     form: Form, named: bool, person: bool, counted: bool, year: bool
 ) -> Iterator[Form]:
-    """Yield derived forms of a gold answer.
+    """Yield other word sequences that count as the gold answer `form`.
 
     These are the form without its title or preposition, the acronym, the year of a date, the
-    number without its unit, and the plural. The flags say what the answer is: a name, a person, a
-    number with a unit, or a date for a question that asks for a year.
+    number without its unit, and the plural.
+
+    Args:
+        named: whether a gold answer has a capital letter.
+        person: whether the question asks who.
+        counted: whether the question asks how many, how far, …
+        year: whether the question asks for a year.
     """
     rest = form[form[0] in _PREPOSITIONS :]
     while rest and rest[0] in TITLES:
@@ -161,7 +169,7 @@ def _other_forms(
 
 
 def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
-    """Return the end of the form if it begins at word `start` of the sentence, else 0."""
+    """Return the index after `form` if it begins at word `start` of the sentence, else 0."""
     i = start
     for word in form:
         while start < i < len(sentence) and sentence[i].text == ",":
@@ -173,7 +181,10 @@ def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
 
 
 def _same(form: str, word: str) -> bool:
-    """Whether two words are equal, two names of a unit, or a year and a date in this year."""
+    """Whether a word of an answer matches the word `form` of a gold answer.
+
+    They match if they are equal, name the same unit, or are a year and a date in this year.
+    """
     if (
         form == word
         or {form, word} <= WORDS["and"]
@@ -196,7 +207,7 @@ def is_mention(token: Token) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a word, or a word of a mention, starts with a digit."""
+    """Whether a word, or a word of a masked gold answer, starts with a digit."""
     return bool(re.search(r"(?:^|\0| )-?\d", text))
 
 
@@ -209,7 +220,7 @@ def short(tokens: Sequence[Token]) -> list[str]:
 
 
 def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
-    """Split tokens at separator words; drop empty parts."""
+    """Split tokens at the words `separators`; drop empty parts."""
     parts: list[list[Token]] = [[]]
     for token in tokens:
         if token.text in separators and not is_letter(token):

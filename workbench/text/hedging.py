@@ -58,5 +58,5 @@ def _is_name(text: str, cue: re.Match[str]) -> bool:
 
 
 def is_hedged(sentence: str) -> bool:
-    """Whether a sentence is hedged."""
+    """Whether a sentence contains a hedge (see `hedge`)."""
     return hedge(sentence) is not None

@@ -36,7 +36,7 @@ _DELETED = re.compile(  # nothing stands in their place: "**M**arie"
 def plain(text: str) -> str:
     """Return the words of a text without citation marks, emoji, Markdown, HTML and TeX brackets.
 
-    The text of a link stays, struck-out text and pictures do not.
+    The text of a link is kept. Struck-out text and images are removed.
     """
     text = _DELETED.sub("", _STRUCK.sub(" ", text))
     text = _MARKS.sub(" ", _LINK.sub(r"\1", text))

@@ -103,7 +103,7 @@ _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Whether a final answer is right: its `probability` is above the upper bound of `DOUBT`."""
+    """Whether a final answer is right: its `probability` is above `DOUBT[1]`, which is .9."""
     return probability(answer, gold, kind, question) > DOUBT[1]
 
 
@@ -113,7 +113,8 @@ def probability(
     """Estimate the probability that people would judge a final answer right.
 
     Args:
-        gold: the accepted forms of the answer, or the items if `kind` is "list".
+        answer: the final answer, such as `final_answer` returns.
+        gold: forms of the gold answer that are accepted, or the items if `kind` is "list".
         kind: how the answer is compared with the gold answers:
 
             * any kind: an abstention is never right; "invalid question" is right only if it is the
@@ -122,15 +123,16 @@ def probability(
               and without a lead-in ("It is"), or its first sentence with a form states this form.
             * `yes_no`: the answer begins with yes or no, and does not contain both.
             * `list`: the answer names every item and no other candidate.
+        question: the text of the question, or "" if unknown.
 
     Returns:
         One of five values; `docs/numbers.md` gives how often answers with each value are right.
 
-        * `SURE`: the answer is a form.
-        * `STATED`: the answer states a form.
-        * `NAMED`: the answer names a form and may not state it.
-        * `SHARED`: the answer shares a word with a form.
-        * `APART`: the answer shares no word with a form, declines or states the opposite.
+        * `SURE` (.99): the answer is a form.
+        * `STATED` (.97): the answer states a form.
+        * `NAMED` (.3): the answer names a form and may not state it.
+        * `SHARED` (.15): the answer shares a word with a form.
+        * `APART` (.03): the answer shares no word with a form, declines or states the opposite.
     """
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval
@@ -160,7 +162,10 @@ def probability(
 
 
 def retracted(text: str, answer: str) -> bool:
-    """Whether the text after the box or tag of a final answer takes the answer back."""
+    r"""Whether the text after a final answer takes it back: "\boxed{Paris} Wait, no."
+
+    Only text after the last box or `</answer>` counts. Without either, the result is False.
+    """
     box, tag = text.rfind(r"\boxed"), text.lower().rfind("</answer>")
     if max(box, tag) < 0:
         return False
@@ -201,7 +206,10 @@ def _single(answer: str, gold: Gold, known: str) -> float:
 
 
 def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
-    """Return the probability that an answer is right although the rules do not accept it."""
+    """Return `NAMED`, `SHARED` or `APART` for an answer that the rules do not accept.
+
+    With `named`, the result is always `NAMED`.
+    """
     words = {token.text for token in tokens}
     if named or any(words.issuperset(form) for form in forms):
         return NAMED
@@ -213,7 +221,8 @@ def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> fl
 def _yes_or_no(answer: str, gold: Gold) -> float:
     """Return the probability that a yes/no answer is right.
 
-    It is `NAMED` if the answer begins with neither yes nor no, or contains both.
+    It is `STATED` if the answer says the right one of yes and no, and `APART` if it says the other
+    one. It is `NAMED` if the answer begins with neither, contains both, or is a question.
     """
     wordings = {" ".join(form) for form in gold.forms}
     wanted, other = (YES, NO) if wordings & YES else (NO, YES)
@@ -276,7 +285,7 @@ def _lists(answer: str, gold: Gold) -> bool:
 
 
 def _lists_only(sentence: Sentence) -> bool:
-    """Whether a sentence is a list of gold answers, with no other word between them.
+    """Whether a sentence lists gold answers, with no other word between them.
 
     "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
     """

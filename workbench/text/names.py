@@ -29,7 +29,10 @@ def lines(file: str) -> Iterator[str]:
 
 
 def groups(file: str) -> dict[str, str]:
-    """Return, for each `[heading]` of a data file of this package, its lines joined by "|"."""
+    """Read a data file of this package with `[heading]` lines.
+
+    Return, for each heading, the lines below it joined by "|".
+    """
     alternations: dict[str, str] = {}
     for line in lines(file):
         if line.startswith("["):
@@ -42,7 +45,7 @@ def groups(file: str) -> dict[str, str]:
 
 @cache
 def _given_names() -> dict[str, set[str]]:
-    """Return, for each given name, the set of names that it may be short for, with itself."""
+    """Return, for each given name, the full names that it may stand for: "bill" → {"william"}."""
     names: dict[str, set[str]] = defaultdict(set)
     for line in lines("nicknames.txt"):
         name, shorts = line.split(": ")
@@ -52,7 +55,7 @@ def _given_names() -> dict[str, set[str]]:
 
 
 def agree(a: str, b: str) -> bool:
-    """Whether two given names may belong to one person: equal, an initial, or a short form."""
+    """Whether two given names may belong to one person: equal, an initial, or short ("bill")."""
     if 1 in (len(a), len(b)):
         return a[:1] == b[:1] and a.isalpha() and b.isalpha()
     names = _given_names()
@@ -60,10 +63,10 @@ def agree(a: str, b: str) -> bool:
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """Return the number of words at the start of `words` that name the person of `form`.
+    """Return how many words at the start of `words` name the person `form`; 0 if this is uncertain.
 
-    The result is 0 if they do not surely name this person. The surnames have to be equal and the
-    given names have to agree. "John Stuart Lennon" may be another person than "John Lennon".
+    The surnames have to be equal and the given names have to agree. "John Stuart Lennon" may be
+    another person than "John Lennon".
     """
     at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
     if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:
@@ -78,7 +81,7 @@ def person_end(form: Sequence[str], words: Sequence[str]) -> int:
 
 
 def _split_initials(names: Sequence[str]) -> list[str]:
-    """Split joined initials in given names: "jrr" is three names."""
+    """Split joined initials in given names: ["jrr"] → ["j", "r", "r"]."""
     initials = (len(name) < 4 and not re.search("[aeiou]", name) for name in names)
     return [
         part
@@ -91,7 +94,7 @@ def _split_initials(names: Sequence[str]) -> list[str]:
 def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
     """Return the places in each region, all places, and a regex of "PLACE in REGION".
 
-    Place names are normalised (`normalise`). The names of the regions, the keys, are not.
+    The places are normalised (`normalise`). The keys, which are the names of regions, are not.
     """
     regions: dict[str, set[str]] = defaultdict(set)
     for line in lines("places.txt"):
@@ -113,9 +116,10 @@ def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
 
 
 def located(text: str) -> str:
-    """Replace "Paris, France" with "Paris in France", and "Paris in Texas" with "Paris or Texas".
+    """Mark whether a place and the region after it are one answer ("in") or two candidates ("or").
 
-    If the region contains the place, both are one answer. If it does not, they are two candidates.
+    "Paris, France" → "Paris in France", because France contains Paris. "Paris in Texas" →
+    "Paris or Texas", because Paris is not listed as a place in Texas.
     """
     for _ in range(3):  # "Chicago, Illinois, USA"
         text = _regions()[2].sub(_relation, text)

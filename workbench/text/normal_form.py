@@ -87,19 +87,19 @@ class Token(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """Return one form for answers that differ only in spelling.
+    """Return a canonical spelling, which is equal for answers that differ only in spelling.
 
-    It unifies case, width, diacritics, punctuation, articles, contractions, numbers ("1,200",
-    "two thousand"), initials ("U.S.", "US") and dates ("12 March 1921", "1921-03-12"). It splits
-    Chinese, Japanese and Korean into characters.
+    "The 2,000 men" → "2000 men". Case, width, diacritics, punctuation, articles, contractions,
+    numbers ("1,200", "two thousand"), initials ("U.S.", "US") and dates ("12 March 1921",
+    "1921-03-12") are unified. Chinese, Japanese and Korean are split into characters.
     """
     return " ".join(words_of(tokenise(text)))
 
 
 def _fold(text: str) -> str:
-    """Unify compatibility forms; drop Latin, Greek and Cyrillic diacritics.
+    """Unify Unicode compatibility forms; drop Latin, Greek and Cyrillic diacritics.
 
-    The marks of other scripts are letters.
+    The marks of other scripts are kept, because they are letters.
     """
     if text.isascii():
         return text
@@ -109,7 +109,7 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
-    """Unify the spelling of a text, but keep case and punctuation."""
+    """Return a text with unified spelling, in which case and punctuation are kept."""
     text = re.sub(
         r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'"))
     )
@@ -151,7 +151,7 @@ def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
 
 @lru_cache(maxsize=1024)
 def tokenise(text: str) -> tuple[Token, ...]:
-    """Split a text into canonical words and separators, without articles."""
+    """Split a text into canonical words and separators; leave out articles."""
     tokens = []
     for match in _TOKEN.finditer(canonical(text)):
         if (word := match["word"]) is None:
@@ -192,9 +192,10 @@ def _join_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def read_number(words: list[str]) -> tuple[Decimal, int]:
-    """Return the number at the start of `words`, and how many words it has (0: no number).
+    """Return the number at the start of `words`, and how many words it has.
 
-    Numbers are written in words, or digits before a scale ("2.5 million").
+    ["two", "thousand", "men"] → (2000, 2). Numbers are written in words, or in digits before a
+    scale ("2.5 million"). Without a number, the result is (0, 0).
     """
     current, i = _small(words)
     if not i and words[0] in SCALES:
@@ -219,7 +220,10 @@ def read_number(words: list[str]) -> tuple[Decimal, int]:
 
 
 def _small(words: list[str]) -> tuple[Decimal, int]:
-    """Return the number below 100 at the start of `words`, and how many words it has (0 to 2)."""
+    """Return the number below 100 at the start of `words`, and how many words it has.
+
+    Without such a number, the result is (0, 0).
+    """
     first, second = [*words, "", ""][:2]
     if first not in TENS:
         return Decimal(SMALL.get(first, 0)), int(first in SMALL)

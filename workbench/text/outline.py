@@ -45,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outline:
-    """A parsed outlined answer."""
+    """An answer with the parts structure, outline and answer (see `read_outline`)."""
 
     structure: str
     points: tuple[Point, ...]
@@ -68,9 +68,10 @@ def read_outline(text: str) -> Outline | None:
 
 
 def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the structure and the points with their citations; None if not `outlined`.
+    """Return the structure and the points of an outlined answer, or None (see `outlined`).
 
-    If `read_outline` cannot parse the outline, its lines are the points.
+    A point is a text with its citation, such as "the river [2]". If `read_outline` cannot parse the
+    outline, its lines are the points.
     """
     if not outlined(text):
         return None
@@ -81,10 +82,10 @@ def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def written_outline(outline: Outline) -> str:
-    """Return an outline as text.
+    """Return an outline as a text that `read_outline` can parse.
 
-    `read_outline` cannot parse this text back if a part contains a marker, or if a point contains
-    the number of the next point. `formed` checks this.
+    It cannot parse the text if a part contains a marker, or if a point contains the number of the
+    next point. `formed` checks this.
     """
     points = "\n".join(
         f"{number}. {_written(point)}" for number, point in enumerate(outline.points, start=1)

@@ -1,11 +1,11 @@
 r"""Divide a response into thinking, plan and answer, and find its final answer.
 
-Rules for the markers:
+A section is "think", "answer", or "body" for text outside of tags. Rules for the markers:
 
 * Tags match in any case. An unclosed tag extends to the end: the response was cut off, or the
   closing tag is a stop string.
-* A closing tag without an opening tag was opened by the prompt. It covers the text since the last
-  `</think>`, or for `</answer>` since the last tag.
+* A closing tag without an opening tag was opened by the prompt. Its section begins after the last
+  `</think>`; for `</answer>`, it begins after the last tag of any kind.
 * A tag inside itself has no effect: `<think>a<think>b</think>c</think>` is all thinking. There is
   no answer inside `<think>`.
 * In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1), `[Answer]` starts the answer. The
@@ -35,9 +35,13 @@ _MARKER = re.compile(
 
 @lru_cache(maxsize=1024)
 def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
-    """Return the sections of `text` as (name, start, end), in order and disjoint.
+    r"""Return the sections of `text` as (name, start, end), in order and disjoint.
 
-    Markers, plans and sections without content are left out.
+    The name is "think", "answer" or "body". Markers, plans and sections without content are left
+    out.
+
+    Args:
+        prefill: an unclosed tag at the end of the prompt, such as "<think>\n", or "".
     """
     return tuple(
         part
@@ -61,7 +65,8 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
     """Return the names of the sections that form the answer.
 
-    They are ("answer",) if the answer is marked, else ("answer", "body"): all but the thinking.
+    They are ("answer",) if the answer is marked. Otherwise, they are ("answer", "body"), which is
+    all text but the thinking.
 
     The answer is marked by `[Answer]` or an answer tag after the last thinking *(ours)*, even if
     it is empty. A box does not mark it: the sentence around a box is part of the answer.
@@ -82,8 +87,8 @@ def answer_text(text: str, prefill: str = "") -> str:
 def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a function that says whether a claim belongs to the answer of `response`.
 
-    A claim that was not located in the response belongs to the answer, so that it is judged, unless
-    its section is "think" *(ours)*.
+    The claim's section must be one of `answer_sections`. A claim in "body" without a sentence
+    belongs to the answer too, so that it is judged *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -92,7 +97,7 @@ def in_answer(response: Response) -> Callable[[Claim], bool]:
 
 
 def thinking(text: str, prefill: str = "") -> str:
-    """Return the text of the "think" sections."""
+    """Return the text of the "think" sections; "" if there are none."""
     return _joined(text, [part for part in sections(text, prefill) if part[0] == "think"])
 
 
@@ -100,11 +105,17 @@ def thinking(text: str, prefill: str = "") -> str:
 def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str | None:
     r"""Return the final answer of a response, or None.
 
-    It is the last balanced `\boxed{…}` after the thinking, else the last `<answer>…</answer>`
-    or `[Answer]`, else all text after the thinking, which is the whole response if there is none.
-    The result is None if the thinking is not closed, if nothing follows it, or if `require_box` is
-    set and there is no box. `prefill` is the part of the prompt with which the response begins,
-    such as "<think>".
+    It is the first of these that exists after the thinking:
+
+    * the content of the last balanced `\boxed{…}`;
+    * the last `<answer>…</answer>`, or the text after `[Answer]`;
+    * all text except plans. Without any thinking, this is the whole response.
+
+    The result is None if the thinking is not closed, or if the answer is empty.
+
+    Args:
+        require_box: whether to return None if there is no box.
+        prefill: an unclosed tag at the end of the prompt, such as "<think>", or "".
     """
     pieces, state = _pieces(text, prefill)
     if state == "think":
@@ -122,9 +133,9 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 def well_formed(text: str, prefill: str = "") -> bool:
     """Whether a response is one `<think>…</think>` and one `<answer>…</answer>`, in lower case.
 
-    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. A tag may be in
-    the prompt's end `prefill` instead of the response. Both parts must have text in the response
-    itself *(ours)*.
+    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. `prefill`, the
+    end of the prompt, may have the first tags. Both parts must have text in the response itself
+    *(ours)*.
     """
     tags = [
         marker[0]
@@ -139,8 +150,8 @@ def well_formed(text: str, prefill: str = "") -> bool:
 def outlined(text: str) -> bool:
     """Whether a text is one `[Structure]`, `[Outline]` and `[Answer]`, each with content.
 
-    This is the form of FoRAG's answers: nothing before the first marker, and no tags. See
-    `outline.read_outline` for the numbered points.
+    This is the form of FoRAG's answers. There may be no text before the first marker, and no tags.
+    The outline need not be numbered; `outline.read_outline` checks this.
     """
     markers = list(_MARKER.finditer(text))
     parts = [marker["part"] for marker in markers]
@@ -156,7 +167,7 @@ def planned(text: str) -> bool:
 
 
 def unfinished(text: str, prefill: str) -> bool:
-    """Whether a response has a plan but no `[Answer]`, or an empty one."""
+    """Whether a response has a plan (`[Structure]` or `[Outline]`) but no answer text."""
     pieces = _after_thinking(_pieces(text, prefill)[0])
     states = {state for state, *_ in pieces}
     filled = {state for state, start, end in pieces if text[start:end].strip()}
@@ -164,7 +175,7 @@ def unfinished(text: str, prefill: str) -> bool:
 
 
 def opened(prompt: str) -> str:
-    r"""Return the end of a prompt from its unclosed tag on ("<think>\n"); "" if all are closed."""
+    r"""Return the end of a prompt, from its unclosed tag on ("<think>\n"); "" if all are closed."""
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
         if not marker["close"] and state != "think":
@@ -208,7 +219,7 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
 
 
 def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
-    """Return the pieces after the last "think" piece."""
+    """Return the pieces after the last "think" piece, or all pieces if there is no thinking."""
     states = [state for state, *_ in pieces]
     return pieces[len(states) - states[::-1].index("think") :] if "think" in states else pieces
 
@@ -223,7 +234,7 @@ def _next_state(state: str, marker: re.Match[str]) -> str:
 
 
 def _open_before(pieces: list[Section], tag: str) -> None:
-    """Assign the pieces before a closing tag without an opening tag to the tag's section."""
+    """Assign the pieces before an unopened closing tag to its section, by changing `pieces`."""
     if pieces[-1][0] in ("think", tag):
         return
     # no copy of the list: a response may have tens of thousands of closing tags
@@ -236,7 +247,10 @@ def _open_before(pieces: list[Section], tag: str) -> None:
 
 
 def _split_boxes(text: str, section: str, start: int, end: int) -> Iterator[Section]:
-    r"""Split a piece at each outermost `\boxed{` and its closing brace."""
+    r"""Split a piece at each outermost `\boxed{` and its closing brace; yield sections.
+
+    The content of a box in the "body" is an "answer" section.
+    """
     at = start
     for opening, begin, finish in sorted(boxes(text[start:end])):
         if start + opening >= at:  # not a box inside the last one

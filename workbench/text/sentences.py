@@ -41,7 +41,8 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?
 _FULL_WORD, _CAPITALISED = re.compile(r"[A-Za-z][a-z]{2,}|\d{4}"), re.compile(r"[A-Z][a-z]*[ ,]")
 _FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 
-# the words of `stops.txt` by heading: "never" ends a sentence, "maybe" ends one before "starters"
+# The words of `stops.txt` by heading. A full stop after a "never" word does not end a sentence;
+# after a "maybe" word, it ends one before a "starters" word.
 _WORDS = {name: frozenset(re.split("[ |]", words)) for name, words in groups("stops.txt").items()}
 
 
@@ -102,7 +103,7 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def _continues(text: str, block: Span, line: int, begin: int) -> bool:
-    """Whether a line continues its paragraph: in lower case, or after a comma."""
+    """Whether a line continues the paragraph `block`: in lower case, or after a comma."""
     between = text[block[1] : line]
     if (
         between.count("\n") > 1
@@ -116,7 +117,11 @@ def _continues(text: str, block: Span, line: int, begin: int) -> bool:
 
 
 def _split(text: str, start: int, end: int, lower: bool) -> Iterator[Span]:
-    """Yield the sentences of one paragraph."""
+    """Yield the sentences of one paragraph.
+
+    Args:
+        lower: whether the text starts its sentences in lower case.
+    """
     codes = deque(code.span() for code in _CODE.finditer(text, start, end))
     number = _list_number(text, start)
     for match in _END.finditer(text, start, end):

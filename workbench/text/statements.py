@@ -61,7 +61,7 @@ _BOUNDS = re.compile(  # the number is a bound or part of a larger value
     r"|pairs?|scores?|gross|squared|cubed|times|fold|hundreds?|thousands?|millions?|halves|thirds?"
     r"|quarters?|\w+ths|euros|tonnes|ago|minus|plus)\b"
 )
-_EVENTS = [  # a sentence with another word of the group than the question does not answer it
+_EVENTS = [  # a sentence with a word of the group that the question does not have is no answer
     frozenset(group.split())
     for group in ("born died buried raised", "largest smallest", "won lost", "first last second")
 ]
@@ -90,7 +90,7 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
 
 
 class Sentence:
-    """A sentence in which one token replaces each gold answer, with a class for each token.
+    """A sentence in which each gold answer is one token, with a word class for each token.
 
     A class is a name from `grammar.txt`, or "gold", "question" (a word of the question), "denied",
     "filler", "comma", "colon", "title" (before a name), "number", "verb", "name", or "noun" (every
@@ -140,11 +140,11 @@ class Sentence:
         return "name" if token.name else "noun"
 
     def has(self, classes: str, start: int = 0, end: int | None = None) -> bool:
-        """Whether a token has one of `classes`, which are separated by spaces."""
+        """Whether a token from `start` to `end` has one of `classes`, such as "name noun"."""
         return not {*classes.split()}.isdisjoint(self.classes[start:end])
 
     def is_phrase(self) -> bool:
-        """Whether the sentence is only a phrase, such as another guess."""
+        """Whether the sentence is only a name, noun or number, such as another guess ("Lomar.")."""
         stating = self.has("be auxiliary verb pronoun question relative gold preposition")
         return not stating and self.has("name noun number")
 
@@ -154,6 +154,9 @@ class Sentence:
         For a number, these are the other numbers. Otherwise, they are names. Nouns are candidates
         too if a gold answer is written without a capital letter, or if the sentence has only
         content words.
+
+        Args:
+            stating: the sentence that states the gold answer, if this is another sentence.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
@@ -196,8 +199,8 @@ class Sentence:
     def _link(self, at: int) -> tuple[int, str]:
         """Return the index and class of the word that connects word `at` to the sentence.
 
-        It is the word before `at`, without fillers, determiners and titles. (-1, "start") if there
-        is no such word.
+        It is the word before `at`; fillers, determiners and titles are skipped. The result is
+        (-1, "start") if there is no such word.
         """
         at -= 1
         while at >= 0 and self.classes[at] in _SKIPPED:
@@ -254,7 +257,7 @@ class Sentence:
         return after in _AFTER and not (other_kind or rome or beans)
 
     def _other_name(self, place: int) -> bool:
-        """Whether another candidate competes with the gold answer at `place` in the sentence.
+        """Whether the sentence has another candidate that competes with the gold answer at `place`.
 
         If the gold answer has no capital letter, nouns are candidates too.
         """
@@ -285,12 +288,12 @@ class Sentence:
         return False
 
     def _abbreviates(self, i: int, place: int) -> bool:
-        """Whether a word stands for the gold answer, by its initials: "Helium (He)"."""
+        """Whether word `i` abbreviates the gold answer by its initials: "Helium (He)"."""
         text, letters = self.texts[i], "".join(word[0] for word in self.forms[place])
         return letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
 
     def _is_rival_before(self, i: int, place: int) -> bool:
-        """Whether the candidate at `i` competes with the gold answer after it, at `place`.
+        """Whether the candidate at `i` competes with the gold answer at `place`, which comes later.
 
         It does not compete if it is the subject ("Ana Bo was born in Vetra") or belongs to another
         word ("the capital of Karsia is Vetra").
@@ -317,9 +320,10 @@ class Sentence:
         return not (described and self._link(place)[1] == "preposition")
 
     def _other_number(self, place: int) -> bool:
-        """Whether another number of the same kind comes before the gold number, or next to it.
+        """Whether another number competes with the gold number at `place`, before it or next to it.
 
-        The kinds are years, and all other numbers.
+        Years compete with years, and other numbers with other numbers. Within two words of the gold
+        number, every number competes.
         """
         year = _is_year(next(filter(is_number, self.forms[place])))
         for i, text in enumerate(self.texts):
@@ -331,7 +335,10 @@ class Sentence:
         return False
 
     def retracts(self, stating: "Sentence") -> bool:
-        """Whether this sentence, which follows `stating`, denies its answer or names another."""
+        """Whether this sentence takes back the answer of an earlier sentence, `stating`.
+
+        It does so if it denies the answer or names another one.
+        """
         texts, gold = self.texts, self.gold
         if self.places:
             return not self.denied.isdisjoint(self.places) or "used to" in " ".join(texts)

@@ -1,4 +1,4 @@
-"""A policy with a value head on the same LoRA model, and its optimizer state and checkpoints."""
+"""Define a policy with a value head (`Actor`), and its optimizer and checkpoints (`State`)."""
 
 import inspect
 import math
@@ -24,9 +24,9 @@ FINAL_SHARE = 0.1  # share of the learning rate at the end of the cosine schedul
 class Actor:
     """The policy in training (base model and LoRA adapter) with a linear value head (the critic).
 
-    The head reads the last hidden state, and its weights start at 0. The critic's gradient stops at
-    the hidden state, because its loss has a larger scale than the policy's and would dominate the
-    adapter's update.
+    The head reads the last hidden state. Its weights start at 0. The critic's gradient does not
+    pass through the hidden state to the adapter. The critic's loss has a larger scale than the
+    policy's and would dominate the adapter's update.
     """
 
     def __init__(self, trainee: Trainee) -> None:
@@ -44,8 +44,9 @@ class Actor:
         """Context manager that enables gradient checkpointing, for passes with gradients.
 
         A layer recomputes its activations only in training mode, but sampling needs evaluation
-        mode. So these layers are in training mode inside the context only. Their submodules stay in
-        evaluation mode: with dropout, the probability ratio of an unchanged policy would not be 1.
+        mode. So the layers with gradient checkpointing are in training mode inside the context.
+        Their submodules stay in evaluation mode: with dropout, the probability ratio of an
+        unchanged policy would not be 1.
         """
         layers = [
             module
@@ -82,8 +83,10 @@ class Actor:
     def logprobs_and_values(
         self, ids_bL: "Tensor", attention_bL: "Tensor", length: int, temperature: float
     ) -> "tuple[Tensor, Tensor]":
-        """Return the log-probabilities of the last T = `length` tokens of each row at
-        `temperature`, (b, T), and the critic's values of the positions before these tokens, (b, T).
+        """Return the log-probability and the critic's value of each row's last `length` tokens.
+
+        Both tensors are (b, T), with T = `length`. Log-probabilities are at `temperature`. A
+        token's value is computed at the position before it.
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -112,9 +115,9 @@ class Actor:
 
 
 class State:
-    """The state that a checkpoint stores: adapter, value head, optimizer and random generator.
+    """The training state of an `Actor`: adapter, value head, optimizer and random generator.
 
-    The generator draws all random numbers of the run.
+    Checkpoints store it. The generator draws all random numbers of the run.
 
     Args:
         config: a `PPO` or `RewardModel`, with `optim`, `critic_learning_rate` and `saving`.
@@ -135,13 +138,13 @@ class State:
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
-        """Draw a seed from the run's generator."""
+        """Return a new random seed, drawn from the run's generator."""
         import torch
 
         return int(torch.randint(2**31, (), generator=self.generator))
 
     def set_rates(self, step: int) -> float:
-        """Set the learning rates of adapter and head for a step, and return the adapter's rate.
+        """Set the learning rates of adapter and head for `step`, and return the adapter's rate.
 
         Steps are counted from 1.
         """
@@ -178,10 +181,10 @@ class State:
         return float(norm)
 
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
-        """Yield the number of each remaining step, counted from 1.
+        """Yield the number of each remaining step, counted from 1. The caller trains this step.
 
         A checkpoint is saved every `saving.save_every` steps, after the last step and after Ctrl-C.
-        After Ctrl-C the iteration ends with the current step.
+        After Ctrl-C no further step is yielded.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -194,7 +197,7 @@ class State:
                 return
 
     def save(self, folder: Path) -> Path:
-        """Write a checkpoint to `folder`, replacing an incomplete one."""
+        """Write a checkpoint to `folder`, replacing an incomplete one, and return `folder`."""
         import torch
         from peft import get_peft_model_state_dict
 
@@ -211,7 +214,7 @@ class State:
         return folder
 
     def load(self, folder: Path) -> None:
-        """Restore what `save` wrote to `folder`."""
+        """Restore the state from a checkpoint that `save` wrote to `folder`."""
         import torch
         from peft import set_peft_model_state_dict
 
@@ -224,10 +227,11 @@ class State:
 
 
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
-    """Return the factor, from 0 to 1, that multiplies the learning rate at `step`, counted from 0.
+    """Return the factor, from 0 to 1, for the learning rate at `step`, counted from 0.
 
-    The factor rises linearly over the share `warmup` of the steps. Then it stays 1 ("constant"),
-    falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE` ("cosine").
+    The factor rises linearly over the share `warmup` of the steps. Then it depends on `kind`: it
+    stays 1 ("constant"), falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE`
+    ("cosine").
     """
     rise = round(warmup * steps)
     if step < rise:

@@ -1,6 +1,7 @@
 """Sample and grade responses before a training; `pairs` selects training rows from them.
 
-Responses are stored in chunks, so a killed call continues with the next chunk.
+Responses are stored after each chunk of questions. If the process is killed, the next call
+continues with the first missing chunk.
 """
 
 import os
@@ -43,23 +44,23 @@ def collect(
     chunk: int = 64,
     max_failed: float = 0.2,
 ) -> list[Feedback]:
-    """Sample `how.samples` responses of `policy` to each question, grade them, store them in the
-    folder `out`, and return them.
+    """Sample `how.samples` responses to each question, grade and store them, and return them.
 
-    A chunk has `chunk` questions, which are sampled, graded and written together. A chunk that an
-    earlier call completed in `out` is not sampled again. Chunks are numbered from 1; the number is
-    stored as the `step` of the chunk's rows. The seed of a chunk depends on `how.seed` and its
-    number.
+    A chunk has `chunk` questions, which are sampled, graded and written to the folder `out`
+    together. A chunk that an earlier call completed in `out` is not sampled again. Chunks are
+    numbered from 1; the number is stored as the `step` of the chunk's rows. The seed of a chunk
+    depends on `how.seed` and its number.
 
     Args:
+        policy: folder or hub name.
         method: name of the reward that `grade` computes; None if it computes no reward.
-        max_failed: largest accepted share of a chunk's responses that could not be graded.
+        max_failed: largest accepted share of a chunk's responses that are unusable (see
+            `ungraded`).
 
     Raises:
         WorkbenchError: no questions, duplicate questions, or `out` has samples of another policy,
             other questions or other settings.
-        TooManyFailures: `ungraded` returns a reason for more than `max_failed` of a chunk's
-            responses.
+        TooManyFailures: more than `max_failed` of a chunk's responses are unusable.
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
@@ -106,13 +107,14 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Run `collect` with the policy that a stage starts from. The rows are stored in the stage's
-    folder, in "samples".
+    """Sample, grade and return responses of the policy that a stage starts from, see `collect`.
+
+    They are stored in the subfolder "samples" of the stage's folder.
 
     Args:
         samples: number of responses per question.
-        method: the method whose reward a usable sample has; None: any verdict will do.
-        seed: None: `job.seed`.
+        method: name of the reward that `grade` computes; None if it computes no reward.
+        seed: seed for sampling; None for `job.seed`.
     """
     return collect(
         job.start,
@@ -126,9 +128,10 @@ def collect_in_stage(
 
 
 def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
-    """Return how many chunks, from the first on, are stored completely; delete all later rows.
+    """Return how many chunks are stored completely, counted from the first; delete all later rows.
 
-    `sizes` has the number of rows of each complete chunk.
+    Args:
+        sizes: number of rows of each chunk when it is complete.
     """
     path = out / ROLLOUTS
     if not path.exists():
@@ -144,10 +147,12 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     """Return why a sample is not usable for training; None if it is usable.
 
-    With a `method`, a sample is usable if it has that method's reward, or if it has no claims, such
-    as a refusal. Without a method, it is usable unless its extraction or all of its verdicts
-    failed; the reason is then the first error. An input that the question lacks, such as a gold
-    answer, does not count as a failure (`LACKING`).
+    With a `method`, a sample is usable if it has that method's reward, or if it has no claims (for
+    example, a refusal).
+
+    Without a `method`, a sample is not usable if the extraction of its claims failed or if all of
+    its verdicts failed. The first error message is returned. A missing input of the question, such
+    as a gold answer, does not count as a failure (`LACKING`).
     """
     if method is not None:
         error = error_of(feedback, method)
@@ -163,13 +168,15 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """Return a judge's answers to the questions, in the form of `policy`'s responses.
+    """Return answers that a judge writes to the questions, as if `policy` had generated them.
 
     The answers are stored in the folder `out`. If `out` exists, they are read from it.
 
     Args:
         write: function that calls the judge for the answers.
-        policy: its chat template determines how an answer begins; its weights are not loaded.
+        policy: folder or hub name. Its chat template determines how an answer begins; its weights
+            are not loaded.
+        max_failed: largest accepted share of answers that failed.
 
     Raises:
         TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored, but the
@@ -191,10 +198,10 @@ def written(
 
 
 def _after_prefill(feedback: Feedback, prefix: str) -> Feedback:
-    """Return an answer as a continuation of `prefix`, the part of a response that the prompt opens.
+    """Return an answer as the continuation of a prompt that ends with `prefix`.
 
-    If the prefix is an open thinking tag, `</think>` is put before the answer; otherwise the answer
-    would count as thinking.
+    If `prefix` is an opening thinking tag, `</think>` is put before the answer; otherwise the
+    answer would count as thinking.
     """
     if feedback.error is not None or not prefix.lower().startswith("<think>"):
         return feedback

@@ -1,6 +1,7 @@
-"""vLLM as the sampling engine of a GRPO training, in its process and on its GPU (TRL's "colocate").
+"""Sample with vLLM in the process and on the GPU of a GRPO training (TRL's "colocate" mode).
 
-TRL creates the engine. The weights and the samples are handled here instead, for two reasons:
+TRL creates vLLM's engine. This module copies the weights to it and samples from it, instead of TRL,
+for two reasons:
 
 - TRL merges the adapter into the frozen weights and removes it again, which leaves a rounding error
   in these weights at every step.
@@ -34,11 +35,11 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 
 @contextmanager
 def engine(config: GRPO) -> Iterator[None]:
-    """Context manager for a training with vLLM; without vLLM it does nothing.
+    """Context manager that shuts down vLLM after a training; without vLLM it does nothing.
 
-    On entry it shuts down an earlier engine of this process. On exit it shuts down the training's
-    engine. TRL sets environment variables such as WORLD_SIZE, as a launcher does. They are restored
-    on exit, because a later training in this process would read them.
+    On entry, a vLLM engine that an earlier training left in this process is shut down. On exit, the
+    engine of this training is shut down. TRL sets environment variables such as WORLD_SIZE. They
+    are restored on exit, because a later training in this process would read them.
     """
     if config.vllm == "none":
         yield
@@ -55,13 +56,17 @@ def engine(config: GRPO) -> Iterator[None]:
 
 
 def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
-    """Register the engine that TRL has created, so that it can be shut down."""
+    """Register the engine that TRL has created, so that `engine` can shut it down."""
     if config.vllm != "none":
         vllm.register(trainer.vllm_generation.llm)
 
 
 def engine_arguments(config: GRPO) -> dict[str, object]:
-    """Return TRL's arguments for vLLM. All are set, because TRL's defaults may change."""
+    """Return the arguments of TRL's `GRPOConfig` that concern vLLM.
+
+    Without vLLM this is only `use_vllm=False`. Otherwise all of them are set, because TRL's
+    defaults may change.
+    """
     if config.vllm == "none":
         return {"use_vllm": False}
     return {
@@ -86,8 +91,8 @@ def sample(
     """Sample a completion for each prompt from vLLM with the current weights.
 
     Returns:
-        The ids of each completion, and the log-probability of each token at the sampling
-        temperature.
+        The token ids of each completion, and the log-probability of each of these tokens at the
+        sampling temperature.
     """
     import torch
 
@@ -116,7 +121,8 @@ def sample(
 def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
     """Copy the current weights to vLLM, and clear its prefix cache, which is from old weights.
 
-    `asleep` says whether vLLM has freed its memory and must be woken first.
+    Args:
+        asleep: whether vLLM has freed its memory and must be woken first.
     """
     import torch
 
@@ -135,8 +141,9 @@ def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
 
 
 def merged_weights(model: PeftModel) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield (name in the base model, weight) for a PEFT model, with the adapter merged into copies.
-    The model itself is not changed.
+    """Yield (name, weight) for each weight of the base model, with the adapter merged in.
+
+    Names are those of the base model. Weights with an adapter are copies; `model` is not changed.
     """
     base = model.get_base_model()
     modules = dict(base.named_modules())

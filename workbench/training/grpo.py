@@ -1,10 +1,9 @@
-"""GRPO (arXiv 2402.03300) as a stage: load the policy, train it on one or several processes, save
-it. `grpo_step.py` has the step itself.
+"""Train a policy by GRPO (arXiv 2402.03300), on one or several processes, and save it.
 
-A killed run continues from its last complete checkpoint and ends with the metrics and weights of
-an uninterrupted run. For this, the order of the questions is fixed in advance. Checkpoints hold
-weights, optimizer, scheduler and random states. Metrics and rollouts that were stored after the
-checkpoint are removed.
+`grpo_step.py` has the training step. A killed run continues from its last complete checkpoint and
+ends with the metrics and weights of an uninterrupted run. For this, the order of the questions is
+fixed in advance. Checkpoints hold weights, optimizer, scheduler and random states. Metrics and
+rollouts that were stored after the checkpoint are removed.
 """
 
 import os
@@ -30,8 +29,8 @@ def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False
 
     Args:
         inputs, method: see `workbench.training.stage.training`.
-        plain: train without Unsloth. Needed if grading runs a language model in this process:
-            Unsloth would change that model's forward pass too.
+        plain: train without Unsloth. This is needed if grading runs a language model in this
+            process, because Unsloth would change that model's forward pass too.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -53,8 +52,9 @@ def train_grpo(
     seed: int,
     unsloth: bool | None = None,
 ) -> Status:
-    """Train `policy` on `questions` in the run folder `out`, and save the adapter to `out/policy`.
-    If `out` has checkpoints, the training resumes from the last one.
+    """Train `policy` on `questions`, and save the adapter to `out/policy`.
+
+    If the run folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
         grade: grades responses. `feedback.rewards[method].value` is the reward of a response.
@@ -67,7 +67,8 @@ def train_grpo(
         unsloth: see `load_trainee`.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
+        "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
+        checkpoint.
 
     Raises:
         WorkbenchError: invalid settings, no questions, unknown policy, a sharded model, or another
@@ -128,7 +129,7 @@ def train_grpo(
 
 
 def check_unsharded() -> None:
-    """Raise a WorkbenchError if the launcher shards the model.
+    """Raise a WorkbenchError if the launcher shards the model (FSDP or DeepSpeed).
 
     Every process samples its own prompts, for different numbers of tokens. With a sharded model, a
     process that still samples would wait forever for the weights of one that has finished.
@@ -144,7 +145,7 @@ def check_unsharded() -> None:
 
 
 def check_processes(checkpoint: Path | None, count: int) -> None:
-    """Raise a WorkbenchError if the run was started with another number of processes than `count`.
+    """Raise a WorkbenchError if a run was started with a number of processes other than `count`.
 
     A checkpoint has one random state per process. `checkpoint` is None for a new run.
     """

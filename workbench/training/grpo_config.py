@@ -22,8 +22,8 @@ TRL_SCALES = {"group": "group", "centred": "none"}
 class GRPO:
     """Settings of a GRPO run.
 
-    A step samples `prompts_per_step` × `group_size` responses and trains on them for `iterations`
-    optimizer steps.
+    Each training step samples `prompts_per_step` × `group_size` responses and makes `iterations`
+    optimizer steps on them.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
@@ -84,7 +84,7 @@ class GRPO:
 
 
 def check(config: GRPO) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting."""
+    """Raise a WorkbenchError if a setting is invalid. The message names the setting."""
     check_trainer(config)
     high = config.clip_high or config.clip
     if config.kl.kl != "k3":
@@ -136,7 +136,7 @@ def check(config: GRPO) -> None:
 
 
 def check_colocate(config: GRPO) -> None:
-    """Raise a WorkbenchError for invalid settings of vLLM in the trainer's process (colocate)."""
+    """Raise a WorkbenchError if vLLM is used and a setting does not work with it."""
     if config.vllm == "none":
         return
     if not 0 < config.vllm_memory < 1:
@@ -163,7 +163,7 @@ def check_colocate(config: GRPO) -> None:
 
 
 def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
-    """Return the numbers of responses per step, per sampling call and per backward pass.
+    """Return the numbers of responses per training step, per sampling call and per backward pass.
 
     The first two numbers count the responses of all processes, the third those of one process.
     """
@@ -176,7 +176,7 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
 
 
 def estimator(config: GRPO) -> str:
-    """Return the name of the advantage estimator.
+    """Return the name of the advantage estimator, a key of `ESTIMATORS`.
 
     With Dr. GRPO's loss, `group` becomes `centred`: that paper also drops the division by the
     group's standard deviation (arXiv 2503.20783).
@@ -186,8 +186,10 @@ def estimator(config: GRPO) -> str:
 
 
 def check_split(config: GRPO, processes: int) -> None:
-    """Raise a WorkbenchError if the processes cannot share a batch equally, or if several processes
-    sample with vLLM.
+    """Raise a WorkbenchError if the settings do not work with this number of processes.
+
+    The processes must be able to share a batch equally. Several processes can neither sample with
+    vLLM nor use `redraws`.
     """
     if config.vllm != "none" and processes > 1:
         raise WorkbenchError(
@@ -206,13 +208,15 @@ def check_split(config: GRPO, processes: int) -> None:
 
 
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
-    """Return the question of each prompt of a run, as an index below `count`: all steps in order,
-    so a question may occur several times."""
+    """Return, for each prompt of a run in training order, the index of its question.
+
+    Indices are below `count`. If the run has more prompts than questions, questions are repeated.
+    """
     return order(count, config.steps * config.prompts_per_step, seed)
 
 
 def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
-    """Return TRL's arguments for `config`.
+    """Return the arguments of TRL's `GRPOConfig` for `config`.
 
     All arguments that affect the result are set, because the defaults may change with TRL's
     version.

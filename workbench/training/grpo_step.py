@@ -1,9 +1,9 @@
-"""One GRPO step (arXiv 2402.03300) on TRL's trainer, in the order in which it runs: prompts →
-rollouts → grades → advantages → loss → update → log.
+"""Train by GRPO (arXiv 2402.03300) on TRL's trainer.
 
-TRL's trainer runs the loop, the optimizer and the checkpoints, and calls the methods of
-`RolloutTrainer` in this order. Import this module inside functions, after `load_trainee`: it
-imports TRL, and Unsloth patches TRL only if it is imported first. Shapes: B responses, T tokens.
+TRL's trainer runs the loop, the optimizer and the checkpoints. It calls the methods of
+`RolloutTrainer` in the order of this file: prompts → rollouts → grades → advantages → loss → update
+→ log. Import this module inside functions, after `load_trainee`: it imports TRL, and Unsloth
+patches TRL only if it is imported first. Shapes: B responses, T tokens.
 """
 
 import logging
@@ -122,11 +122,12 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _generate_single_turn(
         self, prompt_ids: list[list[int]], *args: object, **kwargs: object
     ) -> tuple[list[list[int]], list[list[float]] | None]:
-        """Overridden to sample with our engine or with vLLM. TRL itself samples from an Unsloth
-        model, which has another forward pass.
+        """Overridden to sample with `workbench.training.sampling` or with vLLM.
+
+        Only an Unsloth model is sampled by TRL itself, because it has another forward pass.
 
         Returns:
-            The ids of the completions, and from vLLM also their log-probabilities.
+            The ids of the completions, and their log-probabilities if vLLM sampled them.
         """
         with self.recorder.timed("generation"):
             if not self.plain:
@@ -139,11 +140,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_redraws(
         self, prompt_ids: list[list[int]], completions: list[list[int]]
     ) -> list[list[int]]:
-        """Return the completions after sampling groups with equal rewards again.
+        """Sample each group with equal rewards again, and return the completions of all groups.
 
         A group whose rewards are all equal has advantages of 0. It is sampled again, up to
         `redraws` times. DAPO (arXiv 2503.14476, section 3.2) replaces it by a group of another
-        question. Replaced samples are not stored.
+        question. The replaced samples are not stored.
         """
         size, tokenizer = self.config.group_size, self.processing_class
         for _ in range(self.config.redraws):
@@ -184,14 +185,19 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def as_responses(
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
-        """Return the completions as responses; `number` has the index of each one's question.
+        """Return the completions as `Response` values.
 
         Group names are assigned over all processes, because two processes may share a group.
+
+        Args:
+            number: the index of each completion's question.
         """
         numbers, size = self.recorder.gather(number), self.config.group_size
         # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
-            raise RuntimeError(f"the trainer must repeat each question {size} times: {numbers}")
+            raise RuntimeError(
+                f"TRL must repeat each question {size} times in a row, not: {numbers}"
+            )
         questions = [self.questions[index] for index in numbers]
         names = list(grouped(questions, step, size, self.group_counts))
         tokenizer = self.processing_class
@@ -208,7 +214,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         ]
 
     def own_rows(self, count: int) -> slice:
-        """Return the slice of this process's `count` rows in the gathered rows of all processes."""
+        """Return the slice of this process's `count` rows in the rows of all processes together."""
         first = self.recorder.rank * count
         return slice(first, first + count)
 
@@ -228,9 +234,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_advantages(self, batch: Tensors) -> Tensors:
         """Return the graded batch with our advantages and a new tensor `row`, (B).
 
-        The advantages are (B, T); for estimators in `TRL_SCALES`, TRL's advantages, (B), remain.
-        `row` has the index of each row in `self.responses`. The tokens of responses without a
-        reward are masked.
+        Our advantages are (B, T). For the estimators in `TRL_SCALES`, TRL's own advantages, (B),
+        are used. `row` has the index of each response in `self.responses`. The tokens of responses
+        without a reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)
@@ -252,11 +258,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return {**without(unscored, batch, self.accelerator), "row": places_B}
 
     def _prepare_inputs(self, generation_batch: list[JsonObject]) -> Tensors:
-        """Overridden so that several processes have the random state of a single process.
+        """Overridden so that the random state does not depend on the number of processes.
 
-        The base method shuffles only the rows of its own process, and a single process would
-        shuffle all rows. So the random state from before the shuffle is restored, and a permutation
-        of all rows is drawn from it.
+        With several processes, the base method shuffles only the rows of its own process. A single
+        process would shuffle all rows. So the random state from before the shuffle is restored, and
+        a permutation of all rows is drawn from it.
         """
         inputs = super()._prepare_inputs(generation_batch)
         if self.accelerator.num_processes > 1 and self.sampling_state is not None:
@@ -270,8 +276,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Overridden for Unsloth, whose trainer computes the loss here and skips
-        `_compute_loss`.
+        """Overridden for Unsloth: record the inputs of the loss, and convert the batch.
+
+        Unsloth's trainer computes the loss here and does not call `_compute_loss`.
         """
         if not self.plain:
             self.record_loss_inputs(unsloth_hooks.right_aligned(inputs))
@@ -279,8 +286,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return super().compute_loss(model, inputs, *args, **kwargs)
 
     def _compute_loss(self, model: "PreTrainedModel", inputs: Tensors) -> Tensor:
-        """Overridden to record the inputs of the loss. With importance_sampling=trajectory, the
-        batch is also stored for `_get_per_token_logps_and_entropies`.
+        """Overridden to record the inputs of the loss.
+
+        With importance_sampling=trajectory, the batch is also stored for
+        `_get_per_token_logps_and_entropies`.
         """
         batch = dict(inputs)  # a copy: the next iteration reads the batch again
         if self.config.importance_sampling == "trajectory":
@@ -293,10 +302,13 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: "PreTrainedModel", *args: object, **kwargs: object
     ) -> Any:
-        """Overridden for three reasons. A prompt that responses share is computed once. The
-        log-probabilities are kept to be recorded. With importance_sampling=trajectory, the old
-        log-probabilities in the batch are replaced; TRL's loss reads them after this call, so every
-        token gets the ratio of its whole response.
+        """Overridden for three reasons:
+
+        - A prompt that several responses share is computed once.
+        - The log-probabilities are recorded.
+        - With importance_sampling=trajectory, the old log-probabilities in the batch are replaced,
+          so that every token gets the ratio of its whole response. TRL's loss reads them after this
+          call.
         """
         # a wrapper such as DDP's expects a single forward pass
         unwrapped = model is self.accelerator.unwrap_model(model)
@@ -314,10 +326,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return outputs
 
     def record_loss_inputs(self, batch: Tensors, logprobs_BT: Tensor | None = None) -> None:
-        """Store advantages, log-probabilities and ratios of the tokens in `self.responses`.
+        """Store the tokens' advantages, log-probabilities and ratios in `self.responses`.
 
-        `logprobs_BT` are the log-probabilities under the current policy; without them no ratios are
-        stored.
+        Args:
+            logprobs_BT: log-probabilities under the current policy. Without them no ratios are
+                stored.
         """
         advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
         # an advantage of a whole response is recorded for each of its tokens
@@ -350,7 +363,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Collect the logs of an update; after the last update of a step, record the means."""
+        """Collect the logs of an optimizer step; at the end of a training step, record means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return

@@ -1,5 +1,6 @@
-"""Load a policy with a LoRA adapter for training (by Unsloth if it runs here, otherwise by
-transformers and PEFT), and save the trained policy.
+"""Load a policy with a LoRA adapter for training, and save the trained policy.
+
+Policies are loaded by Unsloth if it runs here, otherwise by transformers and PEFT.
 """
 
 import importlib.util
@@ -45,11 +46,11 @@ class Trainee:
 
 
 def import_unsloth_first() -> bool:
-    """Import Unsloth if it runs here, and return whether it was imported. Call this before TRL is
-    first imported, because Unsloth patches TRL.
+    """Import Unsloth if it runs here, and return whether it was imported.
 
-    If the import fails, the result is False, and policies are loaded by transformers and PEFT. All
-    exceptions are caught, because Unsloth raises many types for an unsuitable driver or version.
+    Call this before TRL is first imported, because Unsloth patches TRL. If the import fails, the
+    result is False, and policies are loaded by transformers and PEFT. All exceptions are caught,
+    because Unsloth raises many types for an unsuitable driver or version.
     """
     # UNSLOTH_ALLOW_CPU is Unsloth's switch for tests of its trainer without a GPU. Then the model
     # is still loaded by transformers and PEFT, because `FastLanguageModel` needs CUDA.
@@ -88,8 +89,9 @@ def has_gpu() -> bool:
 
 
 def compile_folder() -> str:
-    """Return a folder for Unsloth's generated sources. Unsloth runs the files in it, so only this
-    user can write to it.
+    """Return a folder for the source files that Unsloth generates.
+
+    Unsloth runs these files, so only this user can write to the folder.
     """
     try:
         folder = cache_folder() / "unsloth"
@@ -109,14 +111,14 @@ def load_trainee(
     gradient_checkpointing: bool = False,
     **lora: Any,
 ) -> Trainee:
-    """Load `policy` (a folder or hub name) with a frozen base and a new LoRA adapter on all linear
-    layers.
+    """Load `policy` (a folder or hub name) for training with a new LoRA adapter.
 
-    The base weights are cast to float32 on a CPU and to bfloat16 on a GPU. The new adapter depends
-    only on `seed` and at first does not change the model's outputs.
+    The adapter is on all linear layers, and the base model is frozen. The base weights are cast to
+    float32 on a CPU and to bfloat16 on a GPU. The new adapter depends only on `seed` and at first
+    does not change the model's outputs.
 
     Args:
-        max_length: tokens of prompt and response together; only Unsloth needs it.
+        max_length: largest number of tokens of prompt and response together; only Unsloth needs it.
         unsloth: None uses Unsloth if it runs here; True requires it, False excludes it.
         gradient_checkpointing: recompute activations in the backward pass, in layers that are in
             training mode.
@@ -218,7 +220,7 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
 
 
 def positions(policy: str, wanted: int) -> int:
-    """Return `wanted`, or the context length of `policy` in tokens if that is smaller.
+    """Return the smaller of `wanted` and the context length of `policy`, both in tokens.
 
     For longer inputs Unsloth would rescale the position encoding, which changes the policy.
     """
@@ -236,10 +238,11 @@ def save_policy(
 ) -> None:
     """Save the adapter and its tokenizer to `out/name`, completely or not at all.
 
-    The folder also gets the digests of its files, by which loading detects damage.
+    The digests of the files are stored with them, so that loading detects damage.
 
     Args:
-        more: called with the folder before the digests are computed, to write further files.
+        more: function that writes further files to the given folder; called before the digests are
+            computed.
     """
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
@@ -256,8 +259,8 @@ def save_policy(
 def save_merged(trainee: Trainee, out: Path) -> None:
     """Merge the adapter into the base model, and save this full checkpoint to `out/policy`.
 
-    The folder is written completely or not at all. An adapter trained on 4-bit weights is merged
-    into the stored weights of the base model, so that the next stage starts from full precision.
+    The folder is written completely or not at all. An adapter that was trained on 4-bit weights is
+    merged into the original weights of the base model, and the result is saved in bfloat16.
     """
     import torch
 
@@ -273,11 +276,10 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if a config sets `load_in_4bit` and this machine cannot hold such
-    weights.
+    """Raise a WorkbenchError if `load_in_4bit` is set and this machine cannot hold such weights.
 
     Args:
-        idle: paths of the fields that this run does not use, see `Training.idle`.
+        idle: paths of the fields that this run does not use; they are not checked.
     """
     unused = {leaf for name in idle for leaf in leaves(config, name)}
     for path, value, _ in settings(config):
@@ -286,8 +288,9 @@ def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> 
 
 
 def check_machine(name: str = "load_in_4bit") -> None:
-    """Raise a WorkbenchError if this machine cannot hold weights in 4 bits: this needs a GPU and
-    bitsandbytes. `name` is the setting's name in the message.
+    """Raise a WorkbenchError if this machine cannot hold weights in 4 bits.
+
+    Such weights need a GPU and bitsandbytes. `name` is the setting's name in the message.
     """
     if not has_gpu():
         raise WorkbenchError(
@@ -301,16 +304,16 @@ def check_machine(name: str = "load_in_4bit") -> None:
 
 
 def quantisation() -> "BitsAndBytesConfig":
-    """Return QLoRA's quantisation (arXiv 2305.14314): 4-bit normal floats with quantised constants,
-    computing in bfloat16.
+    """Return QLoRA's settings for quantisation (arXiv 2305.14314).
 
-    PEFT's `prepare_model_for_kbit_training` is not used. PEFT has already frozen the base, and
-    non-reentrant checkpointing needs no gradients of its input. The function would also convert
-    norms, embeddings and head to float32; for a large vocabulary this would use the memory that
-    4-bit weights save.
+    Weights are 4-bit normal floats, the quantisation constants are quantised too, and computation
+    is in bfloat16.
     """
     import torch
     from transformers import BitsAndBytesConfig
+
+    # PEFT's `prepare_model_for_kbit_training` is not used: it converts norms, embeddings and head
+    # to float32, which for a large vocabulary uses the memory that 4-bit weights save
 
     return BitsAndBytesConfig(
         load_in_4bit=True,
@@ -321,10 +324,12 @@ def quantisation() -> "BitsAndBytesConfig":
 
 
 def patch_grpo() -> None:
-    """Patch TRL's GRPO trainer as `import unsloth` does on a GPU without UNSLOTH_ALLOW_CPU.
+    """Replace TRL's GRPO trainer by Unsloth's.
+
+    `import unsloth` does this itself on a GPU, but not if UNSLOTH_ALLOW_CPU is set.
 
     Raises:
-        RuntimeError: Unsloth did not replace the trainer; it reports this only in its log.
+        RuntimeError: Unsloth did not replace the trainer; Unsloth reports this only in its log.
     """
     import trl
     from unsloth.models.rl import _patch_trl_rl_trainers
@@ -336,10 +341,10 @@ def patch_grpo() -> None:
 
 
 def with_unsloth_methods(model: "PeftModel") -> "PeftModel":
-    """Add the attributes that Unsloth's trainer expects of a `FastLanguageModel` to `model`.
+    """Return `model` after adding the attributes that Unsloth's trainer expects.
 
-    These are two methods that the trainer calls, and a flag for float32; without the flag the
-    trainer would compute in half precision. The model itself is returned.
+    These are two methods of `FastLanguageModel` and a flag for float32. Without the flag the
+    trainer would compute in half precision.
     """
     from unsloth import FastLanguageModel
 

@@ -1,4 +1,4 @@
-"""SFT and DPO (arXiv 2305.18290) with a LoRA adapter, on rows that exist before the training.
+"""Train by SFT or DPO (arXiv 2305.18290) with a LoRA adapter, on rows made before the training.
 
 Both use TRL's trainers. In SFT, rows with a negative weight are unlearned by unlikelihood training.
 The loss of SFT is the mean over the answer tokens of a step, however the step is split into
@@ -80,8 +80,8 @@ class SFT:
 class DPO:
     """Settings of DPO.
 
-    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix); the paper does not state
-    β.
+    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix), except β, which the
+    paper does not state.
     """
 
     beta: float = setting(
@@ -107,8 +107,8 @@ def offline_stage(
     """Return a `Stage` that runs `train_offline`.
 
     Args:
-        make: function from the stage's job to the training rows and their `Card`. The card is
-            stored as `card.json` in the stage's folder.
+        make: function that is called with the stage's job when the stage runs, and returns the
+            training rows and their `Card`. The card is stored as `card.json` in the stage's folder.
         merged: save a full checkpoint, from which another stage can start.
         name: name of the stage, by default "sft" or "dpo".
         cache_key: see `Stage`.
@@ -129,7 +129,7 @@ def offline_stage(
 def steps_of(passes: Passes, rows: int) -> int:
     """Return the number of steps of a training on `rows` rows.
 
-    If the rows do not fill the last batch, rows of a further pass fill it *(ours)*.
+    The last batch is filled with rows of a further pass if necessary *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -143,19 +143,21 @@ def train_offline(
     seed: int,
     merged: bool = False,
 ) -> Status:
-    """Train `policy` on `rows` (examples for SFT, pairs for DPO), and save it to `out/policy`. If
-    the folder `out` has checkpoints, the training resumes from the last one.
+    """Train `policy` on `rows` (examples for SFT, pairs for DPO), and save it to `out/policy`.
+
+    If the folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
         policy: folder or hub name of the initial checkpoint.
         merged: save a full checkpoint instead of an adapter.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
+        "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
+        checkpoint.
 
     Raises:
         WorkbenchError: invalid settings or rows, only rows that are too long, several processes,
-            unknown policy, or a folder of a training on other rows.
+            unknown policy, or `out` has a training on other rows.
     """
     check_trainer(config)
     check_rows(rows)
@@ -214,8 +216,9 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens of the prompt and the answer in an encoded row. For a DPO pair,
-    the longer of its two answers counts.
+    """Return the number of tokens of the prompt and the answer in an encoded row.
+
+    Encoded rows are from `example_ids` or `pair_ids`. For a DPO pair, the longer answer counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])
@@ -223,19 +226,24 @@ def length_of(row: JsonMapping) -> int:
 
 
 def trained_tokens(row: JsonMapping) -> int:
-    """Return the number of tokens in the loss of an encoded row."""
+    """Return the number of tokens of an encoded row that count in the loss."""
     if "labels" in row:
         return sum(label != IGNORED for label in row["labels"])
     return len(row["chosen_ids"]) + len(row["rejected_ids"])
 
 
 def dpo_trainer(config: DPO, trainee: Trainee, arguments: JsonObject, **more: object) -> Trainer:
-    """Return TRL's DPO trainer on encoded rows; `more` are arguments of the trainer."""
+    """Return TRL's DPO trainer for encoded rows (see `pair_ids`).
+
+    Args:
+        arguments: arguments of TRL's `DPOConfig`.
+        more: further arguments of the trainer, such as `train_dataset`.
+    """
     from trl import DPOConfig, DPOTrainer
 
     class EncodedDPOTrainer(Offline, DPOTrainer):
         def _prepare_dataset(self, dataset: Dataset, *args: object, **kwargs: object) -> Dataset:
-            """Overridden because the rows are token ids already."""
+            """Overridden to return the data set unchanged: its rows are already token ids."""
             return dataset
 
     requested = dict(**arguments, beta=config.beta, loss_type=[config.loss_type])
@@ -245,8 +253,11 @@ def dpo_trainer(config: DPO, trainee: Trainee, arguments: JsonObject, **more: ob
 
 
 def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: object) -> Trainer:
-    """Return TRL's SFT trainer on encoded rows with weights; `more` are arguments of the
-    trainer.
+    """Return TRL's SFT trainer for encoded rows with weights (see `example_ids`).
+
+    Args:
+        arguments: arguments of TRL's `SFTConfig`.
+        more: further arguments of the trainer, such as `train_dataset`.
     """
     import torch
     from trl import SFTConfig, SFTTrainer
@@ -293,15 +304,16 @@ def weighted_loss(
 ) -> Tensor:
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
-    A token with probability p has the loss w · (−log p) in a row with weight w > 0. In a row with
-    w < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). It
-    applies to all labelled tokens of the row, as in FoRAG's baseline (arXiv 2406.13779, section
-    6.3).
+    A token with probability p has the loss w · (−log p) in a row with weight w > 0. In a row with w
+    < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). The
+    unlikelihood applies to all labelled tokens of the row, as in FoRAG's baseline (arXiv
+    2406.13779, section 6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.
         weights_B: the weight w of each row.
-        tokens: number of tokens with loss in the whole step; the batch may be a part of the step.
+        tokens: number of tokens with loss in the whole training step, of which the batch may be a
+            part.
     """
     import torch
     from trl.trainer.utils import selective_log_softmax

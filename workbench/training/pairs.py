@@ -1,9 +1,9 @@
 """Select SFT rows and DPO pairs from graded responses, by the rules of the papers' baselines.
 
-Each rule is a function that returns rows and a `Card`, which counts the questions and samples that
-were left out. No row has the text of a response that could not be graded, is empty or was cut off:
-a cut-off text would teach the policy to stop early *(ours)*. Random choices depend only on `seed`
-and the question. `none_correct` decides whether a question is out of the policy's knowledge.
+Each rule is a function. It returns training rows and a `Card`, which counts the questions and
+samples that were left out. A response that could not be graded, is empty or was cut off is in no
+row. A cut-off text would teach the policy to stop early *(ours)*. Random choices depend only on
+`seed` and the question. `none_correct` decides whether a question is out of the policy's knowledge.
 """
 
 import random
@@ -41,12 +41,12 @@ COLD_STARTS: Mapping[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True)
 class Picked(Generic[Row]):
-    """A rule's result for one question.
+    """The training rows that a rule made from the samples of one question.
 
     Attributes:
         rows: (kind, row) for each training row, such as ("correct over wrong", pair).
         used: ids of the samples that the rows contain.
-        why: the reason if there is no row.
+        why: if there is no row, the reason.
     """
 
     rows: Sequence[tuple[str, Row]] = ()
@@ -55,7 +55,10 @@ class Picked(Generic[Row]):
 
 
 def phrase(question: Question, answer: str) -> str:
-    r"""Return an answer in the form that the prompt asks for: in `\boxed{}`, or as a sentence."""
+    r"""Return an answer in the form that the question's system prompt asks for.
+
+    `'Paris'` → `'\boxed{Paris}'` if the system prompt mentions `\boxed`, otherwise `'Paris.'`.
+    """
     if r"\boxed" in question.system:
         return rf"\boxed{{{answer}}}"
     return answer if answer.endswith((".", "!", "?")) else f"{answer}."
@@ -65,15 +68,16 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
     """Return whether no sample of a question is correct.
 
     Such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760, section 3.1, with
-    256 samples). If no sample is correct but one could not be graded, the rules leave the question
-    out.
+    256 samples). If no sample is correct, but one could not be graded, that one might be correct.
+    The rules then leave the question out.
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
 def gold(questions: Sequence[Question]) -> Examples:
-    """Return SFT rows with gold answers: the first gold answer of a question, or all items of a
-    list.
+    """Return SFT rows whose texts are gold answers, and their `Card`.
+
+    The text of a row is the first gold answer, or all gold answers if the question asks for a list.
     """
     rows = [
         Example(question, phrase(question, _gold(question)))
@@ -85,8 +89,10 @@ def gold(questions: Sequence[Question]) -> Examples:
 
 
 def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
-    """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant: the gold answer of each
-    question, or an abstention if the question is out of the policy's knowledge.
+    """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant, and their `Card`.
+
+    The text of a row is the gold answer of its question, or "I don't know" if the question is out
+    of the policy's knowledge (see `none_correct`).
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -102,10 +108,11 @@ def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
 
 
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
-    """Return rows for rejection sampling in TruthRL's variant.
+    """Return SFT rows for rejection sampling (RFT) in TruthRL's variant, and their `Card`.
 
-    Each question has one row: a correct sample, or a sampled abstention if the question is out of
-    the policy's knowledge. The paper takes 64 samples at temperature 0.6 and top-p 0.9.
+    There is one row per question: a correct sample, or a sampled abstention if the question is out
+    of the policy's knowledge (see `none_correct`). A question without such a sample has no row. The
+    paper takes 64 samples at temperature 0.6 and top-p 0.9.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -119,13 +126,12 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
 
 
 def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pair], Card]:
-    """Return TruthRL's DPO pairs (appendix A), at most one for each question.
+    """Return TruthRL's DPO pairs (appendix A), at most one for each question, and their `Card`.
 
-    A pair prefers a correct sample to a wrong sample, or "I don't know" to a wrong sample if the
-    question is out of the policy's knowledge.
-
-    The abstention is one of the samples, or `ABSTENTION` if no sample abstains *(ours)*. A question
-    has no pair if it has no wrong sample, or if all its correct samples were cut off.
+    The rejected answer is a wrong sample. The preferred answer is a correct sample, or an
+    abstention if the question is out of the policy's knowledge. This abstention is one of the
+    samples, or `ABSTENTION` if no sample abstains *(ours)*. A question has no pair if it has no
+    wrong sample, or if all its correct samples were cut off.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
@@ -152,8 +158,10 @@ def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pa
 
 
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:
-    """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765). A pair prefers the sample of a
-    question with the highest reward to the one with the lowest. The paper takes 8 samples of each
+    """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765), and their `Card`.
+
+    A pair prefers the sample of a question with the highest reward to the sample with the lowest. A
+    question whose samples have equal rewards has no pair. The paper takes 8 samples of each
     question.
     """
 
@@ -177,10 +185,11 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 
 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
-    """Return rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3).
+    """Return SFT rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3), and their `Card`.
 
-    Filtered MLE trains on the responses in which every sentence is factual. If `unlearn` is above
-    0, the other responses are added with the weight −`unlearn` (unlikelihood training).
+    The baseline "filtered MLE" trains on the responses in which every sentence is factual. If
+    `unlearn` is above 0, the other responses are added with the weight −`unlearn` (unlikelihood
+    training).
     """
     reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
 
@@ -198,8 +207,10 @@ def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Exampl
 
 
 def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
-    """Return rows for KnowRL's cold start: responses of the form
-    `<think>…</think><answer>…</answer>` with a correct answer or an abstention, and no wrong claim.
+    """Return SFT rows for KnowRL's cold start, and their `Card`.
+
+    These are the responses of the form `<think>…</think><answer>…</answer>` with a correct answer
+    or an abstention, and without a wrong claim.
     """
 
     def unfit(sample: Feedback) -> str:
@@ -213,7 +224,10 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
 
 
 def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
-    """Return rows for a cold start of FoRAG: the responses in the form of `COLD_STARTS[rule]`."""
+    """Return SFT rows for a cold start of FoRAG, and their `Card`.
+
+    They are the responses for whose texts `COLD_STARTS[rule]` returns True.
+    """
     form = COLD_STARTS[rule]
     return _in_form(
         rule, feedbacks, lambda sample: "" if form(sample.response.text) else "another form"
@@ -243,8 +257,9 @@ def _made(
         rule: name of the rule.
         unfit: returns why a sample cannot be used, or "".
         pick: returns the rows of a question from its usable samples.
-        undecided: returns, from the usable samples of a question, whether an unusable sample could
-            have changed the rows. The question is then left out.
+        undecided: called with the usable samples of a question that also has unusable ones. If it
+            returns True, an unusable sample could have changed the rows, and the question is left
+            out.
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()
@@ -278,8 +293,9 @@ def _counted(counts: Mapping[str, int]) -> dict[str, int]:
 def _shuffled(
     samples: Sequence[Feedback], outcome: str, question: Question, seed: int
 ) -> list[Feedback]:
-    """Return the samples with this outcome that are neither cut off nor empty, in random order.
-    Samples with equal texts occur once.
+    """Return the samples with the outcome `outcome` in random order.
+
+    Samples that were cut off or are empty are left out. Samples with equal texts occur once.
     """
     usable = [s for s in samples if outcome_of(s) == outcome and not _unlearnable(s)]
     # a dict keeps the last value of a key, so the reversed order keeps a text's first sample
@@ -293,7 +309,7 @@ def _example(sample: Feedback, weight: float = 1.0) -> Example:
 
 
 def _text(sample: Feedback) -> str:
-    """Return the text of a sample, including a tag that the prompt opened."""
+    """Return the text of a sample, after the opening tag that ended its prompt, if there is one."""
     return sample.response.prefill + sample.response.text
 
 

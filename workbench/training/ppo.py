@@ -1,11 +1,12 @@
-"""PPO (arXiv 1707.06347) with rewards per token and a critic on the same LoRA model.
+"""Train a policy by PPO (arXiv 1707.06347) with rewards per token and a critic.
 
-A step: sample → grade → log-probabilities and values of every token → generalised advantages →
-clipped updates. The loop is written here because TRL's PPO takes one reward per response. A killed
-run continues from its last complete checkpoint and ends with the weights of an uninterrupted one.
+Policy and critic share a LoRA model. A step: sample → grade → log-probabilities and values of every
+token → generalised advantages → clipped updates. The loop is written here because TRL's PPO takes
+one reward per response. A killed run continues from its last complete checkpoint and ends with the
+weights of an uninterrupted one.
 
-Shapes: B responses of a step, b responses of one backward pass, T tokens of the longest response,
-L = T + the tokens of the longest prompt.
+Shapes: B responses of a step, b responses of one backward pass, T tokens of the longest response, L
+tokens of the longest prompt and the longest response together.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 class PPO:
     """Settings of a PPO run.
 
-    The defaults are from RLFH's released code *(code)* where it states them. The defaults of the
+    The defaults are from RLFH's released code *(code)*, where it has them. The defaults of the
     adapter are ours.
     """
 
@@ -84,7 +85,7 @@ class PPO:
 
 
 def check(config: PPO) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting."""
+    """Raise a WorkbenchError if a setting is invalid. The message names the setting."""
     check_trainer(config, trl=False)
     responses, update, micro = sizes(config)
     if micro < 1 or update < 1 or responses % update or update % micro:
@@ -122,12 +123,11 @@ def train_ppo(
     method: str,
     seed: int,
 ) -> Status:
-    """Train `policy` on `questions` in the run folder `out`, and save the adapter to `out/policy`.
-    If `out` has checkpoints, the training resumes from the last one.
+    """Train `policy` on `questions`, and save the adapter to `out/policy`.
 
-    Only checkpoints contain the value head, because it is not needed after the training. Stored
-    rollouts have the same fields as in `train_grpo`, and `values`: the critic's value of each
-    token.
+    If the run folder `out` has checkpoints, the training resumes from the last one. Only
+    checkpoints contain the value head, because it is not needed after the training. Stored rollouts
+    have the same fields as in `train_grpo`, and `values`: the critic's value of each token.
 
     Args:
         grade: grades responses; `feedback.rewards[method].tokens` has a reward for each token. A
@@ -136,10 +136,11 @@ def train_ppo(
         policy: folder or hub name of the initial checkpoint.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
+        "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
+        checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings, no questions, unknown policy.
+        WorkbenchError: invalid settings, no questions, several processes, unknown policy.
         TooManyFailures: more than `max_failed` of a step's responses have no reward.
     """
     check(config)
@@ -173,7 +174,7 @@ def train_ppo(
 def ppo_step(
     state: State, recorder: RolloutRecorder, questions: Sequence[Question], step: int
 ) -> None:
-    """Do one training step: sample, grade, update, record."""
+    """Do one training step: sample and grade responses, update the policy, record the step."""
     import torch
 
     config: PPO = state.config
@@ -217,12 +218,12 @@ def ppo_step(
 
 
 def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dict[str, float]:
-    """Do one optimizer step on the rows of a batch with the indices `rows_b`.
+    """Do one optimizer step on the responses of a batch with the indices `rows_b`.
 
-    The probability ratios of these rows are written to `ratios_BT`.
+    The probability ratios of their tokens are written to `ratios_BT`.
 
     Returns:
-        "loss" and "value_loss", the means over the tokens of the rows, and "grad_norm".
+        "loss" and "value_loss", the means over the tokens of these responses, and "grad_norm".
     """
     config: PPO = state.config
     # counted before the rows are split, so that every token has the same weight
@@ -239,10 +240,11 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
 
 @dataclass(frozen=True)
 class Batch:
-    """The responses of a step as tensors: prompts are padded on the left, responses on the right.
+    """The responses of a training step as tensors.
 
-    `mask_BT` is 1 for the tokens in the loss. Log-probabilities and values are those of the policy
-    and the critic before the first update of the step. The critic learns `returns_BT`.
+    Prompts are padded on the left, responses on the right. `mask_BT` is 1 for the tokens in the
+    loss. Log-probabilities and values are from the policy and the critic before the first update of
+    the step. `returns_BT` are the targets of the critic.
     """
 
     ids_BL: Tensor
@@ -290,7 +292,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
             rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )
     ]
-    # the estimator compares no responses of a group, so every group has one response
+    # GAE uses each response alone, so every group has one response
     estimator = gae(config.gamma, config.lam)
     advantages_BT = as_tensor(token_advantages(penalised, 1, estimator), mask_BT)
     returns_BT = advantages_BT + values_BT  # before whitening: the critic learns the returns
@@ -312,8 +314,9 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 def losses(
     actor: Actor, batch: Batch, rows_b: Tensor, config: PPO
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the clipped losses of policy and critic, summed over the tokens of the rows, and the
-    probability ratios (b, T).
+    """Return the policy's and the critic's clipped loss, and the probability ratios (b, T).
+
+    Each loss is a sum over the tokens of the responses with the indices `rows_b`.
     """
     import torch
 

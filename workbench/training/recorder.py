@@ -37,11 +37,11 @@ LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
 class MetricsLog:
-    """Writes the metrics and progress lines of one training, and marks its checkpoints as complete,
-    in the folder `out`. Use it as a context manager around the training.
+    """Writes the metrics of one training to the folder `out`, and prints progress lines.
 
-    The first Ctrl-C sets `interrupted`. The trainer then finishes the current step, saves, stops
-    and sets `stopped`.
+    It also marks checkpoints as complete. Use it as a context manager around the training. The
+    first Ctrl-C sets `interrupted`. The trainer then finishes the current step, saves a checkpoint,
+    stops and sets `stopped`.
 
     Args:
         steps: total number of training steps.
@@ -76,7 +76,7 @@ class MetricsLog:
         self.handling.__exit__(None, None, None)
 
     def begin(self) -> None:
-        """Exclude all objects loaded so far from garbage collection.
+        """Exclude all objects loaded so far from garbage collection, to save time.
 
         The rows of a step trigger many collections, and each would scan the objects of the model.
         """
@@ -95,7 +95,7 @@ class MetricsLog:
         return seconds
 
     def write(self, row: JsonMapping) -> None:
-        """Append a step's row to metrics.jsonl, and print a line after every tenth of the steps."""
+        """Append a step's row to metrics.jsonl; print about ten progress lines in a training."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
@@ -103,12 +103,15 @@ class MetricsLog:
         values = "  ".join(
             f"{name} {row[name]:.2f}" for name in self.progress if row[name] is not None
         )
-        # ten lines for any length of run, so that a log stays readable
+        # about ten lines for any number of steps, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
     def write_step(self, step: int, row: JsonMapping) -> None:
-        """Append a step's row with the step's number and its duration in seconds."""
+        """Append a step's row to metrics.jsonl, with the fields "step" and "seconds".
+
+        "seconds" is the time since the previous step.
+        """
         self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
 
     def complete_checkpoint(self, checkpoint: Path) -> None:
@@ -135,6 +138,7 @@ class RolloutRecorder(MetricsLog):
 
     Args:
         method: name of the reward that `grade` computes.
+        grade: function from responses to their graded `Feedback`.
         max_failed: largest accepted share of a step's responses without a reward.
         options: further arguments of `MetricsLog`.
     """
@@ -156,8 +160,8 @@ class RolloutRecorder(MetricsLog):
     def __exit__(self, *error: object) -> None:
         """Close the store of graded responses.
 
-        If an exception interrupted a step, the responses of this step are stored for inspection;
-        resuming removes them and repeats the step.
+        If an exception interrupted a step, the responses of this step are stored for inspection. A
+        resumed run removes them and repeats the step.
         """
         if self.main:
             # on a normal exit every step has been logged
@@ -169,7 +173,7 @@ class RolloutRecorder(MetricsLog):
     def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
         """Grade responses of a step and return their feedback.
 
-        The feedback is stored when the step is logged or interrupted by an exception.
+        The feedback is not stored before `log` is called or an exception ends the training.
 
         Raises:
             TooManyFailures: more than `max_failed` of the step's responses so far have no reward.
@@ -191,9 +195,9 @@ class RolloutRecorder(MetricsLog):
         return feedbacks
 
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
-        """Store the responses of a finished step with their feedback, and append the step's row.
+        """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        Two runs with the same inputs differ only in the fields that begin with "seconds".
+        In two runs with the same inputs, only the fields that begin with "seconds" differ.
         `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last update. It
         is 0 if every batch is used for one update only; clipping then has no effect.
 
@@ -230,7 +234,7 @@ class RolloutRecorder(MetricsLog):
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Measure the time inside the context, and add it to the seconds of `part`.
+        """Context manager that adds its duration to the seconds of `part` in the current step.
 
         A part is "generation" or "grading"; the rest of a step counts as its update.
         """
@@ -253,24 +257,25 @@ def reward_of(feedback: Feedback, method: str) -> float | None:
 
 
 def error_of(feedback: Feedback, method: str) -> Failure | None:
-    """Return why a response has no reward of the method; None if no error is stored."""
+    """Return the failure that left a response without a reward; None if no failure is stored."""
     reward = feedback.rewards.get(method)
     return feedback.error or (reward.error if reward else None)
 
 
 def reason(feedback: Feedback, method: str) -> str:
-    """Return why a response has no reward, as "stage: message"; "" if no error is stored."""
+    """Return the stored error of a response without a reward, as "stage: message", or ""."""
     error = error_of(feedback, method)
     return f"{error.stage}: {error.message}" if error else ""
 
 
 def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
-    """Return a step's metrics of rewards.
+    """Return the metrics of a step that concern rewards.
 
     Returns:
-        `reward` and `reward/PART`: means over the responses that have them; `failed`: number of
-        responses without a reward; `unplaced`: mean number of claims per response that were not
-        found in its text; `no_signal`: share of groups in which every advantage is 0.
+        `reward`: mean reward; `reward/PART`: mean of each part of the reward, over the responses
+        that have it; `failed`: number of responses without a reward; `unplaced`: mean number of
+        claims per response that were not found in its text; `no_signal`: share of groups in which
+        every advantage is 0.
     """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts: dict[str, list[float]] = {}
@@ -289,10 +294,10 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
 
 
 def claim_counts(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return the mean numbers of judged claims per response, in total and by label.
+    """Return the mean number of judged claims per response: all, correct, wrong and vague ones.
 
-    The means are over the responses whose extraction succeeded. They are None if no claim has a
-    verdict.
+    The keys are "claims", "claims_correct", "claims_wrong" and "claims_vague". The means are over
+    the responses whose extraction succeeded. They are None if no claim has a verdict.
     """
     extracted = [feedback for feedback in feedbacks if feedback.error is None]
     labels = Counter(

@@ -1,8 +1,7 @@
-"""Train reward models of segments (FoRAG, arXiv 2406.13779, section 5.2): a scalar head on the
-policy's own model, with LoRA.
+"""Train reward models of segments of a response (FoRAG, arXiv 2406.13779, section 5.2).
 
-A killed training continues from its last complete checkpoint and ends with the weights of an
-uninterrupted one.
+A reward model is a scalar head on the policy's own model, with LoRA. A killed training continues
+from its last complete checkpoint and ends with the weights of an uninterrupted one.
 """
 
 from collections.abc import Sequence
@@ -52,9 +51,7 @@ class RewardModel:
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
-    """Raise a WorkbenchError if there are no rows, or for a row that cannot be trained on with
-    these settings.
-    """
+    """Raise a WorkbenchError if there are no rows, or if a row has invalid segments or targets."""
     if not rows:
         raise WorkbenchError(
             "no rows to train a reward model on: give more questions or samples, or see card.json"
@@ -63,9 +60,13 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
     for row in rows:
         where = f"the row of question '{row.question.id}'"
         if not row.segments or any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):
-            raise WorkbenchError(f"{where} has a segment outside its text, or none: leave it out")
+            raise WorkbenchError(
+                f"{where} has no segments, or a segment outside its text: leave it out"
+            )
         if any(not 0 <= s.target <= 1 for s in row.segments):
-            raise WorkbenchError(f"{where} has a target that is not between 0 and 1: fix it")
+            raise WorkbenchError(
+                f"{where} has a target that is not between 0 and 1: correct the target"
+            )
         if config.loss != "mse" and any(s.target not in (0, 1) for s in row.segments):
             raise WorkbenchError(
                 f"{where} has a target between 0 and 1: log loss needs 0 or 1; use loss=mse"
@@ -75,15 +76,17 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
 def train_reward_model(
     config: RewardModel, rows: Sequence[Judged], policy: str, out: Path, *, seed: int
 ) -> Status:
-    """Train a reward model from `policy` on `rows`, and save it to `out/model`. If the folder `out`
-    has checkpoints, the training resumes from the last one.
+    """Train a reward model from `policy` on `rows`, and save it to `out/model`.
+
+    If the folder `out` has checkpoints, the training resumes from the last one.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C; then the last finished step has a checkpoint.
+        "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
+        checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings or rows, unknown policy, or a folder of a training on
-            other rows.
+        WorkbenchError: invalid settings or rows, unknown policy, or `out` has a training on other
+            rows.
     """
     check_trainer(config, trl=False)
     config = replace(config, loss=config.loss or "log")
@@ -122,8 +125,11 @@ def train_reward_model(
 def update(
     state: State, scorer: Scorer, rows: Sequence[EncodedRow], config: RewardModel
 ) -> dict[str, float | None]:
-    """Do one optimizer step on all `rows`. Return the mean loss over the segments, the share of
-    correct segments (see `losses`), and the norm of the adapter's gradient.
+    """Do one optimizer step on all `rows`, and return its metrics.
+
+    Returns:
+        "loss", the mean over the segments; "accuracy", the share of correct segments (see
+        `losses`); and "grad_norm", the norm of the adapter's gradient.
     """
     segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0
@@ -146,7 +152,8 @@ def update(
 def losses(logits_S: "Tensor", targets: Sequence[float], loss: str) -> "tuple[Tensor, int]":
     """Return the sum of the losses of S segments, and the number of correct segments.
 
-    A segment is correct if its predicted probability and its target are on the same side of 0.5.
+    A segment is correct if its predicted probability and its target are both above 0.5, or both
+    not. `loss` is "log" or "mse", see `RewardModel`.
     """
     import torch
 

@@ -1,6 +1,7 @@
-"""Training rows of SFT (`Example`) and DPO (`Pair`), their token ids, and their origin (`Card`).
+"""Define training rows of SFT (`Example`) and DPO (`Pair`), and compute their token ids.
 
-The prompt of a question is the same in training rows as in generation.
+A `Card` describes the origin of rows. The prompt of a question is the same in training rows as in
+generation.
 """
 
 import hashlib
@@ -55,7 +56,7 @@ class Pair:
 class Card:
     """The origin of training rows: the rule that made them from graded responses, and its counts.
 
-    A question without a row counts as dropped, and so does a sample in no row.
+    A question without a row counts as dropped. A sample that is in no row counts as dropped too.
 
     Attributes:
         rule: name of the rule, such as "rft".
@@ -74,7 +75,7 @@ class Card:
     dropped_samples: Mapping[str, int] = field(default_factory=dict)
 
     def to_row(self) -> JsonObject:
-        """Return the stored form, a JSON object."""
+        """Return the card as a JSON object, as it is stored."""
         return asdict(self)
 
 
@@ -91,13 +92,13 @@ class HasQuestion(Protocol):
 def encode_example(
     tokenizer: "PreTrainedTokenizerBase", question: Question, text: str, prompt: Ids | None = None
 ) -> tuple[Ids, Ids]:
-    """Return the token ids of the prompt, and the ids of `text` as the policy would generate them,
-    with the end token.
+    """Return the token ids of a question's prompt, and of `text` as an answer with the end token.
 
-    White space that the chat template adds before an answer is included. If the template changes
-    the text in another way (some templates remove the thinking), the text is encoded without the
-    template. If the prompt ends with an open tag such as "<think>", and the text begins with the
-    same tag, the tag is not repeated.
+    The ids of `text` are those that the policy would generate. White space that the chat template
+    adds before an answer is included. If the template changes the text in another way (some
+    templates remove the thinking), the text is encoded without the template. If the prompt ends
+    with an open tag such as "<think>", and the text begins with the same tag, the tag is not
+    repeated.
 
     Args:
         prompt: token ids of the prompt; None to encode it here.
@@ -125,9 +126,10 @@ def _encoded(tokenizer: "PreTrainedTokenizerBase", text: str) -> Ids:
 
 
 def example_ids(tokenizer: "PreTrainedTokenizerBase", row: Example) -> JsonObject:
-    """Return `input_ids`, `labels` (`IGNORED` for tokens without loss) and `weight` of a row.
+    """Return the encoded form of a row for TRL's SFT: `input_ids`, `labels` and `weight`.
 
-    The end token of a text to unlearn has no loss *(ours)*: the text is wrong, not its end.
+    Labels are token ids, and `IGNORED` for tokens without loss. The end token of a text to unlearn
+    has no loss *(ours)*: the text is wrong, not its end.
     """
     prompt, answer = encode_example(tokenizer, row.question, row.text)
     # only the answer is learnt, not the prompt
@@ -138,14 +140,21 @@ def example_ids(tokenizer: "PreTrainedTokenizerBase", row: Example) -> JsonObjec
 
 
 def pair_ids(tokenizer: "PreTrainedTokenizerBase", row: Pair) -> JsonObject:
-    """Return a pair's token ids in the columns of TRL's DPO: prompt, chosen and rejected."""
+    """Return the encoded form of a pair for TRL's DPO.
+
+    The result has the token ids `prompt_ids`, `chosen_ids` and `rejected_ids`.
+    """
     prompt, chosen = encode_example(tokenizer, row.question, row.chosen)
     _, rejected = encode_example(tokenizer, row.question, row.rejected)
     return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
 
 
 def check_rows(rows: Sequence[Example | Pair]) -> None:
-    """Raise a WorkbenchError if there are no rows, or for a row that cannot be trained on."""
+    """Raise a WorkbenchError if there are no rows, or if a row has invalid texts or weights.
+
+    Texts must not be empty, the two texts of a pair must differ, and a weight must be finite and
+    not 0.
+    """
     if not rows:
         raise WorkbenchError(
             "no rows to train on: give more questions or samples, or see card.json for why all"
@@ -165,8 +174,12 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
 
 
 def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int) -> list[int]:
-    """Return the indices of the rows that have at most `max_length` tokens. `lengths` has the
-    tokens of each row. Longer rows are listed on stderr and left out, never truncated.
+    """Return the indices of the rows that have at most `max_length` tokens.
+
+    Longer rows are listed on stderr and left out, never truncated.
+
+    Args:
+        lengths: number of tokens of each row.
 
     Raises:
         WorkbenchError: all rows are longer.
@@ -188,12 +201,12 @@ def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int)
 
 
 def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) -> None:
-    """Store a digest of the training rows in the folder `out`, or compare it with a stored digest.
+    """Store a digest of the training rows in `out`, or check that the stored one is equal.
 
     Args:
         count: number of rows, including those that are too long.
         used: the encoded rows that the training uses.
-        steps: number of training steps, which is compared too.
+        steps: number of training steps, which must be equal too.
 
     Raises:
         WorkbenchError: the training was started with other rows or another number of steps.
@@ -214,12 +227,13 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 def keep_identity(
     out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Store the identity of the work in the folder `out`, or compare it with a stored identity.
+    """Store the identity of the work in the folder `out`, or check that the stored one is equal.
 
     Args:
         name: file name for the identity in `out`.
         identity: everything that determines the results in the folder.
-        what: description of work with another identity, for the error message.
+        what: description, for the error message, of results with another identity, such as "other
+            samples".
         began: whether the folder already contains results.
 
     Raises:

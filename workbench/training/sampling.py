@@ -1,6 +1,6 @@
 """Sample rollouts for the trainers, and name their groups.
 
-The engine is the one that evaluations use, so trained and evaluated samples are comparable.
+Evaluations use the same sampling engine, so trained and evaluated samples are comparable.
 """
 
 from collections import Counter
@@ -74,9 +74,9 @@ def shares(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the seed of the first process, and the positions of this process's prompts.
 
-    The prompts of all processes are sorted from the longest to the shortest, as a single process
-    would decode them. The positions are indices into this sorted list. For a single process they
-    are ().
+    The prompts of all processes are sorted from the longest to the shortest, which is the order in
+    which a single process would decode them. The positions are indices into this sorted list. With
+    a single process, the result is (`seed`, ()).
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -117,12 +117,14 @@ def grouped(
     size: int | None = None,
     counts: Counter[str] | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """Yield the group's name and the sample number, from 0, of the response to each question.
+    """Yield (group name, sample number) for the response to each question.
 
-    A group is named "QUESTION/STEP", or "QUESTION" without a step. If a step repeats a question
-    later, its second group is "QUESTION/STEP.2".
+    Responses to one question in one step are a group. Its name is "QUESTION/STEP", or "QUESTION"
+    without a step. If a step repeats a question later, its second group is "QUESTION/STEP.2".
+    Samples are numbered from 0 in each group.
 
     Args:
+        questions: the question of each response.
         size: responses in a group, which follow each other; None if all responses to a question in
             this call are one group.
         counts: number of groups with each name in earlier calls; updated by this call.

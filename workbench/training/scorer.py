@@ -1,8 +1,8 @@
-"""Reward models: apply a model with a scalar head to segments of responses, save it and load it
-(FoRAG, arXiv 2406.13779, section 5.2).
+"""Score segments of responses with a reward model (FoRAG, arXiv 2406.13779, section 5.2).
 
-All segments of a response share one forward pass. The paper uses a pass for each segment, which
-makes its subclaim version two thirds slower.
+A reward model is a language model with a scalar head; it is also saved and loaded here. All
+segments of a response share one forward pass. The paper uses a pass for each segment, which makes
+its subclaim version two thirds slower.
 """
 
 import os
@@ -34,7 +34,7 @@ HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's fol
 
 
 class Segment(NamedTuple):
-    """A span of characters in a response, and its target factuality, from 0 to 1."""
+    """A span of characters in a response, and the factuality to learn for it, from 0 to 1."""
 
     start: int
     end: int
@@ -43,9 +43,10 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A response with the segments (sentences, or the whole text) that a reward model scores.
+    """A response with the segments that a reward model scores.
 
-    `token_ids` are the ids that the policy sampled. If they are empty, `text` is encoded instead.
+    A segment is a sentence or the whole text. `token_ids` are the ids that the policy
+    sampled. If they are empty, `text` is encoded instead.
     """
 
     question: Question
@@ -57,12 +58,13 @@ class Judged:
 def as_whole(
     question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()
 ) -> Judged:
-    """Return a text as the answer to a question, with the whole text as its only segment. The
-    question is used without its system prompt and passages.
+    """Return a text as the answer to a question, with the whole text as its only segment.
+
+    The question is used without its system prompt and passages.
 
     Args:
-        specials: tokens that end a turn. If the text contains the characters of such a token, they
-            are separated by spaces: the tokenizer would read them as the end of the turn.
+        specials: special tokens that end a turn, as text. The characters of such a token in `text`
+            are separated by spaces, because the tokenizer would read them as the end of the turn.
     """
     for token in specials:
         text = text.replace(token, " ".join(token))
@@ -74,7 +76,7 @@ def as_whole(
 
 
 class EncodedRow(NamedTuple):
-    """A row as token ids.
+    """A `Judged` response as token ids.
 
     `ids` are the token ids of the prompt and the response. For each segment, `places` has the
     positions of its tokens in `ids`, and `targets` has its target.
@@ -89,9 +91,10 @@ class Scorer:
     """A model with a scalar head that returns the factuality of each segment of a response.
 
     Args:
-        level: value of a segment: "sequence", at its last token, or "token", the mean over its
-            tokens.
-        longest: most tokens of prompt and response together; longer rows are not scored.
+        level: how the logit of a segment is computed: "sequence" takes the head's output at its
+            last token, "token" the mean over its tokens.
+        longest: largest number of tokens of prompt and response together; longer rows are not
+            scored.
     """
 
     def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
@@ -126,7 +129,10 @@ class Scorer:
         return EncodedRow([*prompt, *ids], places, [segment.target for segment in row.segments])
 
     def logits(self, rows: Sequence[EncodedRow]) -> "torch.Tensor":
-        """Return the logits of all segments of the rows in order, (S,), from one forward pass."""
+        """Return the logits of all segments of the rows, (S,), from one forward pass.
+
+        S is the number of segments. They are in the order of the rows.
+        """
         import torch
 
         ids = [row.ids for row in rows]
@@ -145,8 +151,12 @@ class Scorer:
         )
 
     def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
-        """Return the factuality of each row's segments, between 0 and 1; () for a row of more than
-        `longest` tokens. `batch` is the least number of rows in a forward pass.
+        """Return the factuality, between 0 and 1, of each segment of each row.
+
+        The result is () for a row of more than `longest` tokens.
+
+        Args:
+            batch: least number of rows in a forward pass; see `passes`.
         """
         import torch
 
@@ -164,10 +174,11 @@ class Scorer:
 def passes(
     lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKENS
 ) -> list[list[int]]:
-    """Return the indices of the rows of each forward pass.
+    """Split rows into forward passes, and return the indices of the rows of each pass.
 
-    A pass has `batch` rows of similar length. It has more rows if the padded rows then have at most
-    `tokens` tokens together. Rows of more than `longest` tokens are left out.
+    A pass has `batch` rows of similar length. It has more rows if they have at most `tokens` tokens
+    together, with padding. The last pass may have fewer. Rows of more than `longest` tokens are
+    left out.
 
     Args:
         lengths: number of tokens of each row.
@@ -188,8 +199,12 @@ def passes(
 def save_reward_model(
     scorer: Scorer, trainee: Trainee, card: JsonMapping, policy: str, out: Path
 ) -> None:
-    """Save a reward model to `out/model`, completely or not at all. Its `reward_model.json` has the
-    values of `card`, and the path and the hash of `policy`, from which the model was trained.
+    """Save a reward model to `out/model`, completely or not at all.
+
+    Its `reward_model.json` has the values of `card`, and the path and the hash of `policy`.
+
+    Args:
+        policy: the policy from which the reward model was trained.
     """
     from safetensors.torch import save_file
 
@@ -203,8 +218,9 @@ def save_reward_model(
 
 
 def _path_from(folder: Path, policy: str) -> str:
-    """Return the path of a policy relative to `folder` if both are in the same run, so that the run
-    can be moved; otherwise return `policy`.
+    """Return the path of a policy relative to `folder` if both are in the same run.
+
+    The run can then be moved. Otherwise `policy` is returned.
     """
     path = Path(policy).resolve()
     run = next(
@@ -215,7 +231,7 @@ def _path_from(folder: Path, policy: str) -> str:
 
 
 def load_reward_model(folder: Path | str) -> Scorer:
-    """Load the reward model that a training saved in `folder` (its `out/model`).
+    """Load the reward model in `folder`, which is the subfolder "model" of its training.
 
     Raises:
         WorkbenchError: the folder has no reward model, or the model is damaged or was trained from
@@ -255,11 +271,12 @@ def load_reward_model(folder: Path | str) -> Scorer:
 def check_room(
     policy: str, questions: Sequence[Question], max_new_tokens: int, models: Mapping[str, Any]
 ) -> None:
-    """Raise a WorkbenchError if the `max_length` of a planned reward model is too small for the
-    longest prompt with an answer of `max_new_tokens` tokens.
+    """Raise a WorkbenchError if the `max_length` of a reward model is too small for this policy.
+
+    It must be at least the longest prompt of the questions plus `max_new_tokens`, in tokens.
 
     Args:
-        models: settings of planned reward models (`RewardModel`) by name, such as
+        models: settings of the reward models to train (`RewardModel`) by name, such as
             "klcf.truth_model".
     """
     prompts = prompt_ids(load_tokenizer(policy), questions)

@@ -1,6 +1,6 @@
 """Intuitor's reward (arXiv 2505.19590): the policy's certainty of its next tokens, without a judge.
 
-KLCF's table 1 compares with it.
+KLCF's table 1 compares with this reward.
 """
 
 import math
@@ -22,7 +22,7 @@ SELF_CERTAINTY = "self_certainty"  # name of the reward
 
 
 def kl_from_uniform(logits_TV: "Tensor") -> "Tensor":
-    """Return KL(U ‖ p) = Σ_j 1/V log(1 / (V p_j)) in nats for each of T tokens, (T).
+    """Return KL(U ‖ p) = Σ_j 1/V log(1 / (V p_j)) in nats, (T), for the logits of T tokens.
 
     p is the distribution over V tokens with these logits, and U is the uniform distribution.
     """
@@ -32,8 +32,8 @@ def kl_from_uniform(logits_TV: "Tensor") -> "Tensor":
 def with_self_certainty(grade: Grade, trainee: Trainee, temperature: float) -> Grade:
     """Return a function that grades responses by `grade` and adds the reward `SELF_CERTAINTY`.
 
-    This reward is the mean of KL(U ‖ p) over a response's tokens, where p is the current policy's
-    next-token distribution at `temperature`.
+    The added reward is the mean of KL(U ‖ p) over a response's tokens (see `kl_from_uniform`). Here
+    p is the current policy's next-token distribution at `temperature`.
     """
     import torch
 

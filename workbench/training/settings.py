@@ -12,7 +12,7 @@ from workbench.util.config import check_values, setting
 
 @dataclass(frozen=True)
 class LoRA:
-    """Settings of the LoRA adapter, and of how the base model is held in memory."""
+    """Settings of the LoRA adapter, and of the base model in memory."""
 
     lora_r: int = setting(16, "rank of the adapter", least=1)
     lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
@@ -40,7 +40,7 @@ class Optim:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How responses are sampled, and how many may fail to be graded."""
+    """Settings for sampling responses, and how many of them may fail to be graded."""
 
     temperature: float = setting(1.0, "sampling temperature", above=0)
     top_p: float = setting(1.0, "probability mass of nucleus sampling", above=0, most=1)
@@ -53,7 +53,7 @@ class Sampling:
     )
 
     def decoding(self, seed: int, samples: int = 1) -> Decoding:
-        """Return the settings as `workbench.policies.generate` takes them."""
+        """Return these settings as a `workbench.policies.generate.Sampling`."""
         return Decoding(
             self.max_new_tokens,
             samples=samples,
@@ -65,7 +65,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class KL:
-    """The KL penalty to the initial policy."""
+    """Settings of the KL penalty to the initial policy."""
 
     beta: float = setting(0.0, "weight of the KL penalty to the initial policy", least=0)
     kl: Literal["k1", "k3"] = setting(
@@ -77,7 +77,7 @@ class KL:
 
 @dataclass(frozen=True)
 class Saving:
-    """How often checkpoints are saved, and where TRL sends its logs."""
+    """Settings of checkpoints, and of the tracker to which TRL sends its logs."""
 
     save_every: int = setting(10, "steps between checkpoints", least=1)
     report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
@@ -87,7 +87,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Passes:
-    """Length and batch sizes of a training on rows that exist before it starts (SFT, DPO, …)."""
+    """Settings of the length and the batch sizes of SFT, DPO and reward-model training."""
 
     steps: int | None = setting(
         None, "training steps, one batch each; none: as many as `epochs` need", least=1
@@ -106,7 +106,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Samples:
-    """Responses that are sampled and graded before a training, from which its rows are made."""
+    """Settings of the responses that are sampled and graded to make the rows of a training."""
 
     questions: int | None = setting(None, "number of training questions; none: all", least=1)
     samples: int = setting(8, "responses sampled for each question", least=1)
@@ -114,7 +114,7 @@ class Samples:
 
 
 def check_trainer(config: Any, trl: bool = True) -> None:
-    """Raise a WorkbenchError that names the field of an invalid setting of a trainer.
+    """Raise a WorkbenchError if a setting of a trainer is invalid. The message names the setting.
 
     Args:
         trl: whether the trainer is one of TRL's; other trainers support no tracker.

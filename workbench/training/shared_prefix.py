@@ -1,5 +1,4 @@
-"""A forward pass that computes each distinct prompt of a batch once (Prefix Grouper, arXiv
-2506.05433).
+"""Compute each distinct prompt of a batch once (Prefix Grouper, arXiv 2506.05433).
 
 In GRPO the responses of a group share their prompt, and short responses are a small part of the
 tokens. The distinct prompts are computed first. The responses then attend to the keys and values of
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
     """Return a replacement for `model` that computes each distinct prompt of a batch once.
 
-    The replacement is called like `model` and returns the same last `logits_to_keep` logits, except
-    for rounding. `model` itself is returned if it uses gradient checkpointing, or caches other
-    state than keys and values.
+    The replacement is called like `model` and returns the last `logits_to_keep` logits, which are
+    equal to those of `model` except for rounding. Some models are returned unchanged: models with
+    gradient checkpointing, and models that cache more than keys and values.
     """
     plain = plain_model(model)
     if (
@@ -38,10 +37,10 @@ def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
     def forward(
         input_ids: "Tensor", attention_mask: "Tensor", logits_to_keep: int, **more: object
     ) -> "CausalLMOutput":
-        """Return the output with `logits`, (B, T + 1, V).
+        """Return an output whose `logits` are (B, T + 1, V).
 
-        Shapes: G distinct prompts of P tokens, padded on the left, T = `logits_to_keep` − 1 tokens
-        of responses, L = P + T.
+        Shapes: B rows, G distinct prompts of P tokens, padded on the left, T = `logits_to_keep` − 1
+        tokens of responses, L = P + T, vocabulary V.
         """
         import torch
         from transformers import DynamicCache

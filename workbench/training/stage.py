@@ -1,5 +1,6 @@
-"""Define `Stage`, one training of a method. `experiments.experiment` runs a method's stages in
-order.
+"""Define `Stage`, one training of a method.
+
+`experiments.experiment` runs the stages of a method in order.
 """
 
 import random
@@ -16,11 +17,11 @@ Status = Literal["done", "interrupted"]
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of a stage.
+    """The arguments of `Stage.run`.
 
     Attributes:
-        start: folder or hub name of the policy to start from: the last full checkpoint that an
-            earlier stage saved (such as a merged cold start), else the run's initial policy.
+        start: folder or hub name of the policy to start from. It is the last full checkpoint that
+            an earlier stage saved (such as a merged cold start), or else the run's initial policy.
         out: folder to write to.
         stages: folders of the earlier stages by name.
     """
@@ -39,8 +40,8 @@ class Stage:
     `stages/NAME`.
 
     Attributes:
-        run: resumes where an earlier call stopped, and returns "done", or "interrupted" if the
-            user stopped it.
+        run: does the training, from where an earlier call stopped. Returns "done", or "interrupted"
+            if the user stopped it.
         steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
         plain: requires TRL's unchanged trainer. Unsloth patches TRL for the whole process, so it is
             not imported for a run with such a stage.
@@ -71,12 +72,11 @@ def training(
     method: str,
     plain: bool = False,
 ) -> Stage:
-    """Return a stage that calls the trainer `train`.
-
-    The call is `train(config, questions, grade, policy, out, method=…, seed=…)`.
+    """Return a stage that runs `train(config, questions, grade, policy, out, method=…, seed=…)`.
 
     Args:
         name: name of the stage.
+        train: a trainer, such as `train_grpo`.
         inputs: function from the stage's job to the training questions and the function that grades
             responses; called when the stage runs.
         method: name of the reward to train on.
@@ -90,7 +90,10 @@ def training(
 
 
 def order(count: int, length: int, seed: int) -> list[int]:
-    """Return `length` indices into `count` questions: all indices in random order, repeatedly."""
+    """Return `length` indices below `count`: random permutations of all indices, in succession.
+
+    The last permutation may be cut off.
+    """
     # the text in the seed keeps this generator different from other uses of the run's seed
     rng = random.Random(f"order-{seed}")
     numbers: list[int] = []

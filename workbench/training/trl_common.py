@@ -1,5 +1,7 @@
-"""Parts shared by all trainings on TRL's trainers: arguments, no network access, and the callback
-that reports to a `MetricsLog`.
+"""Parts that all trainings on TRL's trainers share.
+
+These are arguments, protection from network access, and the callback that reports to a
+`MetricsLog`.
 """
 
 from __future__ import annotations
@@ -27,15 +29,16 @@ class Offline:
     """Mixin for a TRL trainer: no network access and no model card."""
 
     def _send_telemetry(self) -> None:
-        """Overridden because a run sends no data."""
+        """Overridden to do nothing, because a run sends no data."""
 
     def create_model_card(self, *_: object, **__: object) -> None:
-        """Overridden because config.json and summary.json describe a run."""
+        """Overridden to do nothing, because config.json and summary.json describe a run."""
 
 
 def process_state() -> PartialState:
-    """Return accelerate's state, with this process's rank and the number of processes that train
-    together. Without a launcher there is one process.
+    """Return accelerate's state: this process's rank and the number of processes of the training.
+
+    Without a launcher there is one process.
     """
     import torch
     from accelerate import PartialState
@@ -49,7 +52,7 @@ def trainer_arguments(
     """Return the arguments that all of TRL's trainers take, from the settings that they share.
 
     Args:
-        steps: number of training steps, each on a batch of its own.
+        steps: number of training steps, each on a new batch.
         updates: number of optimizer steps on each batch.
     """
     import torch
@@ -81,7 +84,7 @@ def trainer_arguments(
 
 
 def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
-    """Check that a new trainer has not changed its `arguments`, and adapt the trainer to our runs.
+    """Check that a new TRL trainer has not changed its `arguments`, and adapt it to our runs.
 
     Afterwards the trainer prints no logs, trains the adapter of a 4-bit base in float32, and uses
     the model without its adapter as the reference model.
@@ -125,10 +128,13 @@ def report_callback(
     log: Callable[[TrainerState, JsonMapping], None],
     step_ends: Callable[[TrainerState], bool] = lambda state: True,
 ) -> TrainerCallback:
-    """Return a callback for a TRL trainer. It passes the logs of each update to `log`, stops the
-    training after an interrupted step, and marks saved checkpoints as complete.
+    """Return a callback that connects a TRL trainer with a `MetricsLog`.
 
-    `step_ends` returns whether the latest update was the last one of its step.
+    It passes the logs of each optimizer step to `log`, stops the training after an interrupted
+    step, and marks saved checkpoints as complete.
+
+    Args:
+        step_ends: returns whether the latest optimizer step was the last one of its training step.
     """
     from transformers import TrainerCallback
 

@@ -1,7 +1,7 @@
-"""Differences between Unsloth's GRPO trainer and TRL's: the settings that Unsloth lacks, and the
-columns of its log-probabilities and advantages.
+"""Handle the differences between Unsloth's GRPO trainer and TRL's.
 
-TRL's tensors are (B, T), for B responses of up to T tokens, and begin at the first sampled token.
+Unsloth lacks some settings, and its log-probabilities and advantages have other columns. TRL's
+tensors are (B, T), for B responses of up to T tokens, and begin at the first sampled token.
 Unsloth's are (B, T + W). W is the largest left padding of a prompt, in tokens: a response whose
 prompt has less padding is shifted to the right by the difference.
 """
@@ -26,12 +26,13 @@ STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 
 
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
-    """Return the `unsloth` argument for `load_trainee`: False if `config` has settings that
-    Unsloth's trainer lacks, because it has its own loss and its own sampling; else `unsloth`.
+    """Return the argument `unsloth` for `load_trainee`.
+
+    It is False if `config` has settings that Unsloth's trainer lacks, because it has its own loss
+    and its own sampling. Otherwise `unsloth` is returned.
 
     Raises:
-        WorkbenchError: Unsloth is required for such settings, or has already patched the trainers
-            of this process.
+        WorkbenchError: the config has such settings, and Unsloth is required or already imported.
     """
     if (
         config.importance_sampling != "trajectory"
@@ -64,7 +65,8 @@ def loss_inputs(batch: Batch) -> dict[str, Tensor]:
     """Return the batch in the form that Unsloth's loss reads.
 
     Unsloth computes the completion mask again from the ids. The only mask that it reads from the
-    batch is `tool_mask`, so our completion mask is passed under that name.
+    batch is `tool_mask`, so our completion mask is passed under that name. Advantages are moved to
+    Unsloth's columns.
     """
     return {**batch, "advantages": left_aligned(batch), "tool_mask": batch["completion_mask"]}
 
@@ -72,7 +74,7 @@ def loss_inputs(batch: Batch) -> dict[str, Tensor]:
 def left_aligned(batch: Batch) -> Tensor:
     """Return the advantages of a batch in Unsloth's columns, (B, T + W).
 
-    Advantages per response, (B,), are returned unchanged.
+    Advantages per response, (B,), are returned unchanged. For W, see the top of this file.
     """
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
@@ -83,8 +85,9 @@ def left_aligned(batch: Batch) -> Tensor:
 
 
 def right_aligned(batch: Batch) -> dict[str, Tensor]:
-    """Return the batch with its stored log-probabilities moved from Unsloth's columns, (B, T + W),
-    to TRL's, (B, T).
+    """Return the batch with its stored log-probabilities in TRL's columns, (B, T).
+
+    In `batch` they are in Unsloth's columns, (B, T + W), see the top of this file.
     """
     columns_BT, _ = _columns(batch)
     return {
@@ -100,8 +103,8 @@ def right_aligned(batch: Batch) -> dict[str, Tensor]:
 def _columns(batch: Batch) -> tuple[Tensor, int]:
     """Return the index of Unsloth's column for each sampled token, (B, T), and W.
 
-    W is the largest padding among the rows whose log-probabilities were computed together. If no
-    log-probabilities are stored, these are the rows of this batch.
+    W is the largest padding among the rows whose log-probabilities were computed together. If the
+    batch has no log-probabilities, these are the rows of the batch.
     """
     import torch
 

@@ -60,7 +60,7 @@ class Actors:
     address: str | None = None
 
     def check(self) -> None:
-        """Check the settings, before a long job starts.
+        """Check the settings, so that a wrong one fails before a long job starts.
 
         Raises:
             WorkbenchError: `count` is below 1, Ray is not installed, or no server listens at
@@ -106,7 +106,7 @@ def ray_session(actors: Actors) -> Iterator[None]:
     If this process is already connected to Ray, it uses this connection and leaves it open.
 
     Raises:
-        WorkbenchError: Ray cannot be started or joined, has too few CPUs, or fails later.
+        WorkbenchError: Ray cannot be started or joined, has too few CPUs, or fails in the block.
     """
     os.environ.update({"RAY_ENABLE_AUTO_CONNECT": "0"} | ({} if actors.address else OWN))
     import ray
@@ -175,17 +175,17 @@ def map_chunks(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of each chunk, in the order of the chunks.
+    """Yield the list of results of each chunk, in the order of the chunks.
 
     The function starts Ray, or connects to a running cluster, by `ray_session`.
 
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
-    one by one. If two more processes die on the same item, its result is that of `failed`.
+    one by one. If two more processes die on the same item, its result is `failed(item, failure)`.
 
     Args:
-        actors: number and resources of the worker processes.
+        actors: number of the worker processes, and the cluster.
         make: returns the function that processes a chunk; called once in each worker process.
-        failed: (item, failure) -> the result of an item that could not be processed.
+        failed: returns the result of an item that could not be processed.
         chunks: lists of items, read a few ahead of the results (`AHEAD` per worker).
 
     Raises:
@@ -208,7 +208,7 @@ def _make_once(pickled: bytes) -> Work[object, object]:
 
 
 def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
-    """Process one chunk of items in a Ray process.
+    """Process one chunk in a Ray process, and return a result for each item.
 
     `pickled` is the pickled argument `make` of `map_chunks`; each process calls `make` once. This
     function is at the top level of the module, because Ray pickles it by reference.
@@ -217,10 +217,11 @@ def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
 
 
 def _retries(task: _Task[Item]) -> list[_Task[Item]]:
-    """Count one more death of a task's process, and return the tasks to run in its place.
+    """Count one more death of a task's process, and return the tasks that replace the task.
 
-    Before the second death this is the same task. After it there is one task for each item of a
-    chunk, and no task for a single item.
+    * After the first death: the same task.
+    * After the second death of a chunk: one task for each item.
+    * After the second death of a single item: no task.
     """
     task.deaths += 1
     if task.deaths < TRIES:
@@ -236,7 +237,7 @@ def _map(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of each chunk, as `map_chunks` does, in a running Ray session.
+    """Yield the results of each chunk, in order, in a running Ray session; see `map_chunks`.
 
     At most `count` tasks run at a time, each in its own process.
     """

@@ -42,7 +42,7 @@ def setting(
     was: str = "",
     unset: Callable[[Any], object] | None = None,
 ) -> Value:
-    """Declare a field of a config, as `dataclasses.field` with the data for `--set` and help texts.
+    """Declare a field of a config: a `dataclasses.field` with a help text and bounds.
 
     Args:
         default: the field's default value.
@@ -51,7 +51,7 @@ def setting(
         least, most, above, below: bounds of a number, checked by `check_values`.
         trains: True if the field controls training, so that changing it does not change a reward.
         was: path of the field in earlier versions, which `--set` and stored configs may still use.
-        unset: function from the config to the value that None stands for in this field.
+        unset: function from the config to the value that is used if the field is None.
     """
     return field(
         default=default,
@@ -77,8 +77,8 @@ def help_of(config: DataclassInstance) -> dict[str, str]:
 def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]:
     """Return minimum, maximum and step of the inspector's control for the numeric field `name`.
 
-    Without a declared range, the control has 30 steps on each side of 0. A step is a tenth of the
-    order of magnitude of the default value.
+    Without a declared range, the control has 30 steps on each side of 0. The step follows from the
+    default value: 0.01 for a default from 0.1 to 1, 0.1 for a default from 1 to 10.
     """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):
@@ -89,12 +89,12 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
 
 
 def unset_values(config: DataclassInstance) -> JsonObject:
-    """Return, for each field declared with `unset`, the value that its None stands for."""
+    """Return, by name, the value that is used if a field declared with `unset` is None."""
     return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
 
 
 def parts(config: DataclassInstance) -> JsonObject:
-    """Return the parts of a config: the configs in its fields, by field name."""
+    """Return the configs that a config contains, by the name of the field."""
     return {f.name: value for f in fields(config) if is_dataclass(value := getattr(config, f.name))}
 
 
@@ -109,10 +109,11 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 
 
 def find(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of the fields that `path` means; [] if there is none.
+    """Return the full paths of the fields that `path` means, or [] if there are none.
 
-    `path` may leave out names of parts, so several fields may match. A field of the config itself
-    takes precedence over the fields of its parts.
+    For example, "learning_rate" may mean ["grpo.optim.learning_rate"]. `path` may leave out names
+    of parts, so several fields may match. A field of the config itself takes precedence over the
+    fields of its parts.
     """
     inner = parts(config)
     head, _, rest = path.partition(".")
@@ -131,7 +132,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of the part at `path`; for a field, see `find`."""
+    """Return the full paths of all fields of the part at `path`; see `find` if it is a field."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
@@ -153,7 +154,10 @@ def scaled(config: Config, **changes: Any) -> Config:
     """Return a copy of `config` with the fields in `changes` changed.
 
     Fields are named as for `--set`. To change some fields of a part, pass a mapping; to replace the
-    part, pass a config. A name that matches no field fails an assertion.
+    part, pass a config.
+
+    Raises:
+        AssertionError: a name matches no field.
     """
     for path, value in _flat(changes):
         paths = [path] if is_dataclass(value) else find(config, path)
@@ -196,7 +200,7 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:
-    """Return a copy of `config` with the values of a stored config.
+    """Return a copy of `config` with the values of `stored`, a config in JSON form.
 
     Paths are matched by `find`, so the config of an earlier version with other parts can be read. A
     field that is not stored keeps its value. A stored field that no longer exists is ignored.
@@ -262,9 +266,12 @@ def _check_bounds(name: str, value: float, bounds: JsonMapping) -> None:
 
 
 def parse(text: str, kind: Any, where: str) -> object:
-    """Convert `text` to a value of the annotated type `kind`; `where` begins the error message.
+    """Convert `text` to a value of the annotated type `kind`.
 
     Types are bool, int, float, str, a Literal, and unions of one of these with None.
+
+    Raises:
+        WorkbenchError: the text does not fit the type; the message begins with `where`.
     """
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):

@@ -36,7 +36,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def full_message(error: BaseException) -> str:
-    """Return the message for a full disk, with the file's name if the error has one."""
+    """Return a message about a full disk for the user, with the file's name if it is known."""
     files = (e.filename for e in _chain(error) if isinstance(e, OSError) and e.filename)
     file = next((f" ('{name}')" for name in files), "")
     return (

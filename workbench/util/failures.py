@@ -11,8 +11,8 @@ A claim that its judge cannot read is not a failure: its verdict has the reason 
 `max_failed` is the largest accepted share of responses without a reward. The share is computed over
 the responses that are graded together: one step of training, one call of `trl_reward`, the part of
 a file that `score` has graded so far, or one evaluation (greedy and sampled answers together). If
-no reward is computed, a row counts if it has any failure. A sample that is collected for training
-counts if it has an error itself or if all its verdicts failed.
+no reward is computed, responses with any failure are counted. Among samples collected for training,
+those with an error of their own or with only failed verdicts are counted.
 
 The functions take rows in the stored form (`Feedback.to_row`). Handwritten rows may lack fields.
 """
@@ -36,13 +36,14 @@ from workbench.types import (
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
     """Return the verdict on a claim that its judge cannot read.
 
-    P(true) is 0 and the informativeness is the lowest, so that no method rewards an unreadable
-    claim more than no claim.
+    P(true) is 0 and the informativeness is the lowest. A method therefore never rewards an
+    unreadable claim more than no claim.
 
     Args:
         target: the claim, such as "claim:0".
         reason: why the judge cannot read it, a key of `REASONS`.
         by: name of the judge.
+        label: label of the verdict, "vague" or "wrong".
     """
     return Verdict(
         target, "fact", label, p=0.0, informativeness=USELESS, evidence=({UNPARSED: reason},), by=by
@@ -50,9 +51,10 @@ def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict
 
 
 def unjudged(verdict: JsonMapping) -> dict[str, str]:
-    """Return why a claim was not compared with evidence, from its stored verdict.
+    """Return the reason why a stored verdict's claim was not compared with evidence.
 
-    The result is `{UNPARSED: reason}`, `{UNFOUND: reason}`, or {} if the claim was compared.
+    It is `{UNPARSED: reason}` if the judge could not read the claim, and `{UNFOUND: reason}` if it
+    found no evidence. If the claim was compared with evidence, the result is {}.
     """
     items = verdict.get("evidence") or ()
     evidence = items if isinstance(items, list | tuple) else ()
@@ -82,7 +84,7 @@ def remarks(verdict: JsonMapping) -> list[str]:
 
 
 def is_remark(item: JsonMapping) -> bool:
-    """Return whether an item of a verdict's evidence is a remark and not a passage."""
+    """Return whether an item of a verdict's evidence is a remark (see `remarks`), not a passage."""
     return OBJECTION in item or THRESHOLD in item
 
 
@@ -92,13 +94,13 @@ def error_line(error: BaseException) -> str:
 
 
 class TooManyFailures(WorkbenchError):
-    """The share of responses that could not be graded is above `max_failed`."""
+    """Raised if the share of responses that could not be graded is above `max_failed`."""
 
     code = 4
 
 
 def too_many(unscored: int, graded: int, max_failed: float) -> bool:
-    """Return whether more than the share `max_failed` of the graded responses has no reward."""
+    """Return whether `unscored / graded`, the share without a reward, is above `max_failed`."""
     return unscored > max_failed * graded
 
 
@@ -122,7 +124,7 @@ def check_failed(problems: Sequence[str], count: int, max_failed: float, what: s
 
 
 def failures(row: JsonMapping) -> list[JsonMapping]:
-    """Return the failures `{stage, kind, message, raw}` of a row, each once.
+    """Return the failures `{stage, kind, message, raw}` of a stored row, each once.
 
     A failure of the extraction comes first.
     """
@@ -130,12 +132,12 @@ def failures(row: JsonMapping) -> list[JsonMapping]:
 
 
 def failed(row: JsonMapping) -> bool:
-    """Return whether a row has a failure."""
+    """Return whether a stored row has a failure."""
     return bool(failures(row))
 
 
 def is_logged(name: str) -> bool:
-    """Return whether a reward was logged by a trainer, not computed by a method.
+    """Return whether the reward `name` was logged by a trainer, not computed by a method.
 
     The names of logged rewards are "trl:NAME" and "verl:NAME".
     """
@@ -143,17 +145,20 @@ def is_logged(name: str) -> bool:
 
 
 def lacking(row: JsonMapping) -> set[str]:
-    """Return why the input of a row is incomplete, such as "no gold answer" (from `LACKING`)."""
+    """Return what the input of a stored row lacks, such as "no gold answer" (from `LACKING`)."""
     return {LACKING[error["kind"]] for error in _errors(row) if error.get("kind") in LACKING}
 
 
 def judged(row: JsonMapping) -> bool:
-    """Return whether a judge was called for a row, with or without success.
+    """Return whether a stored row was judged: claims were extracted or a verdict was given.
 
-    A row whose input lacks something, such as gold answers, was not judged. An empty response has
-    no claims or verdicts, so it counts as judged if it has a reward of a method; a reward logged by
-    a trainer does not count. In a handwritten row (without `schema`), an empty list of claims or
-    verdicts says that there are none, so the row was judged.
+    A failed attempt counts, too. A verdict that only records a missing input, such as gold answers,
+    does not count. There are two special cases:
+
+    * An empty response has no claims or verdicts. It was judged if a method gave it a reward; a
+      reward logged by a trainer does not count.
+    * A handwritten row (without `schema`) was judged if it has a list of claims or verdicts, even
+      an empty one.
     """
     if any(row.get(name) for name in ("sentences", "claims", "outcome")):
         return True
@@ -171,12 +176,12 @@ def judged(row: JsonMapping) -> bool:
 
 
 def _is_failure(error: object) -> bool:
-    """Return whether a stored error is a failure and not a lacking input."""
+    """Return whether a stored error is a failure and not a missing input (see `LACKING`)."""
     return bool(error) and not (isinstance(error, Mapping) and error.get("kind") in LACKING)
 
 
 def _verdicts(row: JsonMapping) -> list[JsonMapping]:
-    """Return the verdicts of a row that are JSON objects. Code that reads rows reports others."""
+    """Return the verdicts of a stored row; values that are not JSON objects are left out."""
     verdicts = row.get("verdicts")
     items = verdicts if isinstance(verdicts, list | tuple) else ()
     return [verdict for verdict in items if isinstance(verdict, Mapping)]

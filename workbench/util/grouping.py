@@ -1,4 +1,4 @@
-"""Group items by a key, or in batches."""
+"""Group items by a key, or split them into batches."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -8,7 +8,10 @@ Key = TypeVar("Key")
 
 
 def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return a dict from each value of `key` to its items, in the order of first occurrence."""
+    """Group items by `key(item)`: ["a", "b", "cc"] by `len` → {1: ["a", "b"], 2: ["cc"]}.
+
+    The order of the keys and of their items is that of `items`.
+    """
     groups: dict[Key, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -27,10 +27,10 @@ PICKLES = {
 
 
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
-    """Return `load(name, **options)`, read from a folder or the local cache if possible, else from
-    the hub.
+    """Return the model `load(name, **options)`, from local files if possible, else from the hub.
 
-    Code in the repository is never run.
+    Local files are the folder `name` or the Hugging Face cache. Code in the repository is never
+    run.
 
     Raises:
         OSError: the hub cannot be reached or has no such model. Other exceptions of the loader
@@ -85,10 +85,12 @@ def dataset(
 
 
 def check_no_pickle(files: Iterable[Path]) -> None:
-    """Check that no file is a pickle of weights, because reading a pickle may run its code.
+    """Check that each pickle of weights in `files` has a safetensors file in the same folder.
+
+    Loaders then read the safetensors file. Reading a pickle may run its code.
 
     Raises:
-        WorkbenchError: a pickle has no safetensors file in the same folder.
+        WorkbenchError: a pickle has no safetensors file.
     """
     for file in files:
         wanted = PICKLES.get(file.name)
@@ -105,8 +107,7 @@ def check_adapter(adapter: Path) -> None:
 
     Raises:
         WorkbenchError: the weights are missing or pickled, or the configuration is not that of a
-            plain LoRA adapter. (The configuration of other adapters can name a module, which PEFT
-            would import and run.)
+            plain LoRA adapter. (Other adapters can name a module, which PEFT would import and run.)
     """
     check_no_pickle(sorted(adapter.glob("*.bin")))
     if not (adapter / "adapter_model.safetensors").is_file():
@@ -128,10 +129,10 @@ def check_adapter(adapter: Path) -> None:
 
 
 def reach(kind: Literal["model", "dataset"], name: str) -> None:
-    """Check with one request that the hub has a model or data set.
+    """Check with one request that the hub has a model or data set of this name.
 
-    Call this before a loader, which would retry for a minute. With `HF_HUB_OFFLINE=1`, nothing is
-    checked.
+    Call this function before a loader, which would retry for a minute. With `HF_HUB_OFFLINE=1`, it
+    checks nothing.
 
     Raises:
         OSError: the hub cannot be reached or has no such name.

@@ -36,7 +36,7 @@ def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
 
 
 def append_json(path: Path | str, row: JsonMapping) -> None:
-    """Append one row, after cutting off an unfinished last line."""
+    """Append one row to a JSONL file, after cutting off an unfinished last line."""
     with open_append(path) as file:
         file.write(encode(row))
 
@@ -57,7 +57,7 @@ def iter_rows(path: Path | str) -> Iterator[JsonObject]:
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
-    """Remove the rows of steps after `step` from a file, so that a run resumes from a checkpoint.
+    """Remove the rows of steps after `step` from a JSONL file, to resume a run from a checkpoint.
 
     Rows without a step stay. The file is replaced atomically and must not be open for appending.
 
@@ -79,7 +79,10 @@ def truncate_after_step(path: Path | str, step: int) -> int:
 
 
 def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
-    """Replace the content of a file by `lines` atomically; it must not be open for appending."""
+    """Replace the content of a file by `lines` atomically.
+
+    The file must not be open for appending.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
@@ -90,7 +93,7 @@ def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
 
 
 def repair(path: Path | str) -> int:
-    """Cut off a last line that is not a complete JSON object, with a warning.
+    """Cut off the last line of a JSONL file, with a warning, if it is not a complete JSON object.
 
     Returns:
         the number of bytes cut off.
@@ -112,7 +115,7 @@ def repair(path: Path | str) -> int:
 
 
 def open_append(path: Path | str) -> BinaryIO:
-    """Open a file for appending encoded rows, after repairing its last line."""
+    """Open a JSONL file for appending encoded rows, after `repair` of its last line."""
     repair(path)
     return Path(path).open("ab")
 
@@ -120,14 +123,14 @@ def open_append(path: Path | str) -> BinaryIO:
 def encodable(text: str) -> str:
     """Return `text` with each lone surrogate replaced by U+FFFD; positions do not change.
 
-    A cut byte sequence may be decoded to a lone surrogate, which UTF-8 cannot encode and tokenizers
-    refuse.
+    Decoding a cut byte sequence may give a lone surrogate. UTF-8 cannot encode it, and tokenizers
+    refuse it.
     """
     return _SURROGATE.sub("\ufffd", text)
 
 
 def encode(row: JsonMapping) -> bytes:
-    """Encode a row as one line of JSON.
+    """Encode a row as one line of JSON in ASCII, with a line end.
 
     Raises:
         ValueError: a number is NaN or infinite, which JSON does not have.
@@ -170,7 +173,7 @@ def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first")
 
 
 def _last_line(file: BinaryIO, size: int) -> int:
-    """Return the position of the last line that is not empty, reading from the end."""
+    """Return the byte position of the last line that is not empty."""
     begin, tail = size, b""
     while begin:
         start = max(0, begin - 65536)

@@ -33,7 +33,7 @@ class Background:
     begin: int
 
     def interrupt(self) -> None:
-        """Send SIGINT (Ctrl-C): the process saves its state and stops.
+        """Send SIGINT (Ctrl-C), so that the process saves its state and stops.
 
         A second call stops it at once.
         """
@@ -47,8 +47,8 @@ class Background:
     def wait(self) -> int:
         """Wait until the process ends, and return its exit code.
 
-        The code is in `INTERRUPTED` if the process was interrupted, and negative if a signal killed
-        the process.
+        The code is in `INTERRUPTED` if the process was interrupted. It is negative if a signal
+        killed the process.
         """
         return self.process.wait()
 
@@ -72,9 +72,9 @@ class Background:
 
 
 def environment() -> dict[str, str]:
-    """Return environment variables that give a subprocess the import path of this process.
+    """Return the environment variables of this process, with its import path in PYTHONPATH.
 
-    Run the subprocess with `python -P`.
+    Pass them to a subprocess of `python -P`.
     """
     return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
@@ -111,7 +111,7 @@ def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Backg
 
 
 def work(function: Callable[..., object]) -> None:
-    """Run `function` with the job in the first line of stdin. The subprocess calls this function.
+    """Run `function` with the job in the first line of stdin; the subprocess of `start` calls this.
 
     The subprocess ends when stdin closes, which happens when its parent has ended.
     """

@@ -1,8 +1,9 @@
-"""Verify responses and their claims: the third stage of the pipeline.
+"""Check responses and their claims, and return verdicts: the third stage of the pipeline.
 
-Each factory takes settings and returns a `Verify`, a function from a batch of responses and claims
-to their verdicts, in the same order. All prompts of a batch go to the judge in one call. If a check
-fails for a response, only this response gets a failed verdict.
+Each function, such as `facts(judge)`, returns a check. A check is a function from a batch of
+(response, claims) pairs to one `Checked` per pair, in the same order. It sends all prompts of the
+batch to the judge in one call. If it fails for one response, only the verdicts of this response
+have an error.
 """
 
 from workbench.verdicts.judged import checklist, claim_checklist, facts, judged_outcome, reasoning

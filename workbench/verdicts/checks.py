@@ -1,6 +1,6 @@
-"""The checks that each judge offers, by the names that methods use.
+"""Collect the checks that each judge offers, by name, such as "fact" and "outcome".
 
-A check is a `Verify`, a function from responses with their claims to verdicts.
+A check is a function from responses with their claims to verdicts.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ from workbench.world.world import World
 
 
 def world_checks(world: World) -> Checks:
-    """Return the exact checks of the closed world, which need no model."""
+    """Return the checks that compare answers with the generated facts of `world`, by rules."""
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),
@@ -45,14 +45,14 @@ def world_checks(world: World) -> Checks:
 
 
 def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = False) -> Checks:
-    r"""Return the checks of a language model.
+    r"""Return the checks that prompt a language model.
 
     If the system prompt of a question mentions `\boxed{}`, only the content of the response's box
     counts as its final answer.
 
     Args:
         judge: the language model, such as `workbench.judge.endpoint(URL, MODEL)`.
-        search: finds evidence for questions without passages.
+        search: finds passages for questions without passages.
         in_doubt: if True, rules decide whether an answer is correct, and the judge is called only
             if the rules are uncertain.
     """
@@ -73,9 +73,9 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
-    """Return the checks that need no model: claims and outcomes by rules.
+    """Return the checks that need no model: rules extract the claims and check the final answer.
 
-    `require_box` is that of `workbench.verdicts.outcome`.
+    The claims themselves get no verdicts. For `require_box` see `workbench.verdicts.outcome`.
     """
     return Checks(given_or(rules()), {"outcome": outcome(require_box)})
 
@@ -83,8 +83,9 @@ def rule_checks(require_box: bool | None = False) -> Checks:
 def real_checks() -> Checks:
     """Return checks for claims about real countries and cities.
 
-    A claim in a known form ("The capital of X is Y") is looked up in the table of real facts. The
-    local verifier compares every other claim with the page of its entity.
+    A claim in a known form ("The capital of X is Y") is looked up in the table of real facts. If
+    the table cannot decide, the local verifier compares the claim with the question's passages or,
+    without any, with the stored page of the question's title.
     """
     checks = local_checks(from_passages(pages()).search)
     return replace(checks, verify={**checks.verify, "fact": by_table(checks.verify["fact"])})
@@ -93,11 +94,13 @@ def real_checks() -> Checks:
 def local_first_checks(
     judge: Judge, search: Search | None = None, verifier: str | None = None
 ) -> Checks:
-    """Return checks by the local verifier and rules, with a language model where they are
-    uncertain.
+    """Return checks that use the local verifier and rules first, then a language model.
 
-    Rules extract claims. The model is called for claims that the verifier calls correct, for
-    outcomes that the rules leave in doubt, and for all checks that need a model.
+    Rules extract the claims. The language model is called only for:
+
+    * claims that the local verifier labels correct
+    * final answers for which the rules are uncertain
+    * checks that need a language model, such as "checklist" and "reasoning"
 
     Args:
         judge: the language model.
@@ -109,10 +112,13 @@ def local_first_checks(
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:
-    """Return the checks of the local judge: claims and outcomes by rules, facts by a verifier.
+    """Return the checks of the local verifier, a small entailment model that needs no server.
+
+    The verifier labels the claims ("fact"). Rules extract the claims and check the final answer
+    ("outcome").
 
     Args:
-        search: finds evidence for questions without passages.
+        search: finds passages for questions without passages.
         verifier: name of the verifier, by default the shipped one; see `choose_verifier`.
 
     Raises:

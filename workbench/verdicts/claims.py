@@ -29,7 +29,7 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims that have no verdict of the aspect "fact" yet.
+    """Return the claims whose truth has no verdict yet (`aspect="fact"`).
 
     Claims that the extractor has already labelled are left out.
     """
@@ -43,13 +43,15 @@ def retrieve(
     k: int = 5,
     narrow: bool = True,
 ) -> list[Evidence]:
-    """Return the passages to check each claim against, or a `Failure` if there are none.
+    """Return, for each (response, claim) pair, the passages to compare the claim with.
 
-    If the question has passages, the `k` most similar to the claim are returned, or all with
-    `narrow=False`. Otherwise `search` returns the `k` best passages among the pages with the
-    question's title, or among all pages if there is no title; all claims share one call of
-    `search`. If no page has the title, the result is a failure. If there are pages, but no passage
-    shares a word with the claim, the result is an empty list, because the search itself worked.
+    If the response's question has passages, these are the `k` most similar to the claim, or all
+    with `narrow=False`. Otherwise they are the `k` best results of `search` among the pages with
+    the question's title. Without a title, `search` covers all pages. All claims share one call of
+    `search`.
+
+    An entry of the result is an empty list if a search without title finds nothing. It is a
+    `Failure` if there is nothing to search, no page has the title, or the search fails.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -80,7 +82,10 @@ _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share
 
 
 def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages in `retrieved`, each once, without the question's own passages."""
+    """Return the passages that a search found, each once, without the question's own passages.
+
+    `retrieved` has the results of `retrieve` for the claims of `response`.
+    """
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
     lists = (passages for passages in retrieved if not isinstance(passages, Failure))
@@ -89,7 +94,7 @@ def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage
 
 
 def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
-    """Return whether the claim, or the sentence it comes from, is hedged."""
+    """Return whether a claim, or the sentence it comes from, is hedged, as in "I think …"."""
     if claim.sentence is None:
         return hedged(claim.text)
     # an extractor often drops the hedge ("I think …") from the claim, so its sentence counts too
@@ -114,7 +119,10 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return `verdict` for a claim that shares no word with a passage: vague, with P(true) = 0."""
+    """Return a copy of `verdict` for a claim without evidence: vague, with P(true) = 0.
+
+    Its evidence says that no passage shares a word with the claim.
+    """
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
 
@@ -125,8 +133,8 @@ def _no_passages(message: str) -> Failure:
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
 
-    The span is the sentence of the passage that shares most words with the claim; None if no
-    sentence shares a word.
+    The span has the character positions of the passage's sentence that shares most words with the
+    claim. It is None if no sentence shares a word with the claim.
     """
     claim_words = _words(claim)
     return tuple(
@@ -135,7 +143,10 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
 
 
 def nearest_sentences(claim: str, passages: Sequence[Passage]) -> list[Passage]:
-    """Return the three sentences that share most words with the claim, each as a passage."""
+    """Return the three sentences of `passages` that share most words with the claim.
+
+    Each result is a copy of the sentence's passage with the sentence as its text.
+    """
     words = _words(claim)
     units = (
         (len(words & own), replace(passage, text=passage.text[start:end]))
@@ -159,7 +170,7 @@ def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=128)  # the claims of a response share passages; texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """Return the sentences of a text as (start, end, words)."""
+    """Return the sentences of a text as (start, end, words), with character positions."""
     return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
 
 

@@ -1,4 +1,4 @@
-"""Rate the informativeness of claims (1 to 5) by rules *(ours)*; RLFH rates it with a model."""
+"""Rate the informativeness of claims from 1 to 5 by rules *(ours)*; RLFH uses a language model."""
 
 import re
 from collections.abc import Sequence
@@ -28,20 +28,22 @@ _YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|co
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
-    """Return the informativeness of each claim, by claim id; its truth does not matter.
+    """Return the informativeness of each claim, from 1 to 5, by claim id.
 
-    * 1: adds nothing. Each word of the claim is in the question, in the subject's name or empty of
-      content ("X is a country."). Or all words are in an earlier claim, or in a longer claim of
-      the same sentence. Denials also get 1, unless the question is a yes/no question.
-    * 5: has at least half of the content words of the question. If the question names only its
-      subject, a number or name together with this subject is enough.
-    * 4: has some word of the question.
-    * 3: is in the same sentence as a claim rated 4 or 5, or in the next sentence.
+    A rating does not depend on whether the claim is true. The first rule that fits decides:
+
+    * 1: the claim adds nothing. All its words are in the question, in the subject's name or empty
+      of content ("X is a country."). Or they are all in an earlier claim, or in a longer claim of
+      the same sentence. A denial also gets 1, unless the question is a yes/no question.
+    * 5: the claim has at least half of the question's content words, not counting its subject. If
+      the question has no other content words, a number or name together with the subject is enough.
+    * 4: the claim has some content word of the question.
+    * 3: the claim is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
 
     The subject is the name in the question. The `title` may be the answer ("Canberra" for the
-    capital of Australia), so it is the subject only if the question contains it, or contains no
-    name.
+    capital of Australia). It is therefore the subject only if the question contains it, or has no
+    name and no other content word.
     """
     words_asked = _content(question)
     names = _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
@@ -92,7 +94,7 @@ def _is_repeated(i: int, claims: Sequence[Claim], words: Sequence[frozenset[str]
 
 
 def is_part(part: str, whole: str) -> bool:
-    """Return whether claim `whole` has all content words of claim `part`, and more."""
+    """Return whether `whole` has all content words of the claim `part`, and at least one more."""
     return _content(part) < _content(whole)
 
 

@@ -1,6 +1,6 @@
-"""Checks by a language model: facts, checklists, reasoning and outcomes.
+"""Check claims, checklists, reasoning and final answers with a language model, the judge.
 
-The prompts of a batch go to the judge in one call.
+Each check sends all prompts of a batch to the judge in one call.
 """
 
 import re
@@ -44,19 +44,22 @@ K = TypeVar("K")
 def facts(
     judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
 ) -> Verify:
-    """Return a check that labels each claim by a language model, with verdicts of the aspect "fact"
-    (RLFH, arXiv 2406.12221, section 3.1).
+    """Return a function that labels claims by a language model (RLFH, arXiv 2406.12221, §3.1).
 
-    One request per claim: the judge compares the claim with its passages (see `retrieve`). The gold
-    answers are added as a passage (tables 4 and 6). The judge replies correct, vague or wrong;
-    claims of hedged sentences get the hedged labels. With `informativeness`, one more request per
-    response rates all its claims from 1 to 5. Claims that the extractor has already labelled are
-    skipped.
+    The judge gets one request per claim, with the claim, its passages (see `retrieve`) and the gold
+    answers as one more passage (tables 4 and 6). The judge replies correct, vague or wrong. In a
+    hedged sentence, correct becomes "hedged_correct" and wrong becomes "hedged_wrong". The verdicts
+    have `aspect="fact"`. Claims that the extractor has already labelled are skipped.
 
-    * A claim for which `retrieve` fails is a failure of stage "retrieve".
-    * A claim that shares no word with any passage is vague, without a request.
-    * If rating fails, the labels stay, and the response gets a failed verdict of the aspect
-      "informativeness".
+    * If `retrieve` fails for a claim, its verdict has an error of stage "retrieve".
+    * If `retrieve` finds no passage for a claim, the claim is vague, without a request.
+    * If the rating fails, the labels stay. The response gets one more verdict, which has the error
+      and `aspect="informativeness"`.
+
+    Args:
+        judge: the language model.
+        search, k: see `retrieve`.
+        informativeness: if True, one more request per response rates all its claims from 1 to 5.
     """
 
     by = _name(judge)
@@ -135,12 +138,13 @@ def facts(
 
 
 def checklist(judge: Judge) -> Verify:
-    """Return a check that labels each item of the question's checklist by a language model (KLCF,
-    arXiv 2509.23765, section 2.3).
+    """Return a function that labels checklist items (KLCF, arXiv 2509.23765, section 2.3).
 
-    One request per response: the judge labels each item consistent, contradictory or missing in the
-    answer. In an empty answer every item is missing, without a request. A question without a
-    checklist gets no verdict. The verdicts have the aspect "checklist" and the targets `item:i`.
+    The question's checklist has the facts that an answer should have, one per item. A language
+    model labels each item consistent, contradictory or missing in the answer, in one request per
+    response. In an empty answer every item is missing, without a request. A question without a
+    checklist gets no verdict. The verdicts have `aspect="checklist"` and the targets "item:0",
+    "item:1", ….
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -152,11 +156,11 @@ def checklist(judge: Judge) -> Verify:
 
 
 def claim_checklist(judge: Judge) -> Verify:
-    """Return a check that compares each claim of the answer with the question's whole checklist, by
-    a language model. A variant of KLCF needs it.
+    """Return a function that compares each claim of an answer with the whole checklist.
 
-    One request per response. Without a checklist every claim is missing, without a request. The
-    verdicts have the aspect "checklist" and the targets `claim:i`.
+    A language model labels each claim consistent, contradictory or missing in the checklist, in one
+    request per response. Without a checklist every claim is missing, without a request. The
+    verdicts have `aspect="checklist"` and the targets "claim:ID". A variant of KLCF uses them.
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
@@ -172,10 +176,11 @@ def claim_checklist(judge: Judge) -> Verify:
 def _compare(
     judge: Judge, targets: Callable[[Response, Claims], tuple[dict[str, str], str]]
 ) -> Verify:
-    """Return a check that compares targets with a text, with one request per response.
+    """Return a function that labels texts consistent, contradictory or missing in another text.
 
-    `targets` returns the targets of a response (name -> text), and the text to compare them with.
-    If this text is empty, every target is missing, without a request.
+    There is one request per response. If the other text is empty, every label is missing, without a
+    request. `targets` returns, for a response, the texts to label by their target ("item:0"), and
+    the other text.
     """
 
     def verify(batch: Batch) -> list[Checked]:
@@ -213,7 +218,7 @@ _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 
 def is_idle(thought: str) -> bool:
-    """Return whether a thinking section is empty or has no content ("Hmm, let me think.") *(ours)*.
+    """Return whether a thinking section is empty or states nothing ("Hmm, let me think.") *(ours)*.
 
     A text with a statement or a number is not idle, even after an opening word, as in "Okay, she
     was born in Paris". In doubt, the text is not idle.
@@ -229,11 +234,11 @@ def _says(sentence: str) -> bool:
 
 
 def reasoning(judge: Judge) -> Verify:
-    """Return a check that labels the reasoning of a response good or poor, by a language model.
+    """Return a function that labels the reasoning of responses good or poor by a language model.
 
     Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
     gold answers and the thinking section, but not the answer. A missing or idle thinking section
-    (`is_idle`) is poor, without a request *(ours)*. The verdict has the aspect "reasoning".
+    (`is_idle`) is poor, without a request *(ours)*. The verdicts have `aspect="reasoning"`.
     """
 
     def prompt(response: Response) -> Prompt | None:
@@ -253,17 +258,17 @@ def reasoning(judge: Judge) -> Verify:
 
 
 def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
-    """Return a check that labels the final answer correct, uncertain or incorrect, by a judge.
+    r"""Return a function that labels the final answer by a language model.
 
-    The judge compares the final answer, not the whole response, with the gold answers. No request
-    is sent for an abstention or a missing final answer. A question without gold answers is a
-    failure. If the question's system prompt mentions the box, only the content of the box is the
-    final answer.
+    The judge compares the final answer, not the whole response, with the gold answers. It replies
+    correct, uncertain or incorrect. Without a request, an abstention is uncertain and a missing
+    final answer is incorrect. If a question has no gold answers, the verdict has an error. If the
+    system prompt mentions `\boxed`, only the content of the box is the final answer.
 
     Args:
         judge: the language model.
-        in_doubt: if True, rules decide, and the judge is called only if the probability of the
-            rules is within `workbench.text.DOUBT`.
+        in_doubt: if True, rules decide first. The judge is called only if their probability that
+            the answer is correct lies between the two values of `workbench.text.DOUBT`.
     """
 
     def rule_verdict(response: Response) -> Verdict | None:
@@ -294,9 +299,9 @@ def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
 def _one_call(
     judge: Judge, task: str, prompts: Sequence[Prompt | None], verdicts: Sequence[Verdict]
 ) -> list[Checked]:
-    """Return each row's verdict. If a row has a prompt, the verdict gets the judge's label.
+    """Return one result for each prompt: its verdict, with the label that the judge replies.
 
-    All prompts are sent in one call.
+    A verdict whose prompt is None is returned unchanged. All prompts are sent in one call.
     """
     checked = [Checked((verdict,)) for verdict in verdicts]
     present = {number: prompt for number, prompt in enumerate(prompts) if prompt}
@@ -313,10 +318,10 @@ def _labelled(verdict: Verdict, label: str | Failure) -> Verdict:
 
 
 def _ask(judge: Judge, prompts: Mapping[K, Prompt]) -> dict[K, Reply]:
-    """Send all prompts in one call; return the replies by key."""
+    """Send all prompts to the judge in one call; return each reply under the key of its prompt."""
     return dict(zip(prompts, judge([*prompts.values()]) if prompts else (), strict=True))
 
 
 def _name(judge: Judge) -> str:
-    """Return the name of a judge for the field `by` of verdicts."""
+    """Return the name of a judge, for the field `by` of verdicts."""
     return str(getattr(judge, "name", "judge"))

@@ -30,7 +30,7 @@ TRIAL = {
 
 @dataclass(frozen=True)
 class LLMJudge:
-    """A language model on an OpenAI-compatible server.
+    """A language model on an OpenAI-compatible server, used as the judge.
 
     Attributes:
         url: URL of the server.
@@ -38,9 +38,9 @@ class LLMJudge:
         store: name or folder of the index that finds passages for questions without passages.
         cache: file of stored replies. Its keys contain the model and the prompt, but not the URL.
         options: extra fields of each request body; the value None removes a field.
-        tokens: maximum number of tokens of a reply.
-        first: the local judge that checks before the model (see `local_first_checks`); None to
-            call the model for every check.
+        tokens: maximum number of tokens of a reply; None: the default of `endpoint`.
+        first: the local judge that checks before the model (see `local_first_checks`); None to call
+            the model for every check.
     """
 
     url: str = field(repr=False)  # may contain a password
@@ -52,7 +52,9 @@ class LLMJudge:
     first: "LocalJudge | None" = None
 
     def identity(self) -> JsonObject:
-        """Return the settings on which the verdicts depend; not the URL, which may change.
+        """Return, as JSON values, the settings on which the verdicts depend.
+
+        The URL is left out, because the same model may move to another server.
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -70,7 +72,7 @@ class LLMJudge:
 
     @cached_property
     def ask(self) -> BatchJudge:
-        """The function that sends prompts; the cache file is created at the first reply."""
+        """The function from prompts to replies. Its first reply creates the cache file."""
         return endpoint(
             self.url,
             self.model,
@@ -94,9 +96,9 @@ class LLMJudge:
         """Return the model's checks; no request is sent before a check is called.
 
         Args:
-            search: finds evidence if there is no `store`.
-            evidence: False if neither the questions nor an index have passages; the check "fact"
-                is then left out.
+            search: finds passages; used only if the judge has no `store`.
+            evidence: whether the questions or an index have passages. If False, the check "fact" is
+                left out.
         """
         search = _search(self.store, search)
         if self.first:
@@ -127,7 +129,9 @@ class LLMJudge:
 
 @dataclass(frozen=True)
 class LocalJudge:
-    """The local verifier as the judge of facts; rules extract claims and decide outcomes.
+    """The local verifier, a small entailment model, as the judge of claims.
+
+    Rules extract the claims and check the final answers.
 
     Attributes:
         verifier: name of the verifier (see `choose_verifier`); None: the shipped verifier.
@@ -138,7 +142,7 @@ class LocalJudge:
     store: str | None = None
 
     def identity(self) -> JsonObject:
-        """Return the settings on which the verdicts depend."""
+        """Return, as JSON values, the settings on which the verdicts depend."""
         return {"model": "local", "verifier": self.verifier, "store": _contents(self.store)}
 
     def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
@@ -175,9 +179,10 @@ def named_judge(
     tokens: int | None = None,
     verifier: str | None = None,
 ) -> NamedJudge | None:
-    """Return the judge that the command's options name: the local verifier for the URL "local".
+    """Return the judge that the command-line options name, or None if `url` is None.
 
-    For other URLs, and for None, see `llm_judge`.
+    The URL "local" names the local verifier. Every other URL names a server (see `llm_judge`). The
+    other arguments are described in `LLMJudge` and `LocalJudge`.
 
     Raises:
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.
@@ -208,9 +213,9 @@ def llm_judge(
     options: Sequence[str] | None = None,
     tokens: int | None = None,
 ) -> LLMJudge | None:
-    """Return the language model that the command's options name; None without a URL.
+    """Return the language model that the command-line options name, or None if `url` is None.
 
-    With "local+" before the URL, the local verifier checks claims before the model.
+    If the URL begins with "local+", the local verifier checks claims before the model.
 
     Raises:
         WorkbenchError: the URL is invalid, the model's name is missing, or an option is given
@@ -237,7 +242,7 @@ def llm_judge(
 
 
 def _contents(store: str | None) -> JsonObject | None:
-    """Return the fields that identify an index, independent of its folder; None without one."""
+    """Return the fields of an index that identify its content; None if `store` is None."""
     if store is None:
         return None
     card = open_index(store).card

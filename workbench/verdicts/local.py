@@ -47,7 +47,7 @@ _ENGLISH_ONLY = (
 
 
 def is_local(check: Verify | None) -> bool:
-    """Return whether a check of facts is one of `local_facts`, without a language model."""
+    """Return whether a check was made by `local_facts`, so that it uses no language model."""
     return getattr(check, "__module__", None) == __name__
 
 
@@ -62,26 +62,27 @@ def warn_of_training() -> None:
 
 
 def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
-    """Return a check that labels claims by the local verifier, with verdicts of the aspect "fact".
+    """Return a function that labels claims by the local verifier, a small entailment model.
 
-    Each claim gets a label, P(true), an informativeness and evidence. It is compared with all
-    passages of its question, or, if the question has none, with the `k` best passages that `search`
-    finds in the pages of the question's title. Claims that already have a label are skipped.
+    The verdicts have `aspect="fact"`, a label, P(true), informativeness and evidence. A claim is
+    compared with all passages of its question. If the question has none, it is compared with the
+    `k` best passages that `search` finds in the pages of the question's title. Claims that already
+    have a label are skipped.
 
-    * A claim without passages is a failure of stage "retrieve".
+    * The verdict on a claim without passages has an error of stage "retrieve".
     * A claim that shares no word with any passage is vague.
     * A claim that the verifier cannot read (`workbench.verifier.reading`) is vague, with the reason
       in its evidence. The first claim in another language than English causes a warning.
     * A claim in another script than Latin is vague. If the question is in another script too, the
-      claim is a failure of stage "verify".
+      verdict has an error of stage "verify".
     * A claim of a hedged sentence gets a hedged label.
     * A claim may join two values ("won the prize in Physics in 1911") while another claim of the
       same sentence has only one of them. The claim with both is correct only if a single sentence
-      of the evidence supports it. The verifier reads windows of several sentences, in which the
-      two values may come from different statements.
+      of the evidence supports it. Otherwise the values may come from different statements.
 
-    `p` is the calibrated P(support). If a rule finds that the evidence lacks a number or name of
-    the claim (`workbench.verifier.mentions`), `p` is capped below the threshold.
+    `p` is the calibrated probability that the passages support the claim. If a rule finds that they
+    lack a number or name of the claim (`workbench.verifier.mentions`), the label is wrong and `p`
+    is capped.
 
     Informativeness is rated by rules (`workbench.verdicts.informativeness`); RLFH uses a model.
 
@@ -152,8 +153,9 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
 
 
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
-    """Return whether a claim joins several values, and a shorter claim of its sentence is a part
-    of it.
+    """Return whether a claim joins several values, and contains another claim of its sentence.
+
+    Example: "won the prize in Physics in 1911" contains "won the prize in 1911".
     """
     return len(joined_values(claim.text)) > 1 and any(
         other.sentence == claim.sentence and is_part(other.text, claim.text)
@@ -165,9 +167,9 @@ def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:
 def _check_joint(
     verifier: Verifier, claim: Claim, passages: Sequence[Passage], verdict: Verdict
 ) -> Verdict:
-    """Check a claim with several values against the nearest single sentences of the evidence.
+    """Return `verdict` if a single sentence of the passages supports the claim, else "vague".
 
-    Return `verdict` if one sentence alone supports the claim, else a vague verdict.
+    Only the three sentences that share most words with the claim are compared with it.
     """
     units = nearest_sentences(claim.text, passages)
     checks = verifier.check_all([(claim.text, [unit]) for unit in units])
@@ -222,10 +224,11 @@ def _verdict(
 def _evidence(
     claim: Claim, passages: Sequence[Passage], check: Entailment
 ) -> tuple[JsonMapping, ...]:
-    """Return as evidence the sentence of the deciding window that shares most words with the claim.
+    """Return the evidence of a verdict: the sentence that decided, as a passage id and a span.
 
-    If no sentence shares a word, return the whole window. The window is the part of a passage from
-    which the verifier's result comes.
+    The verifier's result comes from one window, a part of one passage. The sentence is the one in
+    the window that shares most words with the claim. If no sentence shares a word, the span is that
+    of the window.
     """
     if check.passage is None or check.span is None:
         return () if passages else ({UNFOUND: "words"},)

@@ -7,16 +7,17 @@ from workbench.types import SUPPORTED, Checked, Claims, Response, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
-    """Return a check that labels claims by `local`, and by `judge` if `local` calls them correct.
+    """Return a function that labels claims by `local`, and by `judge` if `local` finds them
+    correct.
 
     The local verifier often accepts a claim that connects the right names by a wrong relation; a
     language model does not. A claim that `local` calls vague or wrong keeps that verdict, without a
-    request. If `judge` fails on a claim, the claim has this failure, not the verdict of `local`.
+    request. If `judge` fails on a claim, the verdict has its error and not the label of `local`.
     The informativeness comes from `local`.
 
     Args:
         local: the check by the local verifier.
-        judge: the check by a language model. Both have verdicts of the aspect "fact".
+        judge: the check by a language model. Both checks return verdicts with `aspect="fact"`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

@@ -7,7 +7,7 @@ from workbench.types import Checked, Failure, Response, Verdict, Verify
 
 
 def outcome(require_box: bool | None = False) -> Verify:
-    r"""Return a check that labels the final answer by rules (TruthRL, arXiv 2509.25760, section 3).
+    r"""Return a function that labels final answers by rules (TruthRL, arXiv 2509.25760, §3).
 
     The rules of `workbench.text` compare the final answer with the gold answers.
 
@@ -15,30 +15,33 @@ def outcome(require_box: bool | None = False) -> Verify:
     * An answer that agrees with a gold answer is `correct`, and so is "invalid question" if the
       premise is false.
     * Everything else is `incorrect`. This includes a missing final answer, and an answer that the
-      text after its box or tag takes back.
-    * If the question has no gold answers, the check fails for all its responses, also for
-      abstentions. Otherwise only abstentions would have a reward.
+      text after its box or tag retracts.
+    * If the question has no gold answers, every verdict has an error, also for an abstention.
+      Otherwise only abstentions would have a reward.
 
     `p` is the probability that a person accepts the answer (`workbench.text.probability`).
 
     Args:
-        require_box: accept an answer only in `\boxed{}`; None does so if the question's system
-            prompt mentions the box.
+        require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
+            whose system prompt mentions `\boxed`.
     """
     return lambda batch: [Checked((by_rule(response, require_box),)) for response, _ in batch]
 
 
 def committed_answer(response: Response, require_box: bool | None) -> str | None:
-    """Return the final answer of a response; None if it has none."""
+    """Return the text of a response's final answer; None if it has no final answer.
+
+    For `require_box` see `outcome`.
+    """
     boxed = r"\boxed" in response.question.system if require_box is None else require_box
     return final_answer(response.text, boxed, response.prefill)
 
 
 def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
-    """Return the verdict on a final answer if no comparison with gold answers is needed, else None.
+    """Return the verdict on a final answer that needs no comparison with gold answers, else None.
 
-    A comparison is not needed for an abstention, for a missing or retracted final answer, and for
-    a question without gold answers.
+    A missing or retracted final answer is incorrect, and an abstention is uncertain. If the
+    question has no gold answers, the verdict has an error.
     """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
@@ -51,7 +54,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
 
 
 def by_rule(response: Response, require_box: bool | None) -> Verdict:
-    """Return the verdict on the outcome of a response, decided by rules without a judge."""
+    """Return the verdict on the final answer of a response, decided by rules; see `outcome`."""
     if verdict := without_comparison(response, require_box):
         return verdict
     question, answer = response.question, committed_answer(response, require_box) or ""

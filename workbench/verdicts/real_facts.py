@@ -62,9 +62,10 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 
 
 def by_table(fact: Verify) -> Verify:
-    """Return a check that labels a claim by the table if the table can decide it, else by `fact`.
+    """Return a function that labels claims by the table of real facts, if the table can decide.
 
-    The informativeness and the passages in the evidence always come from `fact`.
+    All other claims keep the label of `fact`, another check of claims. The informativeness and the
+    passages in the evidence always come from `fact`.
     """
     return lambda batch: [
         replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
@@ -94,12 +95,11 @@ def _exact(
 
 
 def table_says(claim: str, title: str = "") -> bool | None:
-    """Return whether the table confirms a claim; None if its form, entity or value is unknown.
+    """Return True if the table confirms a claim, False if it contradicts it, None if unknown.
 
     Args:
         title: title of the question. If it is a country, "the country" and "its" at the beginning
-            of the claim mean this country. ("Its" may mean another country, named in the sentence
-            before.)
+            of the claim mean this country.
     """
     text = " ".join(claim.strip().rstrip(".").split())
     asked = _named().get(_key(title))
@@ -121,7 +121,10 @@ def table_says(claim: str, title: str = "") -> bool | None:
 
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """Return the regular expression of a form. X matches an entity, Y a value and N a number."""
+    """Return the regular expression of an entry of `_FORMS`, such as "Y is the capital of X".
+
+    X matches an entity, Y a value and N a number.
+    """
     groups = {
         "X": r"(?P<X>(?:the )?[\w .,'’-]+?)",
         "Y": r"(?P<Y>[\w .,'’()-]+)",
@@ -178,15 +181,15 @@ def _key(name: str) -> str:
 
 @cache
 def _named() -> Mapping[str, Entity]:
-    """Return a mapping from the key of each name and alias to its entity."""
+    """Return the entity of each name and alias in the table; names are normalised by `_key`."""
     return {_key(name): one for one in entities() for name in (one.name, *one.aliases)}
 
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """Return the keys of all values of each relation in the table.
+    """Return all values of each relation in the table, as normalised by `_key`.
 
-    A value in this set that is not the entity's is wrong. A value outside the set is unknown.
+    A claim with another entity's value is wrong. A claim with a value outside the set is unknown.
     """
     values: dict[str, set[str]] = {"inside": set(_named())}
     for one in entities():

@@ -33,12 +33,12 @@ IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 
 
 def world_facts(world: World) -> Verify:
-    """Return a check that labels claims by the facts of the closed world (aspect "fact").
+    """Return a function that labels claims by the facts of the closed world (`aspect="fact"`).
 
-    A claim that is not a fact of the world is wrong. The informativeness of a claim is the highest
-    importance of its facts. It is 1 if the claim is off-subject or repeats an earlier claim of its
-    section *(ours)*. Such a claim also gets a verdict of the aspect "subject": "asked" for a
-    repetition, "other" for an off-subject claim.
+    A claim that is not a fact of the world is wrong. The informativeness of a claim, from 1 to 5,
+    is the highest importance of its facts. It is 1 if the claim is not about the question's
+    subject, or repeats an earlier claim of its section *(ours)*. Such a claim also gets a verdict
+    with `aspect="subject"`: "other" for another subject, "asked" for a repetition.
 
     If the question's `meta["evidence"]` is "passages", claims are compared with the question's
     passages instead of the facts. A claim that they neither state nor contradict is then vague.
@@ -54,39 +54,43 @@ def world_facts(world: World) -> Verify:
 
 
 def world_checklist(world: World) -> Verify:
-    """Return a check that labels each item of a checklist by the answer (aspect "checklist").
+    """Return a function that labels checklist items by the answer (`aspect="checklist"`).
 
     An item states a fact: subject, relation and object. It is consistent if the answer states the
     same fact, contradictory if the answer states another object, and missing otherwise. If the
     answer states both objects, the item is contradictory *(ours)*. The items are the question's
-    checklist, or `world_checklist_items`. The targets of the verdicts are `item:i`.
+    checklist or, if it has none, those of `world_checklist_items`. The verdicts have the targets
+    "item:0", "item:1", ….
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return a check that labels each claim of the answer by the whole checklist.
+    """Return a function that labels each claim of an answer by the whole checklist.
 
-    The labels are consistent, contradictory or missing. The verdicts have the aspect "checklist"
-    and the targets `claim:i`. `world_checklist` labels each item instead.
+    A claim is consistent if the checklist states the same fact, contradictory if it states another
+    object, and missing otherwise. The verdicts have `aspect="checklist"` and the targets
+    "claim:ID".
     """
     return _each_row(world, _claims)
 
 
 def world_reasoning(world: World) -> Verify:
-    """Return a check that labels the thinking section good or poor (aspect "reasoning").
+    """Return a function that labels the thinking section good or poor (`aspect="reasoning"`).
 
     Reasoning is good if it has a true claim about the question's subject and no wrong claim
-    *(ours)*. Vague, unparsable and off-subject claims do not make reasoning good.
+    *(ours)*. A vague or unparsable claim, or one about another subject, does not make reasoning
+    good.
     """
     return _each_row(world, _reasoning)
 
 
 def world_boundary(world: World) -> Verify:
-    """Return a check that labels a question "known" or "unknown" (aspect "out_of_knowledge").
+    """Return a function that labels questions "known" or "unknown" (`aspect="out_of_knowledge"`).
 
-    A question is "unknown" if it needs a fact that is in no pre-training document of the world. For
-    policies trained on these documents, this label is exact. Probes of other policies estimate it.
+    A question is "unknown" if it needs a fact that is in no pre-training document of the world. The
+    label is exact for policies trained on these documents. For other policies, it has to be
+    estimated from samples. A question that is not of this world gets a verdict with an error.
     """
     return _each_row(world, _boundary)
 
@@ -119,8 +123,9 @@ def world_question(world: World, question: Question) -> Question:
 
 
 def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
-    """Return the checklist of an open question: the important facts of its entities, as sentences.
+    """Return the checklist of a long-form question: the important facts of its entities.
 
+    Each item is a sentence. A fact is important if its importance is at least `IMPORTANT`.
     Questions with a short answer have no items.
     """
     if question.kind not in ("biography", "long_form"):
@@ -145,7 +150,7 @@ def _questions_by_text(world: World) -> dict[str, Question]:
 
 
 def _wordings(world: World, question: Question) -> Iterator[str]:
-    """Yield all wordings of a question about a single fact."""
+    """Yield all wordings of a question about a single fact; nothing for other questions."""
     facts = question.meta["fact_ids"]
     if question.kind in ("single", "numeric") and len(facts) == 1:
         fact = _by_id(world)[facts[0]]
@@ -160,7 +165,7 @@ def _plain(text: str) -> str:
 
 
 def _entities(world: World, text: str) -> list[str]:
-    """Return the people that a text names, in order; if it names none, the other entities."""
+    """Return the names of people in a text, in order; without people, those of other entities."""
     names = [match[0] for match in _names(world).finditer(text)]
     people = [name for name in names if world.entities[name].kind == "person"]
     return list(dict.fromkeys(people or names))
@@ -173,10 +178,10 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
-    """Yield the verdicts on the claims that the extraction has not labelled.
+    """Yield the verdicts on the claims that the extractor has not labelled.
 
-    A claim that cannot be parsed is a failure only if neither the question nor another claim is
-    about this world.
+    The verdict on a claim that cannot be parsed has an error only if neither the question nor
+    another claim is about this world.
     """
     # the topic resolves pronouns at the start of a claim
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
@@ -205,7 +210,7 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
 
 
 class _Relevance:
-    """Finds repeated and off-subject claims (RLFH, arXiv 2406.12221, section 3.1.3).
+    """Finds repeated claims and claims about another subject (RLFH, arXiv 2406.12221, §3.1.3).
 
     A question is about the entities in its title, or in its text if it has no title. It is also
     about the subjects of the facts that its answer needs. `bridges` are the facts that lead to
@@ -224,15 +229,15 @@ class _Relevance:
         self.stated: set[tuple[str, str, str, str | None]] = set()
 
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
-        """Return "other" for an off-subject claim, "asked" for a repeated claim, else None.
+        """Return "other" for a claim about another subject, "asked" for a repetition, else None.
 
-        Claims must be passed in the order of the response. A claim repeats only claims of its
-        section. A vague claim repeats any claim with the same subject and relation. The truth of a
-        claim does not matter: a response that names a wrong employer, and the city of that
+        Call this method for the claims of a response in their order. A claim repeats only claims of
+        its section. A vague claim repeats any claim with the same subject and relation. The truth
+        of a claim does not matter: a response that names a wrong employer, and the city of that
         employer, is about the question. If the question's subject is unknown, no claim is "other".
 
         Args:
-            section: the section in which the claim stands.
+            section: the section in which the claim stands: "think", "answer" or "body".
             stated: the facts that the claim states.
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
@@ -255,7 +260,7 @@ def _by_id(world: World) -> dict[str, Fact]:
 
 
 def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
-    """Return the facts, true or not, that a text states; vague statements are left out."""
+    """Return the facts that a text states, whether true or false; vague statements are left out."""
     return [
         parsed
         for parsed in oracle.parser.parse(text, topic_of(oracle.parser, question)).claims
@@ -264,7 +269,7 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
 
 
 def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
-    """Return the worst label of the expected facts after comparing each with the stated facts.
+    """Compare each expected fact with the stated facts, and return the worst label.
 
     From the worst, the labels are contradictory, missing and consistent.
     """

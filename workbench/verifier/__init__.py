@@ -5,8 +5,8 @@
     verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])
     verifier.check("The bridge opened in 1931.", passages)  # reads long evidence in windows
 
-`workbench.verdicts.local` uses the verifier as a judge. `workbench verifier calibrate` fits another
-model, and `workbench verifier evaluate` measures one.
+`workbench.verdicts.local` uses the verifier as a judge. `workbench verifier calibrate` calibrates
+another model, and `workbench verifier evaluate` measures a verifier.
 """
 
 from workbench.verifier.evaluate import evaluate_verifier

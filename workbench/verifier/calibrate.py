@@ -1,4 +1,4 @@
-"""Fit the temperature and the thresholds of a verifier on dev rows."""
+"""Fit the temperature and the thresholds of a verifier on labelled pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
 
 
 def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
-    """Return `verifier.settings` with temperature and thresholds fitted on `rows`."""
+    """Return `verifier.settings` with temperature and thresholds fitted on labelled pairs."""
     import torch
 
     scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()  # N rows
@@ -38,6 +38,10 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
     """Return the T > 0 that minimises the negative log-likelihood of `softmax(scores / T)`.
 
     Source: Guo et al., arXiv 1706.04599, section 4.2. The loss has one minimum in 1/T.
+
+    Args:
+        scores: raw scores of the classes (N, 3).
+        gold: index of the gold class of each row (N).
     """
     import numpy as np
     import torch
@@ -53,9 +57,9 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
     """Return `settings` with fitted thresholds.
 
-    `support` and `contradict` minimise the `COST`, in which each class has equal weight. Of equally
-    good values, the highest are taken. `split` is the threshold from .2 to .5 that best separates
-    supported claims from all others, by balanced accuracy.
+    The thresholds `support` and `contradict` minimise `COST`, in which each class has equal weight.
+    Of equally good thresholds, the highest are taken. `split` is the threshold from .2 to .5 that
+    best separates supported claims from all others, by balanced accuracy.
 
     Args:
         p_NK: probabilities of the three classes, in the order of `LABELS`, for each of N rows.
@@ -85,9 +89,10 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
 def reliability(
     confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray
 ) -> JsonObject:
-    """Return the expected calibration error over equal-width bins ("ece"), and the non-empty bins.
+    """Return the expected calibration error ("ece") over `BINS` equal-width bins, and the "bins".
 
-    ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2).
+    ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2). A bin is
+    `{"low", "high", "n", "confidence", "accuracy"}`; empty bins are left out.
 
     Args:
         confidence: the probability of each of n predictions.

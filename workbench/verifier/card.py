@@ -1,4 +1,4 @@
-"""The card of a verifier, `card.json`: its settings, data and figures."""
+"""Write the card of a verifier, `card.json`: its settings, data and measurements."""
 
 import hashlib
 import json
@@ -21,7 +21,11 @@ SPEED_ROWS = 512
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit a classifier's temperature and thresholds on `data`, and measure it on the same rows.
 
-    Write `card.json` into the folder `out`, which `--verifier` accepts, and return the card.
+    Write the card, `card.json`, into the folder `out`, which `--verifier` accepts, and return it.
+
+    Args:
+        data: a file of labelled pairs, see `read_rows`.
+        threads: number of CPU threads.
     """
     rows = with_known_labels(read_rows(data), verifier)
     with use_threads(threads):
@@ -55,10 +59,10 @@ def measured(
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 digest of a file."""
+    """Return the SHA-256 digest of a file in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def rounded(card: JsonMapping) -> JsonObject:
-    """Return the card with floats rounded to five digits."""
+    """Return the card with floats rounded to five decimals."""
     return json.loads(json.dumps(card), parse_float=lambda text: round(float(text), 5))

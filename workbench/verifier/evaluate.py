@@ -18,11 +18,16 @@ CLAIM_LABELS = ("correct", "vague", "wrong")
 
 
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
-    """Measure a verifier on labelled pairs: accuracy, confusion, calibration, labels and speed.
+    """Return the accuracy, calibration and speed of a verifier on labelled pairs.
 
-    Accuracy is also reported by source, and recall and precision by class. Long evidence is read in
-    windows, as in `Verifier.check`. Balanced accuracy is the mean recall over the classes that
-    occur. "support" measures the two-way task "supported or not" at p(support) ≥ `settings.split`.
+    Long evidence is read in windows, as in `Verifier.check`. The keys of the result are:
+
+    * "n" (pairs), "accuracy", "balanced_accuracy" (the mean recall over the classes that occur);
+    * "support": the two-way task "supported or not" at p(support) ≥ `settings.split`;
+    * "by_source": the values above for each source; "by_class": recall and precision;
+    * "confusion" and "labels": counts of predicted classes and of labels, by gold class;
+    * "calibration" and "support_calibration" (see `reliability`);
+    * "windows" (number read), "seconds", "claims_per_second".
     """
     import numpy as np
     from sklearn.metrics import recall_score
@@ -59,7 +64,7 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
 
 
 def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[str, float | None]:
-    """Return balanced accuracy and AUROC of p(support); None if only one class occurs."""
+    """Return balanced accuracy and AUROC of p(support); both are None if only one class occurs."""
     from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
     supported_N = gold_N == LABELS.index("support")
@@ -72,9 +77,9 @@ def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[st
 
 
 def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, JsonObject]:
-    """Return recall and precision by class.
+    """Return {class: {"n", "recall", "precision"}}.
 
-    Recall is None for a class without rows, precision for a class that is never predicted.
+    Recall is None for a class without rows. Precision is None for a class that is never predicted.
     """
     import numpy as np
     from sklearn.metrics import precision_recall_fscore_support

@@ -1,7 +1,7 @@
 """Remove instructions to the judge from a claim, before the verifier reads it *(ours)*.
 
 A policy in training can learn to write claims that instruct the verifier how to answer. These rules
-remove sentences with the vocabulary of judging, so that a policy cannot learn them by trial.
+remove sentences with the vocabulary of judging, so that the model does not read them.
 """
 
 import re

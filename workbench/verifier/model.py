@@ -1,7 +1,8 @@
 """The cross-encoder: the packaged MiniLM with a three-way head, stored as a small adapter.
 
-The adapter holds the difference from the packaged weights in fp16. A linear layer is stored as two
-low-rank factors (truncated singular value decomposition, Eckart & Young 1936), small tensors whole.
+The adapter holds the difference from the packaged weights in fp16. The difference of a linear layer
+is stored as two low-rank factors (truncated singular value decomposition, Eckart & Young 1936).
+Small tensors are stored whole.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Pair = tuple[list[int], list[int]]  # token ids and token types of an encoded pa
 def base_folder() -> Path:
     """Return the folder of the packaged weights after checking their digests.
 
-    An adapter works only on the weights and the vocabulary that it was trained on.
+    The digests matter because an adapter works only on the weights that it was trained on.
 
     Raises:
         WorkbenchError: the package is not installed or its files were changed.
@@ -66,7 +67,7 @@ def new_model() -> torch.nn.ModuleDict:
 
 
 def logits(model: torch.nn.ModuleDict, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Return the raw scores (B, 3) of a batch of B pairs from `collate`.
+    """Return the raw scores (B, 3) of a batch of B pairs from `collate`, in the order of `LABELS`.
 
     The head reads the [CLS] state, the mean states u of the premise and v of the claim, |u − v|,
     and the elementwise product u · v. The packaged weights were trained on such means (Reimers &
@@ -103,18 +104,19 @@ class Encoder:
         )
 
     def texts(self, texts: Sequence[str]) -> list[Encoding]:
-        """Return the word pieces (`ids`, `offsets`) of each text, without special tokens."""
+        """Return the word pieces (`ids`, `offsets`) of each whole text, without special tokens."""
         return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
 
     def pairs(self, pairs: Pairs) -> list[Pair]:
-        """Return token ids and token types of each (premise, claim); see `join`."""
+        """Return the token ids and token types of each pair (premise, claim); see `join`."""
         pieces = self.texts([text for pair in pairs for text in pair])
         return [self.join(pieces[i].ids, pieces[i + 1].ids) for i in range(0, len(pieces), 2)]
 
     def join(self, premise: list[int], claim: list[int]) -> Pair:
         """Join the token ids of a premise and a claim; return token ids and token types.
 
-        A claim is cut to about half of `max_length`, and a premise to the remaining length.
+        The type is 0 for the premise and 1 for the claim. A claim is cut to about half of
+        `max_length`, and a premise to the remaining length.
         """
         claim = claim[: self.max_length // 2 - 2]
         premise = premise[: self.max_length - 3 - len(claim)]
@@ -125,7 +127,7 @@ class Encoder:
 def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
     """Pad B encoded pairs to the longest; return the inputs of the encoder, each (B, T).
 
-    These are `input_ids`, `token_type_ids` and `attention_mask`.
+    The keys are `input_ids`, `token_type_ids` and `attention_mask`.
     """
     import torch
 

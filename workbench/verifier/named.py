@@ -53,8 +53,11 @@ UNSUPPORTED = re.compile(
 def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
     """Return the columns of the classes support, contradict and neutral in a model's output.
 
-    For a two-way model, contradict is None, and neutral is the class that is not support. `names`
-    are the model's class names in column order; common spellings are recognised.
+    For a two-way model, the column of contradict is None. The column of neutral is then the class
+    that is not support.
+
+    Args:
+        names: the model's class names in column order; common spellings are recognised.
 
     Raises:
         WorkbenchError: the names do not identify the classes, such as "LABEL_0".
@@ -81,7 +84,7 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """The origin and the class names of a sequence classifier."""
+    """Where a sequence classifier comes from, and the names of its classes."""
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order
@@ -89,7 +92,7 @@ class Classifier:
 
 
 class _WordPieces(Encoder):
-    """An encoder with the tokenizer of another model. Only `texts` works, which `windows` calls."""
+    """Encode texts with the tokenizer of another model. Only the method `texts` works."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.pretrained = tokenizer
@@ -103,9 +106,9 @@ class _WordPieces(Encoder):
 class NamedVerifier(Verifier):
     """A transformers classifier as a verifier.
 
-    A two-way model has p(contradict) = 0. Such a model labels a claim wrong only for an objection
-    (a number or name that the evidence lacks). Unlike the shipped model, a named model reads
-    denials without conversion.
+    A two-way model has p(contradict) = 0. It labels a claim wrong only if there is an objection: a
+    number or name that the evidence lacks. Unlike the shipped verifier, a named model reads denials
+    ("was not born") as they are.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class NamedVerifier(Verifier):
     def scores(self, pairs: Pairs) -> torch.Tensor:
         """Return raw scores (pairs, 3), in the order of `LABELS`; long premises are truncated.
 
-        The score of a class that the model lacks is `NEVER`.
+        A class that the model lacks gets the score `NEVER`, which makes its probability 0.
         """
         import torch
 
@@ -238,8 +241,8 @@ def load_named(
         ) from error
     if not tokenizer.is_fast:
         raise WorkbenchError(
-            f"'{model}' has no fast tokenizer, which windows need for character offsets: save one"
-            " in its folder"
+            f"'{model}' has no fast tokenizer (tokenizer.json), which is needed to split long"
+            " passages: name a model that has one"
         )
     import torch
 
@@ -251,10 +254,7 @@ def load_named(
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """Return the rows with "neutral" in place of labels that the verifier lacks.
-
-    A two-way model lacks "contradict".
-    """
+    """Return the rows, with the label "neutral" in place of "contradict" for a two-way model."""
     neutral = LABELS.index("neutral")
     known = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in known else replace(row, label=neutral) for row in rows]

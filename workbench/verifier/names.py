@@ -1,8 +1,8 @@
-"""Names of a claim that its evidence does not mention *(ours)*.
+"""Find names of a claim that its evidence does not mention *(ours)*.
 
 A name is missing if the evidence has no word of it in any form. Acronyms count as forms of a name,
-and the name of a people as a form of its country. A person's surname in the evidence is enough,
-unless the evidence has it only with other given names.
+and the name of a people as a form of its country. For a person, the surname in the evidence is
+enough, unless it occurs only with other given names.
 """
 
 from collections import defaultdict
@@ -31,13 +31,13 @@ ALIKE = {
     for group in " ".join(_ALIKE.split()).split("|")
     for word in group.split()
 }
-MOST_BEARERS = 20  # with this many people of one surname in the evidence, it may mean any of them
+MOST_BEARERS = 20  # from this many people of one surname on, the claim may mean any of them
 STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 
 @dataclass
 class Names:
-    """The names of the evidence, and all its words."""
+    """The words of the evidence, and what its names consist of (see `names_of`)."""
 
     words: set[str] = field(default_factory=set)
     stems: set[str] = field(default_factory=set)  # first `STEM` letters of capitalised words
@@ -71,7 +71,8 @@ def names_of(texts: Iterable[Sequence[Token]]) -> Names:
 def _runs(tokens: Sequence[Token], starts: bool) -> Iterator[list[Token]]:
     """Yield names: consecutive capitalised words with the small words between them.
 
-    The first word of a sentence belongs to a name if `starts`, or if a capitalised word follows.
+    The first word of a sentence belongs to a name if a capitalised word follows, or if `starts` is
+    True.
     """
     run: list[Token] = []
     for i, token in enumerate(tokens):
@@ -141,7 +142,8 @@ def _is_known(word: str, evidence: Names) -> bool:
 def _is_other_person(given: str, surname: str, known: Sequence[bool], evidence: Names) -> bool:
     """Return whether the evidence names only other people with this surname or this given name.
 
-    `known`: whether the evidence has the given name, and the surname.
+    Args:
+        known: two values: whether the evidence has the given name, and whether it has the surname.
     """
     if known[1] and not known[0]:
         bearers = evidence.before.get(surname, set()) - IGNORED

@@ -1,6 +1,6 @@
-"""Numbers, dates and years of a claim that its evidence does not mention *(ours)*.
+"""Find numbers, dates and years of a claim that its evidence does not mention *(ours)*.
 
-The entailment model rarely compares digits, so this rule compares values. It accepts rounding,
+The entailment model often ignores digits, so this rule compares values. It accepts rounding,
 bounds ("over 100"), counts of listed things, and doubtful cases. It does not convert units.
 """
 
@@ -99,7 +99,7 @@ def _is_missing(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
 
 
 def _has_decade(decade: int, evidence: Numbers) -> bool:
-    """Return whether the evidence has a year of a decade; "the 1800s" can also be a century."""
+    """Return whether the evidence has a year of a decade; "the 1800s" may also mean the century."""
     century = decade > 99 and decade % 100 == 0
     years = evidence.years if decade > 99 else {year % 100 for year in evidence.years}
     within = any(decade <= year < decade + (100 if century else 10) for year in years)

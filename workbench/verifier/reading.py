@@ -1,11 +1,10 @@
 """Convert a claim to the text that the verifier's model compares with the evidence *(ours)*.
 
-For a claim that cannot be read, the reason is returned.
-
 The model labels nearly every denial a contradiction. For a simple denial ("X was not born in Y"),
 the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
 statement's p(contradict). If only a part of a claim denies something, a contradiction does not
-count. Other denials, and languages other than English, are not read.
+count. Other denials, and languages other than English, are not checked; `Reading.unread` gives the
+reason.
 """
 
 import re
@@ -18,7 +17,7 @@ from workbench.util.jsonl import encodable
 from workbench.verifier.instructions import is_instruction
 from workbench.verifier.tokens import Token, tokenize
 
-ENGLISH = frozenset(  # function words that are not also words of another language, as "in" is
+ENGLISH = frozenset(  # function words, without words of other languages such as "in"
     "the it its with from are were be been she his their they that this who which there against of"
     " and about after before into during when while you your have has how can born won".split()
 )
@@ -71,14 +70,14 @@ class Reading(NamedTuple):
 
     text: str
     denied: bool = False  # the claim says that `text` is false
-    partial: bool = False  # a part of it denies something: a contradiction does not count
+    partial: bool = False  # a part of the claim denies something: a contradiction does not count
     unread: str = ""  # a key of `REASONS`: why the claim is not compared
 
 
 def read_plain(claim: str) -> Reading:
     """Return the reading of a claim for a model of any language: its text without markup.
 
-    Claims that are only instructions to the judge, and circular claims, are not read.
+    Circular claims, and claims that only instruct the judge, are marked as `unread`.
     """
     text = plain(encodable(claim))
     unread = "instruction" if is_instruction(text) else "circular" if is_circular(text) else ""
@@ -90,7 +89,7 @@ def is_circular(text: str) -> bool:
 
     The model supports such claims, because all their words are in the evidence. A policy that was
     trained against the verifier learned to write many of them. A few circular claims are true
-    ("Singapore's capital is Singapore"); they are not read either.
+    ("Singapore's capital is Singapore"); the verifier does not check these either.
     """
     text = text.casefold().replace("\u2019", "'").strip(" .!")
     subject, verb, value = _COPULA.sub(" is ", text).rpartition(" is ")
@@ -99,7 +98,7 @@ def is_circular(text: str) -> bool:
 
 
 def read_claim(claim: str) -> Reading:
-    """Return the reading of a claim for a model that reads only English, and no denials."""
+    """Return the reading of a claim for the shipped model, which needs English without denials."""
     reading = read_plain(claim)
     if not reading.unread and not is_english(tokenize(reading.text)):
         return reading._replace(unread="language")
@@ -109,8 +108,9 @@ def read_claim(claim: str) -> Reading:
 def read_denial(claim: str) -> Reading:
     """Return the reading of an English claim: the statement that it denies, or the claim itself.
 
-    A denial can be read if the claim is one clause about one thing. Its form is a frame ("It is not
-    true that …"), one negated verb or noun, or both.
+    "X was not born in Y" → "X was born in Y", with `denied` set. A denial can be converted if the
+    claim is one clause about one thing. Its form is a frame ("It is not true that …"), one negated
+    verb or noun, or both.
     """
     if _CALLED_FALSE.match(claim):
         return Reading(claim, unread="denial")

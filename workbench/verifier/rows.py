@@ -1,4 +1,4 @@
-"""Labelled pairs `{premise, claim, label, source}` to calibrate and measure a verifier on."""
+"""Read labelled pairs `{premise, claim, label, source}`, which calibrate and measure a verifier."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ FIELDS = ("premise", "claim", "label", "source")
 
 @dataclass(frozen=True)
 class Row:
-    """One labelled pair: `label` says if `premise` supports `claim`, contradicts it, or neither."""
+    """One labelled pair. `label` says if `premise` supports `claim`, contradicts it, or neither."""
 
     premise: str
     claim: str

@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
     @property
     def month(self) -> int:
-        """The number of a month, 1 to 12, for its name or abbreviation ("Sept"), else 0."""
+        """The number of the month that the token names, 1 to 12 ("Sept": 9); 0 for other words."""
         if len(self.word) < 3 or (self.word in ("mar", "march", "may") and not self.capital):
             return 0
         return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(self.word)), 0)
@@ -63,7 +63,10 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split `text` into tokens in linear time; words that form one number become one token."""
+    """Split `text` into tokens in linear time; words that form one number become one token.
+
+    "two thousand men" → "two thousand" (value 2000), "men".
+    """
     text = _ISO_DATE.sub(
         lambda date: f"{date[3]} {MONTHS[int(date[2]) - 1].title()} {date[1]}", text
     )
@@ -80,7 +83,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _fold(text: str) -> str:
-    """Replace compatibility forms and drop diacritics."""
+    """Unify Unicode compatibility forms and drop diacritics."""
     if text.isascii():
         return text
     return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
@@ -114,7 +117,7 @@ def _roman(text: str) -> float:
 def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
     """Return the first token of `pieces`, and how many pieces it consists of.
 
-    The token is a number if the first pieces form one, else the first piece.
+    If the first pieces form a number, the token is this number. Otherwise, it is the first piece.
     """
     first, second = pieces[0], pieces[1].word if len(pieces) > 1 else ""
     if first.word in DECADES:

@@ -1,4 +1,4 @@
-"""Calibrated entailment probabilities of a claim, given one premise or several passages."""
+"""Compute calibrated probabilities that a premise, or several passages, support a claim."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -49,13 +49,16 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Temperature and thresholds fitted on dev rows, and the windows for long evidence.
+    """Temperature and thresholds fitted on labelled pairs, and the limits for long evidence.
 
-    `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` if
-    p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`. The
-    probability must also be the higher one of the two. `split` is the threshold of p(support) for
-    the two-way decision "supported or not". `window` is the size of a window in word pieces;
-    consecutive windows overlap by half. `max_length` is the limit of a pair in word pieces.
+    A claim is labelled `correct` if p(support) ≥ `support`, `wrong` if p(contradict) ≥
+    `contradict`, and otherwise `vague`. The probability must also be the higher one of the two.
+
+    Attributes:
+        temperature: divides the scores (Guo et al., arXiv 1706.04599).
+        split: threshold of p(support) for the two-way decision "supported or not".
+        window: size of a window in word pieces; consecutive windows overlap by half.
+        max_length: limit of a pair in word pieces.
     """
 
     temperature: float = 1.0
@@ -71,9 +74,11 @@ class Settings:
 class Entailment:
     """The result for one claim: its probabilities, the deciding window and the objections.
 
-    `passage` is the position of the deciding passage in the list of passages, and `span` are the
-    characters of the deciding window in it. Both are None if no window was read. `windows` is the
-    number of windows. `unread` is the reason why a claim was not compared, a key of `REASONS`.
+    Attributes:
+        passage: index of the deciding passage in the list of passages; None if no window was read.
+        span: characters of the deciding window in this passage; None if no window was read.
+        windows: number of windows read.
+        unread: why the claim was not compared, a key of `REASONS`; "" if it was.
     """
 
     support: float
@@ -90,7 +95,7 @@ class Entailment:
 class Window:
     """A part of a passage: characters `start` to `end` of its text.
 
-    `passage` is the passage's position. `premise` is the part with the passage's title.
+    `passage` is the index of the passage. `premise` is the title of the passage and this part.
     """
 
     passage: int
@@ -100,10 +105,11 @@ class Window:
 
 
 class Verifier:
-    """A cross-encoder with its settings, as `load_verifier` returns it.
+    """A cross-encoder with its settings (see `load_verifier`).
 
-    `read` converts a claim to the text that is checked, and `preprocess` removes instructions from
-    it. The model then compares the text with the evidence, and `object_to` returns the objections.
+    The function `read` converts a claim to the text that is checked. `preprocess` removes
+    instructions from this text. The model then compares it with the evidence, and `object_to`
+    returns the objections.
     """
 
     def __init__(
@@ -122,9 +128,9 @@ class Verifier:
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
     def scores(self, pairs: Pairs) -> "torch.Tensor":
-        """Return uncalibrated scores (pairs, 3) in the order of `pairs`.
+        """Return uncalibrated scores (pairs, 3), with the columns in the order of `LABELS`.
 
-        Pairs of similar length share a batch. Instructions to the judge are removed first.
+        Instructions to the judge are removed from the claims first.
         """
         import torch
 
@@ -143,18 +149,18 @@ class Verifier:
     def predict(self, pairs: Pairs) -> list[Triple]:
         """Return calibrated (support, contradict, neutral) of each (premise, claim); the sum is 1.
 
-        Text beyond `settings.max_length` word pieces is cut from the premise; `check` reads long
-        evidence in windows instead.
+        A premise is cut if the pair is longer than `settings.max_length` word pieces. `check` reads
+        long evidence in windows instead.
         """
         probabilities_NK = (self.scores(pairs) / self.settings.temperature).double().softmax(-1)
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Passages) -> Entailment:
-        """Check one claim against its passages, as `check_all` does."""
+        """Check one claim against its passages and return the result; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
-        """Check each (claim, its passages), in shared batches; return the results in order.
+        """Check each (claim, its passages), and return the results in order.
 
         * A passage is read in windows of whole sentences. With the default pool, the window with
           the highest p(support) or p(contradict) decides; other windows have no effect.
@@ -211,7 +217,10 @@ class Verifier:
         return "correct" if support >= max(bounds.support, contradict) else "vague"
 
     def is_close(self, check: Entailment) -> bool:
-        """Whether p(support) is within `NEAR` of the threshold for `correct`."""
+        """Whether p(support) is within `NEAR` of the threshold for `correct`.
+
+        False if no window was read.
+        """
         return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
     def _windows(self, passages: Passages, spans: Callable[[str], list[Span]]) -> list[Window]:
@@ -245,7 +254,10 @@ class Verifier:
 
 
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
-    """Convert the result for a reading's text to the result for the claim, which may deny it."""
+    """Return the result for a claim, given the result for the text that was compared.
+
+    If the claim denies this text, p(support) and p(contradict) are exchanged.
+    """
     if reading.denied:  # an objection to the denied statement supports the denial
         support, contradict = check.contradict, check.support
         return replace(check, support=support, contradict=contradict, objections=())
@@ -300,7 +312,10 @@ def _units(text: str, pieces: Sequence[Span], size: int) -> list[tuple[int, int,
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """Load a verifier from a folder with `card.json` and an adapter; None: the shipped verifier.
+    """Load a verifier from a folder.
+
+    Args:
+        path: a folder with `card.json` and an adapter; None loads the shipped verifier.
 
     Raises:
         WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
@@ -315,7 +330,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
     """Return the folder and the settings of a verifier without loading its weights.
 
     Raises:
-        WorkbenchError: as in `load_verifier`; damaged weights are not detected.
+        WorkbenchError: as in `load_verifier`, but damaged weights are not detected.
     """
     base_folder()  # first, so that a missing package is reported before other problems
     folder = Path(path) if path is not None else SHIPPED
@@ -344,7 +359,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
 
 
 def read_tensors(file: Path) -> "dict[str, torch.Tensor]":
-    """Read a safetensors file.
+    """Return the tensors of a safetensors file by name.
 
     Raises:
         WorkbenchError: the file is damaged.
@@ -360,8 +375,8 @@ def read_tensors(file: Path) -> "dict[str, torch.Tensor]":
 
 
 def read_settings(stored: JsonMapping) -> Settings:
-    """Convert stored settings to `Settings`; raise KeyError if a name is missing or unknown."""
+    """Convert the settings of a card to `Settings`; raise KeyError if one is missing or unknown."""
     names = {setting.name for setting in fields(Settings)}
     if set(stored) != names:
-        raise KeyError(f"settings {sorted(set(stored) ^ names)}")
+        raise KeyError(f"missing or unknown settings {sorted(set(stored) ^ names)}")
     return Settings(**stored)

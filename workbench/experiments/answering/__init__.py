@@ -1,4 +1,4 @@
-"""Answer a question from retrieved passages, with the sources and support of every sentence.
+"""Answer a question from retrieved passages; every sentence gets its sources and a verdict.
 
 # from the closed world's pages
 answer("What is Sotri Bebren known for and how does it compare with Stanel Dunumin?")

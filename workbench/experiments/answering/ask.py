@@ -38,16 +38,19 @@ def answer(
 
     Args:
         policy: a run's or a model's folder, a hub name, or "sft" / "base"; None for the tiny
-            bench's policy.
+            policy.
         store: name or path of an index of passages; None for the closed world's pages.
-        judge: language model that replaces the closed world's exact judge or the local verifier.
-        k: maximum number of passages; by default 3 for the tiny policy, else 5.
-        mode: search of the index; by default hybrid if it has vectors, else by words.
-        engine: generation by transformers (hf) or vllm.
+        judge: language model that judges the sentences. None: the closed world's exact judge for
+            its own pages, and the local verifier for other passages.
+        k: maximum number of passages; None for 3 with the tiny policy, and 5 with others.
+        mode: how the index is searched: "text" (by words), "dense" (by vectors) or "hybrid". None:
+            "hybrid" if the index has vectors, else "text".
+        engine: what generates the answer: "hf" (transformers) or "vllm".
+        root: folder of the indexes, in which `store` is looked up by name.
 
     Raises:
-        WorkbenchError: there is no question, policy or index; the index does not support the
-            mode; the judge returns no verdict; or the question is too long for the policy.
+        WorkbenchError: the question is empty or too long, the policy or index does not exist, the
+            index does not support the mode, or the judge returns no verdict.
     """
     text, tiny = question_text(question), bench("tiny")
     name = policy or tiny.policy

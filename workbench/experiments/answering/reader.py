@@ -1,4 +1,4 @@
-"""Prompts for answers from passages: the system prompt, and the passages that fit."""
+"""Build prompts for answers from passages: choose the system prompt and the passages that fit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,8 @@ class Reader:
 
     Attributes:
         most: maximum number of passages in a prompt.
-        room: maximum tokens of a prompt with several passages; the last ones are left out above it.
+        room: maximum tokens of a prompt with several passages. The last passages are left out until
+            the prompt fits.
         limit: maximum tokens of any prompt.
         new_tokens: maximum tokens of an answer.
         small: whether the policy was trained on the closed world.
@@ -70,12 +71,14 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    The policy determines the system prompt:
+    The policy determines the system prompt. A plan is the first part of an answer,
+    "[Structure] … [Outline] …".
 
-    * a policy that was trained to plan without an instruction: the prompt of its own training;
-    * a policy whose vocabulary has the markers of a plan, such as "[Outline]": the prompt of its
-      training on the closed world;
-    * other policies: the prompt of FoRAG's cold start.
+    * A policy that was trained to write a plan without an instruction gets the system prompt of its
+      training.
+    * A policy whose vocabulary has the markers of a plan, such as "[Outline]", gets the system
+      prompt for plans in the closed world.
+    * Other policies get the system prompt of FoRAG's cold start.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT

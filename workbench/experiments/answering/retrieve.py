@@ -20,8 +20,8 @@ def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path)
     question without results is left out.
 
     Returns:
-        Numbers of questions: all (`questions`), with passages before (`had`), with passages from
-        the search (`retrieved`), and without results (`found_nothing`).
+        Four numbers of questions: all (`questions`), those that had passages before (`had`), those
+        with passages from the search (`retrieved`) and those without results (`found_nothing`).
 
     Raises:
         WorkbenchError: no question has results, or `out` exists.

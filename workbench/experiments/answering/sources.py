@@ -1,4 +1,4 @@
-"""Sources of answers: the closed world's pages or an index, each with its judge."""
+"""Sources of passages for answers: the closed world's pages or an index, each with its judge."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ SENTENCES = 3
 
 @dataclass(frozen=True)
 class Sources:
-    """A passage search, and a judge of the answers.
+    """A search for passages, and the judge of answers from these passages.
 
     Attributes:
         search: (questions, k) -> the k best passages for each question, the best first.
-        checks: returns the checks of the judge.
-        exact: whether the judge is the closed world's, which is exact.
-        foreign: whether the passages are not pages of the closed world.
+        checks: () -> the checks of the judge.
+        exact: True if the judge is that of the closed world, which makes no errors.
+        foreign: True if the passages are not pages of the closed world.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
@@ -117,7 +117,10 @@ def _excerpts(world: World) -> InMemoryIndex:
 
 
 def _cut(page: Page) -> list[Passage]:
-    """Split a page into excerpts. Each names the page's edition, which marks outdated pages."""
+    """Split a page into excerpts of `SENTENCES` sentences. Each excerpt names the page's edition.
+
+    The edition shows whether a page is outdated.
+    """
     # an outdated edition begins with its error, which is not a fact
     count = len(page.fact_ids) + page.stale
     return [

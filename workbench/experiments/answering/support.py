@@ -36,12 +36,12 @@ class Sentence:
     """One sentence of an answer.
 
     Attributes:
-        passages: ids of the sources.
-        label, p: label and probability of the sentence's worst claim.
+        passages: ids of the passages that are the sentence's sources.
+        label, p: label and probability of the sentence's worst claim; None if not judged.
         cited: numbers of the passages that the sentence cites or, without a citation, the plan's
             points about its subjects. Passages with these numbers may not exist.
         found: ids of the passages in which the judge found the sentence's claims.
-        error: why the sentence could not be judged.
+        error: why the sentence could not be judged; None if no check failed.
     """
 
     text: str
@@ -83,7 +83,8 @@ class Answer:
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
     """Convert a response with "fact" verdicts on its claims to an `Answer`.
 
-    `notes` are put before the answer's own notes.
+    `notes` are remarks for the reader. This function may add more, such as that the answer was cut
+    off.
     """
     response = feedback.response
     structure, outline = read_plan(response.text) or (None, ())
@@ -119,8 +120,8 @@ def _spans(response: Response) -> list[Span]:
 def _by_span(feedback: Feedback, spans: Sequence[Span]) -> dict[Span, list[Claim]]:
     """Return the claims of each sentence, by the sentence's span.
 
-    A claim belongs to the span in which its stored sentence begins. If it has no stored sentence,
-    it belongs to the span in which its own text begins.
+    A claim belongs to the span in which the sentence that the extractor found for it begins. If it
+    has no such sentence, it belongs to the span in which its own text begins.
     """
     claims: dict[Span, list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:

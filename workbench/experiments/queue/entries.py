@@ -67,7 +67,7 @@ class Entry:
 
     @staticmethod
     def of(fields: JsonMapping) -> "Entry":
-        """Restore an entry from `dataclasses.asdict`."""
+        """Return the entry that `dataclasses.asdict` converted to `fields`."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 

@@ -25,9 +25,11 @@ Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a queue. `steps` is the number of training steps of its last stage.
+    """A run of a queue.
 
-    Its folder is named by the hash of its `identity`.
+    Attributes:
+        identity: everything that determines the run's result. Its hash names the folder.
+        steps: number of training steps of the last stage; None if not known.
     """
 
     entry: Entry
@@ -43,7 +45,7 @@ class Run:
 
     @property
     def summary(self) -> JsonObject | None:
-        """The stored summary of the finished run; None until then.
+        """The stored summary of the run; None if it is not finished.
 
         Raises:
             WorkbenchError: the folder contains another run.
@@ -65,10 +67,12 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
             print(run.entry.name, run.entry.seed, run.summary and run.summary["seconds"])
 
     Args:
-        quick: test runs with `QUICK_STEPS` steps and a greedy evaluation, in their own folders.
+        root: folder of the runs' folders.
+        quick: True returns test runs with `QUICK_STEPS` steps and a greedy evaluation. They have
+            other folders than the full runs.
 
     Raises:
-        WorkbenchError: a run of the file cannot work.
+        WorkbenchError: the file cannot be read, or a run in it has an invalid setting.
     """
     open_bench = cache(bench)  # reads each data set once
     runs = []
@@ -84,7 +88,7 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     """Configure and check an entry, and return its run, whose folder is in `root`.
 
     Raises:
-        WorkbenchError: the run cannot work.
+        WorkbenchError: a setting is invalid.
     """
     judge = named_judge(
         entry.judge,
@@ -120,7 +124,7 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs without repetitions: of runs with the same hash, only the last one."""
+    """Return the runs without duplicates. Of runs with the same hash, the last one is returned."""
     return list({run.hash: run for run in runs}.values())
 
 
@@ -146,7 +150,10 @@ def train_entry(entry: JsonObject, root: str, hash: str) -> None:
 
 
 def train_run(run: Run, out: Path, shared: Path | None = None) -> JsonObject:
-    """Call `run_experiment` for a run."""
+    """Train a run in the folder `out`, and return its summary.
+
+    `shared` is a folder of finished stages that several runs use; see `run_experiment`.
+    """
     return run_experiment(
         trained(run.entry.method),
         run.config,

@@ -24,7 +24,11 @@ Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
 def status_of(runs: Sequence[Run]) -> JsonObject:
-    """Return `{"runs": […]}` with the status of each run, read from its folder."""
+    """Return `{"runs": […]}`, read from the runs' folders. Runs with the same hash appear once.
+
+    Each object has a run's settings, its "status" (see `Status`), "step" of "steps", "seconds" and
+    "error".
+    """
     return {
         "runs": [
             {
@@ -47,7 +51,7 @@ def status_of(runs: Sequence[Run]) -> JsonObject:
 
 
 def _status(run: Run) -> Status:
-    """Return a run's status; "interrupted" means that it began, and neither finished nor failed."""
+    """Return a run's status. "interrupted" means that it began, but neither finished nor failed."""
     if run.summary:
         return "done"
     if in_use(run.folder):
@@ -58,14 +62,17 @@ def _status(run: Run) -> Status:
 
 
 def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
-    """Train the unfinished runs in order, and return `status_of` all runs.
+    """Train the unfinished runs in order, and return the status of all runs.
 
     If a run fails, its error is stored, and the next run starts. Ctrl-C and SIGTERM let the current
-    run save and stop; the result's `status` is then "interrupted", else "done". The same call
-    resumes the queue and tries failed runs again.
+    run save and stop. The same call resumes the queue and tries failed runs again.
+
+    Returns:
+        The result of `status_of`, with `status` ("done" or "interrupted") and `failed`, the number
+        of runs that are not done. After an interrupt, waiting runs are not counted.
 
     Raises:
-        WorkbenchError: another queue uses `root`, or a run's folder has another run; nothing is
+        WorkbenchError: another queue uses `root`, or a run's folder has another run. Nothing is
             started.
     """
     runs = distinct(runs)

@@ -30,7 +30,7 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 
 @cache
 def script() -> str:
-    """Return the view's JavaScript, with `tokenView(root, options)`, as one script."""
+    """Return the view's JavaScript as one script. It defines `tokenView(root, options)`."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     constants = {
         "NAMES": {name: method.title for name, method in METHODS.items()},
@@ -50,10 +50,10 @@ def style() -> str:
 
 
 def page(data: JsonMapping) -> str:
-    """Return one HTML page that draws `data`, a result of `payload`, and cannot use the network.
+    """Return a self-contained HTML page that draws `data`, a result of `payload`.
 
-    The data is in a block that browsers do not execute. The page's security policy allows only its
-    own script and style.
+    The page cannot use the network. Its data is in a block that browsers do not execute. Its
+    security policy allows only its own script and style.
     """
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE

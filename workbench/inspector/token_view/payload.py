@@ -63,7 +63,7 @@ def payload(
     name: str = "",
     lookup: Lookup | None = None,
 ) -> JsonObject:
-    """Return the data that the token view draws, as JSON values.
+    """Return the data that the token view draws, as an object for JSON.
 
     Positions in the text are in Unicode code points.
 
@@ -160,7 +160,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
 def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
-    """Return the advantage of each token of a response, by name of the estimator.
+    """Return the advantage of each token of a response, by name of the advantage estimator.
 
     Return {} if `group` does not contain the response, or the response has no tokens.
     """
@@ -174,8 +174,8 @@ def advantages_of(
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
     """Return the token advantages of each response of a group, by name of the estimator.
 
-    An estimator is left out if its inputs are missing, such as the values of a critic. Return {} if
-    a row has no reward of the method.
+    They are computed from the rewards of `method`. Estimators whose inputs are missing, such as the
+    values of a critic, are left out. Return {} if a row has no reward of the method.
     """
     if any(method not in row.rewards for row in group):
         return {}
@@ -222,7 +222,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
 def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
     """Return the items of a verdict's evidence that quote a source.
 
-    Remarks of the judge and reasons for not judging, which are stored as evidence too, are left
+    Evidence can also contain remarks of the judge, and reasons why it did not judge. They are left
     out.
     """
     return tuple(
@@ -233,7 +233,7 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Return the notes on a claim: why it was not judged, the judge's remarks, why it is useless.
+    """Return notes on a claim: why it was not judged, remarks of the judge, why it is useless.
 
     `subject` is the verdict on whether the claim is about the question's subject.
     """
@@ -255,10 +255,10 @@ def _whole_words(text: str, span: Span) -> list[int]:
 def _evidence(
     feedback: Feedback, claim: Claim, item: JsonMapping, lookup: Lookup | None
 ) -> JsonObject:
-    """Return the title and the text of a piece of evidence.
+    """Return the title and the text of a piece of evidence, as {"title", "parts"}.
 
-    The text is a list of [piece, level]. Level 1 is the quoted span, 2 a word of the claim, 0 the
-    rest.
+    "parts" is a list of [piece of text, level]. Level 1 is the quoted span, 2 a word of the claim,
+    0 the rest.
     """
     passages = feedback.response.question.passages
     passage = next((p for p in passages if p.id == item.get("passage")), None)
@@ -279,7 +279,7 @@ def _evidence(
 def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
     """Split a span of a text, with `CONTEXT` characters on each side, into [piece, level].
 
-    See `_evidence` for the levels; 1 is used only if the span is `quoted`.
+    See `_evidence` for the levels. If the span is not `quoted`, level 1 is not used.
     """
     shared = {word.casefold() for word in _WORD.findall(claim)} - _COMMON
     before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]

@@ -17,7 +17,7 @@ SAMPLES = Samples(samples=64, sampling=Sampling(0.6, 0.9, 2048))
 
 @dataclass(frozen=True)
 class GoldSFT:
-    """SFT on gold answers."""
+    """Settings of SFT on the gold answers of the training questions."""
 
     prompts: Prompts = PROMPTS
     sft: SFT = BY_SFT
@@ -25,7 +25,7 @@ class GoldSFT:
 
 @dataclass(frozen=True)
 class SampleSFT:
-    """SFT on rows made from samples of the policy (RFT, R-Tuning)."""
+    """Settings of the baselines that sample the policy before SFT (RFT, R-Tuning)."""
 
     prompts: Prompts = PROMPTS
     drawn: Samples = SAMPLES
@@ -34,11 +34,11 @@ class SampleSFT:
 
 @dataclass(frozen=True)
 class PairDPO:
-    """DPO on pairs of the policy's own sampled answers.
+    """Settings of DPO on pairs of the policy's own sampled answers.
 
     With several rounds, each round samples its pairs from the policy that the previous round
-    trained, and uses that policy as the reference model *(ours)*. Iterative DPO of the TruthRL
-    paper starts from the DPO checkpoint and has 4 rounds (table 1), so it is `rounds=5` here.
+    trained. That policy is also the round's reference model *(ours)*. Iterative DPO of the TruthRL
+    paper has 4 rounds after DPO (table 1). This corresponds to `rounds=5`: DPO is the first round.
     """
 
     rounds: int = setting(

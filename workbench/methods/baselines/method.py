@@ -1,6 +1,6 @@
-"""The baselines as methods, their settings at the tiny bench, and the stages of their training.
+"""Define each baseline as a `Method`, with its training stages and its settings on the tiny bench.
 
-They train by SFT or DPO, on rows made from gold answers or from samples of the policy.
+Baselines train by SFT or DPO, on rows made from gold answers or from samples of the policy.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,11 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the stage of R-Tuning or RFT (appendix): SFT on rows made from samples."""
+    """Return the only training stage of R-Tuning or RFT (TruthRL's appendix): SFT after sampling.
+
+    RFT trains on sampled responses. R-Tuning trains on gold answers, or on "I don't know" if the
+    policy's samples of a question include no correct answer.
+    """
     collect = _collector(config, bench, method)
 
     def rows(job: Job) -> tuple[list[Example], Card]:
@@ -54,10 +58,11 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 
 
 def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the stages of DPO on TruthRL's pairs: one for each round.
+    """Return the training stages: DPO on pairs of sampled answers, one stage for each round.
 
-    The names are "dpo-1", "dpo-2", …, or "dpo" for a single round. Each round but the last writes a
-    full checkpoint, from which the next round starts.
+    `truthrl_pairs` selects the pairs by the outcomes of the answers (TruthRL, appendix A).
+    The stages are called "dpo-1", "dpo-2", …, or "dpo" for a single round. Each round except the
+    last writes a full checkpoint, from which the next round starts.
 
     Raises:
         WorkbenchError: there are several rounds, but fewer than two samples per question.
@@ -85,8 +90,9 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
 def factscore() -> RewardFn:
     """Return FactTune-FS's reward function: the share of a response's claims that are supported.
 
-    It ranks the responses of the pairs (arXiv 2311.08401). A response without claims has no reward,
-    so it is in no pair. Claims in the thinking do not count.
+    The reward, from 0 to 1, ranks the responses from which preference pairs are chosen (arXiv
+    2311.08401). A response without claims has no reward, and is in no pair. Claims in the thinking
+    do not count.
     """
 
     @scored
@@ -101,10 +107,10 @@ def factscore() -> RewardFn:
 
 
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the stage of FactTune-FS: DPO on one pair of samples for each question.
+    """Return the only training stage of FactTune-FS: DPO on one pair of samples for each question.
 
-    The pair has the samples with the highest and the lowest FActScore *(ours)*, as in KLCF's DPO
-    baseline. FactTune-FS uses all pairs of a question's samples with different scores.
+    The pair prefers the sample with the highest FActScore to the one with the lowest *(ours)*. The
+    FactTune-FS paper uses all pairs of a question's samples with different scores.
 
     Raises:
         WorkbenchError: `rounds` is not 1.
@@ -120,10 +126,10 @@ def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Sta
 def _collector(
     config: SampleSFT | PairDPO, bench: Bench, method: Method, *, answered: bool = True
 ) -> Callable[[Job, int], list[Feedback]]:
-    """Return a function from (job, seed) to graded samples of the job's initial policy.
+    """Return a function (job, seed) -> graded samples of the policy from which the job starts.
 
     Args:
-        answered: use only questions with gold answers.
+        answered: sample only questions with gold answers.
     """
     check_values(config)
     drawn, questions = config.drawn, training_questions(config.prompts, bench, answered=answered)

@@ -1,4 +1,4 @@
-"""The settings of Binary RAR (arXiv 2510.17733), with the defaults of the paper's code."""
+"""The settings of Binary RAR (arXiv 2510.17733). Their defaults are those of the paper's code."""
 
 from dataclasses import dataclass
 

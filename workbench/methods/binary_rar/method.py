@@ -1,4 +1,4 @@
-"""The method Binary RAR: its check, the part of its reward, and its settings at the tiny bench."""
+"""Define the method Binary RAR: its check, reward, training and settings on the tiny bench."""
 
 from collections.abc import Sequence
 
@@ -26,10 +26,10 @@ TINY = scaled(
 
 
 def stages(config: BinaryRAR, bench: Bench) -> Sequence[Stage]:
-    """Return the only stage of a training: GRPO.
+    """Return the training stages of a run: a single stage, GRPO.
 
     Raises:
-        WorkbenchError: invalid settings, no questions or missing checks.
+        WorkbenchError: invalid settings, no questions, or a judge without the check "fact".
     """
     # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)

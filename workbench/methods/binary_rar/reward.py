@@ -7,11 +7,11 @@ from workbench.util.config import check_values
 
 
 def reward(config: BinaryRAR) -> RewardFn:
-    """Return the reward function: 1 if no claim of the answer is refuted, else 0.
+    """Return the reward function: 1 if the evidence contradicts no claim of the answer, else 0.
 
-    The reward is at the end of the response. Claims in the thinking do not count. A response
-    without claims, such as a refusal, has the reward 1. A truncated response has the reward 0
-    *(code)*, unless `truncated` is set. If a verdict failed, the response has no reward.
+    The last token gets the reward. Claims in the thinking do not count. A response without claims,
+    such as a refusal, has the reward 1. A truncated response has the reward 0 *(code)*, unless
+    `config.truncated` is True. If a verdict on a claim failed, the response has no reward (None).
 
     Raises:
         WorkbenchError: invalid settings.

@@ -2,22 +2,23 @@
 (arXiv 2406.13779).
 
 The paper: an outline makes answers more coherent and less factual. Doubly fine-grained RLHF
-restores factuality: it varies the granularity of the evaluation (answer, sentence or subclaim) and
+restores factuality. It varies the granularity of the evaluation (answer, sentence or subclaim) and
 of the reward model (sequence or token). Share of wholly factual answers on WebGPT-en, Llama2-7B:
-outline .7978. RLHF after it, with a sequence-level reward model: by subclaims .8897, by sentences
-.8787, by answers .8493. Baselines: unlikelihood .8419, filtered MLE .7831.
+.7978 with an outline and no RLHF. With RLHF and a sequence-level reward model: .8897 if subclaims
+are evaluated, .8787 for sentences, .8493 for answers. Baselines: unlikelihood .8419, filtered MLE
+.7831.
 
 Here a segment is a sentence of the answer that makes a claim, or the whole answer. The reference
 model is the policy before RL. Our deviations:
 
 * Only the `[Answer]` part is scored.
-* The baseline is subtracted from the reward of each segment. It is the mean segment value of the
-  reference model's own answers to the same question. They are sampled with the policy's settings,
-  without beam search.
-* A sentence without a reward model's score is scored by the verdicts on its claims. The part
-  `stood_in` counts these sentences.
-* The policy learns to outline from its own samples. The prompt that samples them has an instruction
-  to plan; the prompt of the training row does not. With `cold.writer=judge`, as in the paper, a
+* A baseline is subtracted from the reward of each segment: the mean factuality of the segments in
+  the reference model's own answers to the question. These answers are sampled with the policy's
+  settings, without beam search.
+* A sentence without a reward model's score is scored by the verdicts on its claims. The reward's
+  part `stood_in` counts these sentences.
+* The policy learns to write outlines from its own samples. The prompt for sampling instructs it to
+  plan; the prompt of the training row does not. With `cold.writer=judge`, as in the paper, a
   stronger model writes the outlined answers. `cold.outline=false` trains on plain answers.
 * An adapter is trained instead of all parameters.
 * GRPO is an alternative to PPO. `repeats=once` ignores repeated sentences; the paper rewards them.

@@ -1,6 +1,6 @@
-"""FoRAG's cold start (arXiv 2406.13779, section 4): SFT before RL on answers with an outline.
+"""FoRAG's cold start (arXiv 2406.13779, section 4): SFT on answers with an outline, before RL.
 
-This module has its settings, and makes the answers.
+This module defines the settings of the cold start and collects its training answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ PLAN = (
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Settings that say how the answers of the cold start are made."""
+    """Settings of the cold start: who writes its training answers, how many, and in which form."""
 
     outline: bool = setting(True, "whether the answers begin with an outline")
     writer: Literal["policy", "judge"] = setting(
@@ -49,10 +49,10 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run trained its policy to write outlines without an instruction to plan.
+    """Return whether a cold start taught a run's policy to write outlines without instruction.
 
     Args:
-        config: the run's stored config.
+        config: the run's stored config, as a JSON object.
     """
     cold = config.get("cold")
     return (
@@ -63,11 +63,11 @@ def plans_unprompted(config: JsonMapping) -> bool:
 def cold_start_rows(
     cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
 ) -> tuple[list[Example], Card]:
-    """Collect the answers of a cold start; return the SFT rows made from them, and their counts.
+    """Collect answers for a cold start. Return SFT rows made from them, and a `Card` with counts.
 
-    The policy writes the answers, or the judge. If the policy writes answers with an outline, its
-    prompt has the instruction to plan. The rows have the question without it. The answers are
-    stored in the job's folder.
+    The policy writes the answers, or the judge if `cold.writer` is "judge". If the policy is to
+    write outlines, its prompt has an instruction to plan. The returned rows have the question
+    without this instruction. The answers are stored in the job's folder.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this

@@ -1,6 +1,6 @@
-"""The settings of FoRAG (arXiv 2406.13779), with the paper's defaults, and those at the tiny bench.
+"""The settings of FoRAG (arXiv 2406.13779): the paper's, and our own for the tiny bench.
 
-The settings at the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
+The settings for the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
 batches and β of the reward model, of PPO and of the baselines were chosen with one seed on the
 validation split: see `benchmarks/README.md`. GRPO's settings were not tuned.
 """
@@ -25,7 +25,7 @@ Evaluation = Literal["holistic", "sentence", "subclaim"]
 PROMPTS = Prompts(system="")
 # section 6.1: 5 epochs, cosine. The learning rate is ours, for an adapter; the paper's is 1e-5.
 COLD = SFT(Passes(epochs=5, batch=16, micro_batch=2), Optim(learning_rate=1e-4))
-# The paper does not state these values. Those that differ from RLFH's code are *(ours)*.
+# The paper does not state these values. Values that differ from RLFH's code are *(ours)*.
 BY_PPO = PPO(
     critic_learning_rate=1e-3,
     micro_batch=2,
@@ -115,19 +115,19 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether training subtracts the mean factuality of the reference model's answers."""
+        """Whether PPO's reward has a baseline: the mean factuality of the reference's answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property
     def fractional(self) -> bool:
-        """Whether a segment's target is the share of its claims that are supported, not 0 or 1."""
+        """Whether the reward model's targets are shares of supported claims, not 0 or 1."""
         return self.evaluation == "subclaim" and self.aggregate == "mean"
 
     @property
     def model_loss(self) -> Literal["log", "mse"]:
-        """The loss of the reward model (table 2): squared error if `fractional`, else log loss.
+        """The loss of the reward model: the setting `reward_model.loss`.
 
-        `reward_model.loss` overrides it.
+        If it is unset (table 2): "mse" (squared error) if `fractional`, else "log".
         """
         return self.reward_model.loss or ("mse" if self.fractional else "log")
 

@@ -1,6 +1,6 @@
-"""The method FoRAG: the parts of its reward, its unused settings, and the stages of its training.
+"""Define the method FoRAG: the parts of its reward, and the stages of its training.
 
-With RL the stages are a cold start, a reward model trained on judged samples, scores of the
+RL has up to four stages: a cold start, a reward model trained on judged samples, scores of the
 reference model's answers, and PPO or GRPO. The baselines have two stages: a cold start, and SFT on
 judged samples. A judged sample is a sampled answer with the judge's verdicts on its claims.
 """
@@ -50,14 +50,14 @@ PARTS = {
 
 
 def training(config: FoRAG) -> Training:
-    """Return how a config is trained: the settings of its last stage, and its unused settings."""
+    """Return a `Training`: which trainer the last stage uses, and which settings have no effect."""
     modelled = config.by_rl and config.rewarded == "model"
     last = config.trainer if config.by_rl else "tuned"
     return Training(last, _unused(config) - {last}, resident_models=int(modelled))
 
 
 def _unused(config: FoRAG) -> set[str]:
-    """Return the paths of the settings that have no effect with the config's other settings."""
+    """Return paths, such as "cold.outline", of settings that have no effect in this config."""
     cold, judged = config.cold, config.by_rl and config.rewarded == "judge"
     by_policy = bool(cold.cold_samples) and cold.outline
     cases = (
@@ -73,7 +73,7 @@ def _unused(config: FoRAG) -> set[str]:
         (by_policy and not cold.sampled, "cold.told cold.cold_samples"),
         (not config.by_rl or judged, "reward_model held_out"),
         (not config.compares, "references"),
-        # only a cold start uses the sampling settings of `drawn`
+        # with rewarded=judge, only a cold start uses the sampling settings of `drawn`
         (judged, "drawn.questions drawn.samples"),
         (judged and not cold.sampled, "drawn.temperature drawn.top_p drawn.max_new_tokens"),
         (judged and not cold.cold_samples and not config.compares, "drawn.max_failed"),
@@ -82,10 +82,11 @@ def _unused(config: FoRAG) -> set[str]:
 
 
 def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a training, in order.
+    """Return the training stages of a run, in order.
 
     Raises:
-        WorkbenchError: see `prepare`.
+        WorkbenchError: invalid settings, no questions, a question without passages to answer from,
+            or a missing judge.
     """
     run = prepare(config, bench)
     cold = [_cold_start(run)] if config.cold.cold_samples else []
@@ -98,7 +99,7 @@ def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
 
 
 def _cold_start(run: Run) -> Stage:
-    """Return the stage of the cold start: SFT on outlined answers (section 4.2)."""
+    """Return the first stage: SFT on outlined (`cold.outline`) or plain answers (section 4.2)."""
     config = run.config
     sampling = config.drawn.sampling
     # runs with equal values of these settings share one cold start
@@ -117,7 +118,7 @@ def _cold_start(run: Run) -> Stage:
 
 
 def _tuning(run: Run) -> Stage:
-    """Return the last stage of the baselines of section 6.3: filtered MLE or unlikelihood."""
+    """Return the last stage of a baseline (section 6.3): filtered MLE or unlikelihood training."""
     config = run.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
@@ -128,9 +129,9 @@ def _tuning(run: Run) -> Stage:
 
 
 def _reward_model(run: Run) -> Stage:
-    """Return the stage that trains a reward model on judged samples (section 5.2) and measures it.
+    """Return the stage that trains a reward model on judged samples (section 5.2).
 
-    It is measured on held-out questions.
+    The stage also measures the reward model on held-out questions.
     """
     config, evaluation = run.config, run.config.evaluation
 
@@ -161,8 +162,9 @@ def _reward_model(run: Run) -> Stage:
 def _reference(run: Run, job: Job) -> Status:
     """Sample and score the reference model's answers to the questions that PPO will use.
 
-    The settings of sampling are PPO's. The answers are not greedy *(ours)*: greedy answers score
-    higher than samples, so that nearly every sampled answer would have a negative reward.
+    PPO later subtracts the mean of these scores. The answers are sampled with PPO's settings
+    *(ours)*. Greedy answers score higher, so nearly every sampled answer would have a negative
+    reward.
     """
     ppo = run.config.ppo
     numbers = dict.fromkeys(order(len(run.questions), ppo.steps * ppo.prompts_per_step, job.seed))
@@ -175,7 +177,10 @@ def _reference(run: Run, job: Job) -> Status:
 
 
 def _rl(run: Run) -> Stage:
-    """Return the last stage: PPO or GRPO, with the reward model and baseline of earlier stages."""
+    """Return the last stage, PPO or GRPO, which uses the results of earlier stages.
+
+    These are the reward model and the baseline, if the config has them.
+    """
     config = run.config
 
     def given(job: Job) -> tuple[Sequence[Question], Grade]:

@@ -30,9 +30,10 @@ Aggregate = Callable[[Sequence[float]], float]
 class Segment(NamedTuple):
     """A sentence of the answer, or the whole answer, with its factuality.
 
-    `value` is the factuality, from 0 to 1. `sentence` is the sentence's index; None: the segment's
-    reward is at the end of the response. `stood_in` says whether the value is from verdicts on
-    claims instead of a reward model's score.
+    Attributes:
+        value: the factuality, from 0 to 1.
+        sentence: index of the sentence, whose end gets the reward; None: the response's end.
+        stood_in: True if `value` is from verdicts on claims, not from a reward model.
     """
 
     value: float
@@ -41,10 +42,10 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function Agg of table 2, from the values of a segment's claims to its own value.
+    """Return the function (Agg in table 2) from the values of claims, 0 or 1, to one value.
 
-    With `evaluation="subclaim"` the setting `aggregate` chooses the function. Otherwise it is the
-    minimum: a sentence or answer that is evaluated as a whole is as factual as its worst claim.
+    With `evaluation="subclaim"`, the setting `aggregate` selects mean, minimum or maximum.
+    Otherwise it is the minimum: a sentence or answer is as factual as its worst claim.
     """
     chosen: dict[str, Aggregate] = {"mean": fmean, "min": min, "max": max}
     return chosen[config.aggregate] if config.evaluation == "subclaim" else min
@@ -58,17 +59,17 @@ def reward(config: FoRAG) -> RewardFn:
     * A segment is a sentence of the answer, or with `evaluation="holistic"` the whole answer. Its
       factuality, in [0, 1], is p of the reward model's "factuality" verdict. The verdict's target
       is `segment:i` for sentence i, or `response`.
-    * Without this verdict the "fact" verdicts on the segment's claims are aggregated *(ours)*: 1
-      for a supported claim, 0 for any other, since figure 1 aggregates binary labels.
-    * Sentences without claims are not segments, and neither are sentences of a plan or of the
-      thinking *(both ours)*. Claims without a sentence form one more segment at the end *(ours)*.
-    * The baseline is p of the "baseline" verdict, or 0. The setting `baseline` says whether the
+    * Without this verdict, `aggregate` computes the factuality from "fact" verdicts *(ours)*. A
+      supported claim has the value 1, any other claim 0: figure 1 aggregates binary labels.
+    * Sentences without claims, and sentences of a plan or of the thinking, are not segments *(both
+      ours)*. Claims without a sentence form one more segment at the end *(ours)*.
+    * The baseline is p of the "baseline" verdict, or 0. The setting `baseline` says when the
       verdict is used. None: if there is one. True: always; a response without it has no reward.
       False: never.
     * With `repeats="once"`, a sentence with the same words as an earlier sentence is not a segment
       *(ours)*.
-    * A plan without an answer counts as an answer of `MOST_POINTS` segments (holistic: 1) of value
-      0 *(ours)*. Otherwise stopping early would earn more than an answer below the baseline.
+    * A plan without an answer is filled up to 5 segments (holistic: 1) with segments of value 0
+      *(ours)*. Otherwise it would earn more than an answer below the baseline.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -136,7 +137,7 @@ def reward(config: FoRAG) -> RewardFn:
 
 
 def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
-    """Return the indices of sentences with the same words, citations ignored, as an earlier one."""
+    """Return the indices of sentences that repeat an earlier sentence; citations are ignored."""
     numbers = sorted(s.sentence for s in segments if s.sentence is not None)
     first: dict[str, int] = {}
     for number in numbers:
@@ -146,7 +147,10 @@ def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
 
 
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
-    """Return the indices of sentences that overlap the answer and have a "factuality" verdict."""
+    """Return the indices of the answer's sentences that have a reward model's score.
+
+    The score is a "factuality" verdict. A sentence counts if it overlaps the answer.
+    """
     text, prefill = feedback.response.text, feedback.response.prefill
     numbers = [
         n for n in range(len(feedback.sentences)) if (f"segment:{n}", "factuality") in verdicts

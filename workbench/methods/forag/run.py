@@ -1,4 +1,4 @@
-"""`Run`: the questions of a training run of FoRAG, and the graders of its stages."""
+"""Define `Run`: the questions of a FoRAG training run, and the functions that grade responses."""
 
 import random
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ class Run:
 
     Attributes:
         questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: whether the reward model scores responses in training without the judge. The
-            claims, which determine the segments, are then extracted by rules. A language model as
-            the judge would need a request for each response.
+        model_alone: whether RL by a reward model runs without calls to the judge. Rules then
+            extract the claims, which determine the segments. `prepare` sets it if the judge is a
+            language model, which would need a request for each response.
     """
 
     config: FoRAG
@@ -38,9 +38,9 @@ class Run:
     model_alone: bool = False
 
     def judge_grade(self) -> Grade:
-        """Return the grader whose reward uses the judge's verdicts on claims.
+        """Return a function that grades responses by the judge's verdicts on claims.
 
-        It subtracts no baseline, because only a later stage computes it.
+        The reward has no baseline, because only a later stage computes the baseline.
         """
         return assemble(
             self.checks,
@@ -58,7 +58,7 @@ class Run:
         return self._shuffled(seed)[::-1][: self.config.drawn.questions]
 
     def _shuffled(self, seed: int) -> list[Question]:
-        """Return the questions in another order than RL's."""
+        """Return the questions in a random order, which differs from their order in RL."""
         rng = random.Random(f"forag-questions-{seed}")
         return rng.sample(list(self.questions), len(self.questions))
 
@@ -69,12 +69,12 @@ class Run:
         )
 
     def training_grade(self, job: Job, compared: bool = False) -> Grade:
-        """Return the grader of RL, whose reward uses the reward model or the judge's verdicts.
+        """Return a function that grades responses in RL, by the reward model or by the judge.
 
         Args:
-            job: its stages "reward_model" and "reference" are read if they are used.
-            compared: subtract the baseline, the mean segment value of the reference model's
-                answers.
+            job: its earlier stages "reward_model" and "reference" are read if they are needed.
+            compared: subtract the baseline: the mean factuality of the segments in the reference
+                model's answers.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":

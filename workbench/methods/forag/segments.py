@@ -3,7 +3,7 @@
 A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` there is
 one segment, from the first such sentence to the last. This module makes:
 
-* training rows of the reward model, from sampled answers that the judge has judged
+* training rows for the reward model, from sampled answers with the judge's verdicts
 * the check "factuality", which gives the reward model's score of each segment
 * the check "baseline", which gives the mean score of the reference model's answers to the question
 """
@@ -35,9 +35,13 @@ Segments = dict[str, tuple[Span, list[Claim]]]
 
 
 def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:
-    """Return the segments of a response, from the claims and sentences in `read`.
+    """Return the segments of a response: a dict from name to (span in characters, claims).
 
-    The keys are "segment:N", where N is the index of the sentence, or "response" if holistic.
+    The names are "segment:N" for the sentence of index N. With `evaluation="holistic"`, the only
+    name is "response".
+
+    Args:
+        read: the claims and sentences that an extractor found in the response.
     """
     claims = filter(in_answer(response), read.claims)
     groups = by_sentence([claim for claim in claims if claim.sentence is not None])
@@ -59,15 +63,16 @@ def judged_rows(
     aggregate: Aggregate,
     reads: Sequence[Claims] | None = None,
 ) -> tuple[list[Judged], Card]:
-    """Return training rows of a reward model, made from samples with "fact" verdicts, and counts.
+    """Return training rows for a reward model, and a `Card` with counts.
 
-    A segment's target is the `aggregate` of its claims' values: 1 for a supported claim, 0 for any
+    The target of a segment is `aggregate` of its claims' values: 1 for a supported claim, 0 for any
     other. Responses that reached the token limit are included, because RL has such responses too.
 
     Args:
-        reads: for each sample, the claims that the extractor used in RL finds. A row then has only
-            the segments that both extractors find, with targets from the judge's claims. None: RL
-            uses the judge's extractor.
+        feedbacks: sampled answers with the judge's claims and "fact" verdicts.
+        reads: the claims that RL's extractor finds in each answer; None if RL uses the judge's
+            extractor. Only segments that both extractors find are used. Their targets come from
+            the judge's claims.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     extracted: Sequence[Claims | Feedback] = reads or feedbacks
@@ -97,7 +102,7 @@ def judged_rows(
 def _judged(
     feedback: Feedback, read: Claims | Feedback, evaluation: Evaluation, aggregate: Aggregate
 ) -> Judged | str:
-    """Return the training row of a sample, or the reason why it is dropped."""
+    """Return the training row of a sample, or why it has no row: "failed" or "no claims"."""
     if feedback.error is not None:
         return "failed"
     verdicts, response = table(feedback), feedback.response
@@ -119,10 +124,12 @@ def _judged(
 
 
 def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
-    """Return the check "factuality", whose p for each segment is the reward model's score.
+    """Return the check "factuality": a function from responses to verdicts on their segments.
 
-    If prompt and answer are longer than the reward model's context, the verdicts are failures. The
-    policy cannot use this to avoid a low reward, because the sampling settings limit the length.
+    The p of a verdict is the reward model's score of the segment.
+
+    If prompt and answer are longer than the reward model's context, the verdicts are failures.
+    Sampling limits the length, so the policy cannot avoid a low reward in this way.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -149,24 +156,26 @@ def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> 
 
 
 def unlabelled(response: Response, found: Segments) -> Judged:
-    """Return a response as a reward model reads it: with the spans of its segments (the sentences
-    or claims that get a reward), and without labels."""
+    """Return a response as input for a reward model: its text with the spans of its segments.
+
+    The segments have no targets. Token ids are included only if the policy sampled them.
+    """
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
     return Judged(response.question, response.text, placed, ids)
 
 
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
-    """Return, by question id, the mean value of the segments of the reference model's answers.
+    """Return question id -> mean factuality of the segments in the reference model's answers.
 
-    If no answer to a question has a reward, the value of this question is a `Failure`. If the
-    answers to a question have no segments, its value is the mean over all segments of all questions
-    *(ours)*: with a baseline of 0, any answer to that question would earn a reward. If no answer to
-    any question has a segment, all values are failures.
+    * If no answer to a question has a reward, the question's value is a `Failure`.
+    * If the answers to a question have no segments, its value is the mean over the segments of all
+      questions *(ours)*. With the value 0, any answer to this question would earn a reward.
+    * If no answer to any question has segments, all values are failures.
 
     Args:
         feedbacks: the graded answers of the reference model.
-        method: name of the reward to read.
+        method: name of the reward whose segments are used.
     """
     sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}
@@ -190,9 +199,11 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
 
 
 def baseline(values: Mapping[str, float | Failure]) -> Verify:
-    """Return the check "baseline", whose p is the question's value in `values`.
+    """Return the check "baseline": a function from responses to one verdict on each response.
 
-    `reference_values` computes the values. A question without a value gets a failed verdict.
+    Args:
+        values: question id -> p of the verdict, from `reference_values`. For a `Failure` or a
+            missing question the verdict is a failure.
     """
 
     def verdict(question: str) -> Verdict:

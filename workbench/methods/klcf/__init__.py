@@ -5,8 +5,8 @@ The paper: a checklist has facts that the base model can state, verified once be
 answer is rewarded for recall and precision against it. A truthfulness model, fine-tuned from the
 same base model, gives the probability that a claim is true, which is rewarded too. Qwen2.5-14B base
 → KLCF-zero: FActScore 46.8 → 61.2, F1@64 on LongFact .637 → .733. The checklist alone raises recall
-and lowers precision; truthfulness alone does the reverse. A reward takes 57 s without searches;
-FActScore takes 198 s and 52 searches.
+and lowers precision; truthfulness alone does the reverse. Computing a reward takes 57 s and no
+searches; computing FActScore takes 198 s and 52 searches.
 
 Training prepares checklists and labelled claims from samples of the base model (`workbench klcf
 prepare`), trains the truthfulness model, then runs GRPO. The paper's baseline, GRPO on FActScore,
@@ -21,7 +21,7 @@ Our deviations:
   answers (`general.py`).
 * Formulas that the paper's text does not state are defined in `reward.py`.
 * The judge extracts claims and compares checklists, in place of two fine-tuned models. It also
-  merges facts of a checklist that have the same meaning in other words.
+  merges facts of a checklist that say the same in other words.
 * Adapters are trained, not all parameters. The truthfulness model's score is from a scalar head,
   not the probability of a word.
 * `rewarded=confidence` uses the base model's own confidence in place of the truthfulness model.

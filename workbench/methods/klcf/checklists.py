@@ -1,5 +1,5 @@
-"""Make training data from facts (KLCF, arXiv 2509.23765, section 2.2): a checklist for each
-question, and labelled claims for the truthfulness model.
+"""Make training data from the base model's facts (KLCF, arXiv 2509.23765, section 2.2): a checklist
+for each question, and labelled claims for the truthfulness model.
 """
 
 import random
@@ -17,7 +17,7 @@ POOL = 5  # most candidate facts per checklist item, to limit the number of judg
 
 
 class Labelled(NamedTuple):
-    """A claim to train the truthfulness model on; `label` is one of `LABELS`."""
+    """A claim to train the truthfulness model on; its label is "correct" or "wrong"."""
 
     question: Question
     claim: str
@@ -26,16 +26,17 @@ class Labelled(NamedTuple):
 
 @dataclass
 class _Checklist:
-    """A checklist that is being made: its items, and the pool of facts that may still be added."""
+    """A checklist under construction: its items, and a pool of facts that may still be added."""
 
     question: Question
     pool: list[Fact]
     items: list[Fact] = field(default_factory=list)
 
     def comparison_input(self) -> tuple[Response, Claims]:
-        """Return the input with which "claim_checklist" compares the pool with the newest item.
+        """Return input for the check "claim_checklist", to compare the pool with the newest item.
 
-        It is an empty response whose claims are the pool's facts and whose checklist is the item.
+        It is an empty response. Its claims are the pool's facts, and its question's checklist is
+        the newest item.
         """
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
@@ -48,16 +49,17 @@ def checklists(
     """Return a checklist of at most `most` supported facts for each question, and counts.
 
     Candidates are facts without a hedge whose informativeness, if rated, is at least `important`.
-    The most informative come first; of equally informative facts, the most frequent. A fact is
-    dropped if it repeats or contradicts an earlier item, or if the comparison failed.
+    They are sorted by informativeness, then by frequency. A fact is dropped if it repeats or
+    contradicts an earlier item, or if the comparison failed.
 
     Args:
         found: the facts of each question.
-        same: the check "claim_checklist", which compares facts. None: no comparison; facts differ
-            in wording already.
+        important: lowest informativeness of an item, 1 to 5.
+        same: the check "claim_checklist", which compares facts; None: facts are not compared.
 
     Returns:
-        Question id -> checklist, without empty checklists; and numbers of facts by outcome.
+        * question id -> checklist; questions without a checklist are left out
+        * outcome, such as "items", "hedged" or "same_fact" -> number of facts
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:
@@ -96,7 +98,7 @@ OUTCOMES = {
 def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
     """Remove from each pool the facts that repeat or contradict the checklist's newest item.
 
-    Facts whose comparison failed are removed, too. Returns the numbers of facts by outcome.
+    Facts whose comparison failed are removed, too. Return the number of facts for each outcome.
     """
     counts = Counter[str]()
     for one, checked in zip(lists, same([one.comparison_input() for one in lists]), strict=True):
@@ -112,9 +114,9 @@ def truth_rows(
 ) -> tuple[list[Labelled], dict[str, int]]:
     """Return labelled claims for the truthfulness model, in random order, and counts.
 
-    There are two supported claims for each refuted claim (appendix B.1); surplus claims are left
-    out at random. If there are enough supported claims, each refuted claim occurs up to
-    `most_copies` times.
+    There are two supported claims for each refuted claim (appendix B.1). Surplus claims are left
+    out at random. If there are enough supported claims, refuted claims are repeated, up to
+    `most_copies` times each.
     """
     labelled = [Labelled(question, f.text, f.label) for question, facts in found for f in facts]
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
@@ -140,10 +142,10 @@ def known(
         lists: question id -> checklist.
 
     Returns:
-        * `precision`: the share of checklist facts that the documents state; the others are guesses
+        * `precision`: the share of checklist facts that the documents state; others are guesses
         * `recall`: of the facts that the questions ask for and the documents state, the share that
           is on the question's checklist
-        * `items` and `shown`: the numbers by which these two shares divide
+        * `items` and `shown`: the denominators of precision and recall
 
         None if the documents are unknown, or if the facts on the checklists have no ids of the
         closed world.

@@ -1,6 +1,6 @@
-"""P(true) of a claim from the base model's own confidence, instead of KLCF's truthfulness model.
+"""Compute P(true) of a claim from the base model's own confidence, calibrated on labelled claims.
 
-The confidence is calibrated on claims with labels.
+This is an alternative to KLCF's truthfulness model.
 """
 
 import math
@@ -24,10 +24,10 @@ LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute valu
 
 
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
-    """Return the base model's confidence in each claim, as the answer to its question.
+    """Return the base model's confidence in each claim, from 0 to 1.
 
-    The confidence is the geometric mean of the probabilities of the claim's tokens, without the
-    end-of-sequence token.
+    The confidence is the geometric mean of the probabilities of the claim's tokens, if the claim is
+    the answer to its question. The end-of-sequence token does not count.
     """
     import torch
 
@@ -43,7 +43,7 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """A function from the base model's confidence in a claim to P(true), by Platt scaling.
+    """Computes P(true) of claims from the base model's confidence, by Platt scaling.
 
     P(true) = σ(slope · x + offset), where x is the logarithm of the confidence and slope > 0.
     """
@@ -53,10 +53,10 @@ class Confidence:
     offset: float
 
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
-        """Return P(true) of the claim of each row.
+        """Return P(true) of each row's claim, from 0 to 1.
 
-        It is None if question and claim are longer than the model can read, and NaN if the model's
-        probabilities are not finite, which grading turns into a failure.
+        P(true) is None if question and claim are longer than the model can read. It is NaN if the
+        model's probabilities are not finite; grading turns NaN into a failure.
         """
         short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
         scores = confidences(self.policy, [rows[number] for number in short])
@@ -73,7 +73,10 @@ class Confidence:
 
 
 def load_confidence(folder: Path, policy: Policy) -> Confidence:
-    """Load a `Confidence` that `Confidence.save` wrote.
+    """Load the `Confidence` of a base model that `Confidence.save` wrote to a folder.
+
+    Args:
+        policy: the base model.
 
     Raises:
         WorkbenchError: the file is missing or damaged, or was fitted to another model.
@@ -98,9 +101,11 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
 
 
 def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
-    """Return the base model's confidence, calibrated on labelled claims *(ours)*.
+    """Fit a `Confidence` of a base model to labelled claims *(ours)*.
 
-    Claims that are too long are not used.
+    Args:
+        policy: the base model.
+        rows: the claims, with target 1 (true) or 0 (false). Claims that are too long are not used.
 
     Raises:
         WorkbenchError: all claims have the same label, or the confidence is not higher for true
@@ -129,8 +134,8 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
 def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return (slope, offset) of a logistic regression on points (value, target 0 or 1).
 
-    Targets are smoothed (Platt, 1999), so that the slope is finite even if the values separate the
-    targets.
+    Targets are smoothed (Platt, 1999). So the slope is finite even if a threshold on the values
+    separates the targets perfectly.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression
@@ -146,7 +151,7 @@ def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
-    """Return the indices of the rows that are not too long, the longest row first."""
+    """Return the indices of the rows that fit into the model's context, the longest row first."""
     longest = min(getattr(policy.model.config, "max_position_embeddings", LONGEST), LONGEST)
     sizes = [
         sum(map(len, encode_example(policy.tokenizer, row.question, row.text))) for row in rows
@@ -160,5 +165,5 @@ def _log(confidence: float) -> float:
 
 
 def _base_id(policy: Policy) -> str:
-    """Return a digest of the base model's weights, or the name of a public model."""
+    """Return a digest of the base model's weights, or its name if it is a hub model."""
     return policy_hash(policy.name) or policy.name

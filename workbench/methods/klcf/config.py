@@ -49,7 +49,7 @@ SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 sam
 
 @dataclass(frozen=True)
 class Prepare:
-    """Settings for sampling the base model before training and making data from its claims."""
+    """Settings of the preparation: sample the base model and make training data from its claims."""
 
     folder: str | None = setting(
         None, "a folder filled by `workbench klcf prepare`; none: the run prepares its own data"
@@ -75,7 +75,8 @@ PREPARED = Prepare()
 class KLCF:
     """The settings of KLCF's reward (section 2.3) and of its training.
 
-    The reward is a weighted mean of terms. A term of weight 0 is not used.
+    The reward has a weighted mean of three terms: checklist, truthfulness and general quality. A
+    term of weight 0 is not computed.
     """
 
     w_check: float = setting(
@@ -156,10 +157,13 @@ class KLCF:
 
     @property
     def trains_general(self) -> bool:
-        """Whether a run trains its own preference model."""
+        """Whether a run trains its own model for the term "general", instead of loading one."""
         return bool(self.w_general) and self.general is None
 
     @property
     def models_truth(self) -> bool:
-        """Whether training uses P(true) of a truthfulness model or of the base's confidence."""
+        """Whether P(true) in training is from a truthfulness model or calibrated confidence.
+
+        False if it is from the judge, or if the weight of the truthfulness is 0.
+        """
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -1,10 +1,10 @@
 """Merge claims of the base model with the same wording into facts (KLCF, arXiv 2509.23765, section
 2.2).
 
-The claims have verdicts. A claim is supported (label `correct` or `hedged_correct`), refuted
-(`wrong` or `hedged_wrong`) or undecided by the evidence (`vague`). Claims about another person than
-the question's are left out *(ours)*: they are not part of the answer, and training must not learn
-facts about held-out people.
+The evidence supports a claim (label `correct` or `hedged_correct`), refutes it (`wrong` or
+`hedged_wrong`) or does not decide (`vague`). Claims about another person than the question's are
+left out *(ours)*: they are not part of the answer, and training must not learn facts about held-out
+people.
 """
 
 from collections import Counter
@@ -29,12 +29,11 @@ LABELS = ("correct", "wrong")  # SUPPORT and REFUTE in the paper
 
 @dataclass(frozen=True)
 class Fact:
-    """The claims with the same words in the samples of one question, merged.
+    """A statement in the samples of one question: all claims with the same words, merged.
 
     Attributes:
-        label: one of `LABELS`: "correct" if most of the claims are supported, "wrong" if most are
-            refuted.
-        said: number of the claims.
+        label: "correct" if most of the claims are supported, "wrong" if most are refuted.
+        said: number of claims that were merged.
         informativeness: the highest rating of the claims, 1 to 5; None if no claim was rated.
         plain: whether at least one of the claims has no hedge.
         ids: ids of the closed world's facts that the claims state.
@@ -52,17 +51,17 @@ QuestionFacts = tuple[Question, Sequence[Fact]]  # a question, and the facts of 
 
 
 def key(text: str) -> str:
-    """Return a normal form of a claim, which is equal for claims with the same words."""
+    """Return a claim in lower case, without extra white space and final "." or "!"."""
     return " ".join(text.split()).casefold().rstrip(".! ")
 
 
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
     """Return the facts of one question's samples, the most frequent first, and counts.
 
-    A fact is all claims of the samples with the same words. If they are as often supported as
-    refuted, it is left out. The counts are numbers of claims: "support", "refute",
-    "not_enough_info", "unverified", "other_subject" and "empty" (without words). "conflicting" is
-    the number of facts left out.
+    A fact merges all claims with the same words. It is left out if its claims are supported as
+    often as they are refuted; the count "conflicting" is the number of these facts. The other
+    counts are numbers of claims: "support", "refute", "not_enough_info", "unverified" (without a
+    verdict), "other_subject" and "empty" (without words).
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:
@@ -100,9 +99,9 @@ def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str
 
 
 def _merged(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:
-    """Return the fact of claims with the same words; its label is that of the majority.
+    """Merge claims with the same words into a fact, whose label is that of the majority.
 
-    Returns None if as many claims are supported as refuted.
+    Return None if as many claims are supported as refuted.
     """
     claims, verdicts = zip(*mentions, strict=True)
     balance = sum(1 if verdict.label in SUPPORTED else -1 for verdict in verdicts)
@@ -123,9 +122,8 @@ def _merged(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:
 
 
 def count_samples(samples: Sequence[Feedback]) -> dict[str, int]:
-    """Return the number of samples that failed, abstain, make no claim, or were cut off.
-
-    An abstention does not count as a sample without claims.
+    """Return numbers of samples: "all", "failed", "refused" (abstentions without claims),
+    "no_claims" (other samples without claims) and "cut_off" (by the token limit).
     """
     responses = [s.response for s in samples if not s.claims and s.error is None]
     refused = sum(is_abstention(one.text, prefill=one.prefill) for one in responses)

@@ -2,9 +2,9 @@
 
 Training from a base model has no KL penalty, because a base model does not show how to answer. This
 term of the reward keeps answers well formed instead. The paper uses the preference model
-Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. If no model is named, a reward model is
-trained to distinguish the base model's own answers from corrupted copies *(ours)*. Its score says
-whether an answer is whole and keeps to its subject, not whether people prefer it.
+Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. If no model is named, a reward model (the
+model of good form) learns to distinguish the base model's own answers from corrupted copies
+*(ours)*. Its score says whether an answer is whole and on subject, not whether people prefer it.
 """
 
 import random
@@ -34,13 +34,14 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 
 
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "general", whose p is the score of the answer without the thinking.
+    """Return the check "general": a function from responses to one verdict on each response.
 
-    An empty or too long answer has p = 0, not a failure: otherwise a response could avoid its
-    reward.
+    The verdict's p is the score of the answer without the thinking. An empty or too long answer has
+    p = 0. It is not a failure, or a response could avoid its reward.
 
     Args:
-        by: the name of the scorer in the verdicts.
+        score: scores answers by a preference model or a model of good form.
+        by: the name of the model in the verdicts.
         specials: control tokens, as in `workbench.training.scorer.as_whole`.
     """
 
@@ -58,11 +59,11 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def quality_rows(
     samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()
 ) -> list[Judged]:
-    """Return training rows for a model of good form, from samples of the base model.
+    """Return training rows for a model that scores good form, from samples of the base model.
 
-    A whole answer has target 1, and a corrupted copy of it target 0. An answer that repeats a
-    sentence or was cut off has target 0, too. Abstentions, empty answers and samples whose
-    extraction failed are left out.
+    A whole answer has target 1. A corrupted copy of it has target 0, and so has an answer that
+    repeats a sentence or was cut off. Abstentions, empty answers and samples whose extraction
+    failed are left out.
     """
     good, bad = list[tuple[Response, str]](), list[tuple[Response, str]]()
     for sample in samples:
@@ -87,7 +88,7 @@ def quality_rows(
 
 
 def has_repeated_sentence(text: str) -> bool:
-    """Return whether a sentence occurs twice in the text, if case and white space are ignored."""
+    """Return whether a sentence occurs twice in the text. Case and white space are ignored."""
     texts = [" ".join(text[start:end].casefold().split()) for start, end in sentences(text)]
     return len(set(texts)) < len(texts)
 
@@ -136,8 +137,8 @@ class Preference:
     """A preference model.
 
     Attributes:
-        score: answers -> a score p in [0, 1] for each; None if question and answer have more than
-            `longest` tokens.
+        score: answers -> a score in [0, 1] for each; None for an answer that is too long.
+        longest: largest number of tokens of question and answer together.
         specials: the tokenizer's control tokens.
     """
 
@@ -149,12 +150,12 @@ class Preference:
 def preference_model(name: str) -> Preference:
     """Load a sequence classifier with one output, by folder or hub name. Its score is σ(output).
 
-    Question and answer are formatted with the model's chat template, or as a pair of texts if it
-    has none. One trial answer is scored, so that a model that does not work fails here.
+    Question and answer are formatted with the model's chat template, or as a pair of texts if the
+    model has no template. One trial answer is scored, so a broken model raises an error here.
 
     Raises:
-        WorkbenchError: there is no such model, it has another number of outputs, or its files are
-            damaged.
+        WorkbenchError: the model does not exist, is not a classifier with one output, or has
+            damaged files.
     """
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -202,7 +203,7 @@ def preference_model(name: str) -> Preference:
 
 
 def _encode(tokenizer: "PreTrainedTokenizerBase", row: Judged) -> dict[str, list[int]]:
-    """Return the model's inputs for an answer: token ids, mask, and token types if any."""
+    """Return the model's inputs for a question and its answer: token ids, mask, token types."""
     if not tokenizer.chat_template:
         return dict(tokenizer(row.question.text, row.text))
     messages = [*row.question.messages(), {"role": "assistant", "content": row.text}]
@@ -224,7 +225,7 @@ def _collate(
 
 
 def _check_architecture(name: str) -> None:
-    """Raise a WorkbenchError if the model's config is not one of a classifier with one output."""
+    """Raise a WorkbenchError if a model, by its config, is not a classifier with one output."""
     from transformers import AutoConfig
 
     with loading(name, REMEDY):

@@ -1,6 +1,4 @@
-"""The method KLCF: the parts of its reward, its unused settings, and its settings at the tiny
-bench.
-"""
+"""Define the method KLCF: the parts of its reward, and its settings on the tiny bench."""
 
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, reward
@@ -10,7 +8,7 @@ from workbench.methods.method import AT_ONCE, Method, Training, scaled
 
 
 def idle(config: KLCF) -> set[str]:
-    """Return the paths of the settings that have no effect with the config's other settings."""
+    """Return paths, such as "dpo" or "prepare.items", of settings without effect in this config."""
     cases = (
         (config.trainer == "dpo", "grpo"),
         (config.trainer != "dpo", "dpo drawn"),
@@ -28,10 +26,10 @@ def idle(config: KLCF) -> set[str]:
 
 
 def training(config: KLCF) -> Training:
-    """Return how a config is trained.
+    """Return a `Training`: trainer, settings without effect, initial policy and resident models.
 
     Up to two models stay in memory in addition to the policy: the truthfulness model (or the base
-    model, for its confidence), and the run's own model of good form.
+    model, for its confidence), and the model of good form that the run trains (`general.py`).
     """
     return Training(
         config.trainer,

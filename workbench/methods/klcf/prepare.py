@@ -3,7 +3,7 @@
 The base model answers the training questions. The claims of its answers get verdicts. The results
 are checklists, and labelled claims for the truthfulness model. `prepare` writes, in this order:
 
-* `samples/`: the base's samples with claims and verdicts; a killed preparation continues here
+* `samples/`: samples of the base model with claims and verdicts; a killed call continues from them
 * `checklists.jsonl`: `{question_id, items}`
 * `truth.jsonl`: `{question_id, claim, label}`
 * `card.json`: the inputs, and counts of every step
@@ -40,10 +40,12 @@ CHUNK = 16  # questions sampled, judged and written at a time
 
 
 def check_checks(checks: Checks) -> Grade:
-    """Return the grader that verifies the claims outside the thinking, without rewards.
+    """Return a function that verifies the claims of responses, except claims in the thinking.
+
+    The function computes no rewards.
 
     Raises:
-        WorkbenchError: the checks cannot verify facts.
+        WorkbenchError: the checks do not include "fact", which verifies claims.
     """
     return assemble(checks, ["fact"], {}, ANSWER_SECTIONS)
 
@@ -57,13 +59,14 @@ def prepare(
     *,
     seed: int,
 ) -> JsonObject:
-    """Prepare data for training questions in the folder `out`, and return its card.
+    """Prepare data for training questions in the folder `out`; return the content of its card.json.
 
-    An unfinished preparation in the folder is continued. The card of a finished one is returned.
+    If the folder has an unfinished preparation, it is continued. If it has a finished one, only its
+    card is returned.
 
     Raises:
-        WorkbenchError: wrong settings, checks that cannot verify facts, or a folder of a
-            preparation with other settings.
+        WorkbenchError: invalid settings, checks that cannot verify facts, or a folder that was
+            prepared with other settings.
         TooManyFailures: the judge failed too often; the same call continues the work.
     """
     check_values(config)
@@ -102,7 +105,7 @@ def write_prepared(
     *,
     seed: int,
 ) -> JsonObject:
-    """Write checklists, labelled claims and card to the folder `out`; return the card.
+    """Write checklists, labelled claims and card.json to the folder `out`; return the card.
 
     Args:
         samples: graded samples of the base model's answers to `questions`.

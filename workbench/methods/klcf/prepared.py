@@ -1,4 +1,4 @@
-"""Read a folder of KLCF's prepared data, and identify the bench and base model of a preparation."""
+"""Read KLCF's prepared data from a folder, and identify the bench and base model it is for."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,10 @@ class Source:
 def source_of(bench: Bench, base: str | None) -> Source:
     """Return the `Source` of a bench and a base model.
 
-    If `base` is None, the base model is the bench's checkpoint "base", provided that there is one
-    and the initial policy is one of the bench's checkpoints. Otherwise it is the initial policy.
+    Args:
+        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the bench's
+            checkpoint "base" if the initial policy is also a checkpoint of the bench; else the
+            initial policy.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -57,9 +59,9 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings that determine the result of a preparation, in the card's form.
+    """Return the settings that determine the result of a preparation, as card.json stores them.
 
-    These are all settings except `max_failed`, by field name, without nesting.
+    The form is a flat dict from field name to value, with all settings except `max_failed`.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -67,34 +69,35 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Return the settings of a stored card in the form of `compared`.
+    """Convert the settings of a stored card to the form of `compared`.
 
-    The card may be from an earlier version. A value that is not an object is returned unchanged.
+    The card may be from an earlier version. A value that is not a mapping is returned unchanged.
     """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 
 def identity_of(config: Prepare, source: Source, seed: int) -> JsonObject:
-    """Return all values that determine the result of a preparation, for its card."""
+    """Return the values that determine the result of a preparation: bench, base, seed, settings."""
     return {**source.identity(), "seed": seed, "config": compared(config)}
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The questions that have a checklist, and the claims to train the truthfulness model on."""
+    """Prepared data: the questions with a checklist, and claims to train the truthfulness model."""
 
     questions: list[Question]
     truth: list[Labelled]
 
 
 def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -> Prepared:
-    """Read a prepared folder.
+    """Read the prepared data in a folder.
 
     Args:
+        source: the bench and base model that the data must be prepared for.
         questions: the training questions.
 
     Raises:
-        WorkbenchError: the folder is unfinished or damaged, was prepared with another base or
+        WorkbenchError: the folder is unfinished or damaged, was prepared with another base model or
             bench, or has a row of a question that is not in `questions`.
     """
     card = read_json(folder / CARD)
@@ -109,7 +112,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
                 f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
                 " folder, or prepare one with `workbench klcf prepare`"
             )
-    # another question might be held out, and training would learn its facts
+    # other questions might be held out, and training must not learn their facts
     by_id = {question.id: question for question in questions}
 
     def question_of(row: JsonMapping) -> Question:
@@ -135,8 +138,8 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
         question, claim, label = question_of(row), row.get("claim"), row.get("label")
         if not _is_text(claim) or label not in LABELS:
             raise WorkbenchError(
-                f"'{folder / TRUTH}', question '{question.id}': claim {claim!r} with label"
-                f" {label!r}: write a text and one of {', '.join(LABELS)}"
+                f"'{folder / TRUTH}', question '{question.id}' has claim {claim!r} with label"
+                f" {label!r}: write a text as the claim, and a label of {', '.join(LABELS)}"
             )
         truth.append(Labelled(question, claim, label))
     return Prepared(listed, truth)
@@ -147,7 +150,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def digest(folder: Path) -> str | None:
-    """Return the digest of the files `FILES` of a prepared folder; None if a file is missing."""
+    """Return a digest of checklists.jsonl, truth.jsonl and card.json; None if one is missing."""
     if not all((folder / name).is_file() for name in FILES):
         return None
     digests = "".join(file_digest(folder / name) for name in FILES)
@@ -155,6 +158,6 @@ def digest(folder: Path) -> str | None:
 
 
 def samples_digest(folder: Path) -> str | None:
-    """Return the digest of the samples in a prepared folder; None if they are missing."""
+    """Return a digest of the samples in a prepared folder; None if they are missing."""
     file = folder / SAMPLES / ROLLOUTS
     return file_digest(file)[:16] if file.is_file() else None

@@ -25,19 +25,20 @@ from workbench.util.config import check_values
 def reward(config: KLCF) -> RewardFn:
     """Return the reward function: weighted mean of the terms + format + length (equations 3 to 11).
 
-    The whole reward is at the end of the response. The terms are:
+    The last token gets the whole reward. The terms are:
 
     * "check", the F-measure of the checklist, from "checklist" verdicts
     * "truth", the mean P(true) of the claims, from "truth" or "fact" verdicts
     * "general", the p of the "general" verdict
 
-    A term of weight 0 needs no verdict. A response without the required tags gets only
-    format + length; its part "format" is -1 instead of 0. A response is not scored if a verdict
-    that a term reads failed. A missing verdict has the same effect, except on a response without
-    the required tags.
+    "format" is 0, or -1 for a response without the required tags. Such a response gets only
+    format + length. "length" is a penalty from 0 to -1, see `overlong`.
+
+    A term of weight 0 needs no verdict. If a verdict that another term reads failed, the reward is
+    None. A missing verdict has the same effect, except on a response without the required tags.
 
     Raises:
-        WorkbenchError: a setting has a value that cannot work.
+        WorkbenchError: a setting has an invalid value.
     """
     check_values(config)
     weights = {"check": config.w_check, "truth": config.w_truth, "general": config.w_general}
@@ -105,9 +106,10 @@ def reward(config: KLCF) -> RewardFn:
 
 
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
-    """Raise `Unscored` if the extraction failed, or a verdict on a claim outside the thinking.
+    """Raise `Unscored` if claims could not be extracted, or a verdict on a claim's truth failed.
 
-    These are the verdicts on the claim's truth and, if `compared`, on the claim and the checklist.
+    If `compared`, a failed comparison of a claim with the checklist raises, too. Claims in the
+    thinking are ignored.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -119,10 +121,11 @@ def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
 
 
 def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
-    """Return the names of the checks that the terms with a weight above 0 read.
+    """Return the names of the checks that the reward needs. A term of weight 0 needs no check.
 
     Args:
-        truth: the check that gives P(true): "fact", or "truth" with a trained model.
+        truth: the check that gives P(true): "fact" (the judge), or "truth" (a trained model or the
+            base model's confidence).
     """
     compared = ("claim_checklist",) if config.truth == "missing" else ()
     return (
@@ -133,14 +136,14 @@ def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
 
 
 def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
-    """Return the scores of an answer against its checklist (equations 3 to 5), by part.
+    """Compare an answer with its checklist, and return scores by name (equations 3 to 5).
 
-    With C consistent, X contradictory and M missing items, recall is C/(C+X+M), and precision is
-    C/(C+X). The part "check" is their F-measure, in which recall counts `b` times as much as
-    precision. The other parts are "recall", "precision", and the counts C, X and M.
+    With C consistent, X contradictory and M missing items, "recall" is C/(C+X+M) and "precision" is
+    C/(C+X). "check" is their F-measure, in which recall counts `b` times as much as precision. The
+    counts C, X and M are "consistent", "contradictory" and "missing".
 
     Raises:
-        Unscored: the question has no checklist, or an item has no verdict.
+        Unscored: the question has no checklist, or a verdict on an item failed or is missing.
     """
     items = len(feedback.response.question.checklist)
     if not items:  # if the row was stored without its question, count its verdicts on items
@@ -171,14 +174,17 @@ def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]
 def truthfulness(
     feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float
 ) -> tuple[float | None, int]:
-    """Return the mean P(true) of the answer's claims, and how many of them used a "fact" verdict.
+    """Return the mean P(true) of the answer's claims, and the number of "fact" verdicts used.
 
-    A claim without a "truth" verdict uses its "fact" verdict. If the answer has no claims, the mean
-    is `abstain` for an abstention, else 0. With `only_missing`, only claims that are missing from
-    the checklist count; if there are no such claims, the mean is None.
+    P(true) is from a claim's "truth" verdict, or without one from its "fact" verdict. If the answer
+    has no claims, the mean is `abstain` for an abstention, else 0.
+
+    Args:
+        only_missing: use only claims that are missing from the checklist. If there are no such
+            claims, the mean is None.
 
     Raises:
-        Unscored: a claim has no verdict.
+        Unscored: a verdict on a claim failed or is missing.
     """
     response = feedback.response
     answer_claims = claims(feedback, in_answer(response))

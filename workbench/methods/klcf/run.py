@@ -1,5 +1,5 @@
-"""`KLCFRun`: the settings and questions of a training run of KLCF, and its grader with the trained
-models.
+"""Define `KLCFRun`: the settings and questions of a training run of KLCF, and the function that
+grades responses with the trained models.
 """
 
 from collections.abc import Sequence
@@ -46,13 +46,13 @@ class KLCFRun:
         return read_prepared(job.stages[PREPARE], self.source, self.allowed)
 
     def questions(self, job: Job) -> list[Question]:
-        """Return the questions that have a checklist in the prepared data.
+        """Return the training questions that have a checklist in the prepared data.
 
-        Other questions are left out even if the checklist has weight 0, so that runs with different
+        Other questions are left out even if the checklist has weight 0. So runs with different
         weights train on the same questions.
 
         Raises:
-            WorkbenchError: there is no such question.
+            WorkbenchError: no question has a checklist.
         """
         if questions := self.prepared(job).questions:
             return questions
@@ -62,10 +62,10 @@ class KLCFRun:
         )
 
     def grade(self, job: Job) -> Grade:
-        """Return the grader of the training, which computes KLCF's reward.
+        """Return the function that grades responses in training with KLCF's reward.
 
-        The judge compares answers with checklists. The setting `rewarded` selects the source of
-        P(true): the run's truthfulness model, the base model's confidence or the judge.
+        The judge compares answers with checklists. P(true) is from the run's truthfulness model,
+        the base model's confidence or the judge, as the setting `rewarded` says.
         """
         bench, config = self.bench, self.config
         verify = dict(bench.checks.verify)
@@ -97,19 +97,19 @@ class KLCFRun:
         return general(scorer_of(model), by, tuple(model.tokenizer.all_special_tokens))
 
     def check_prepared(self) -> None:
-        """Check the base model and the folder `klcf.prepare.folder`, if any, before training.
+        """Check the base model and, if it is set, the folder `klcf.prepare.folder` before training.
 
         Raises:
-            WorkbenchError: one of them is missing, or the folder was prepared for another base or
-                bench.
+            WorkbenchError: model, folder or needed samples in it are missing, or the folder was
+                prepared for another base model or bench.
         """
         source, folder = self.source, self.config.prepare.folder
         if folder:
             read_prepared(Path(folder), source, self.allowed)
             if self.config.trains_general and samples_digest(Path(folder)) is None:
                 raise WorkbenchError(
-                    f"'{folder}' has no samples any more, on which the model of the general reward"
-                    " is trained: name a model with klcf.general, or prepare another folder"
+                    f"'{folder}' has no samples, but the model for klcf.w_general is trained on"
+                    " them: name a model with klcf.general, or prepare another folder"
                 )
 
     def check_lengths(self) -> None:
@@ -140,14 +140,13 @@ class KLCFRun:
 
 
 def input_digests(config: KLCF, bench: Bench) -> dict[str, str | None]:
-    """Return digests, by name, of the models and files that a run reads in addition to its policy
-    and questions.
+    """Return name -> digest of the models and files that a run reads, except policy and questions.
 
-    * `base_hash`: the base model, if its weights differ from those of the initial policy
+    * `base_hash`: the base model, if its weights differ from the initial policy's weights
     * `prepared_hash`, `samples_hash`: the folder `klcf.prepare.folder`
-    * `general_hash`: a preference model in a folder
+    * `general_hash`: the preference model, if it is in a folder
 
-    The digest of a missing input is None.
+    The digest of a missing input, or of a preference model on the hub, is None.
     """
     digests: dict[str, str | None] = {}
     base = policy_hash(source_of(bench, config.base).base)

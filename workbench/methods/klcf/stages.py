@@ -1,8 +1,8 @@
-"""The stages of KLCF's training.
+"""The stages of KLCF's training: preparation, reward models, policy.
 
-They prepare data, train a truthfulness model and a model of good form if they are used, then train
-the policy by GRPO or DPO on the combined reward. Each stage has its own folder and continues after
-a kill.
+The first stage prepares data. Then a truthfulness model and a model of good form are trained, if
+the config uses them. The last stage trains the policy by GRPO or DPO on KLCF's reward. Each stage
+has its own folder and continues after a kill.
 """
 
 import shutil
@@ -39,8 +39,8 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
     """Return the stages of a run, in order.
 
     Raises:
-        WorkbenchError: settings that cannot work, no questions, or a judge that cannot give the
-            verdicts.
+        WorkbenchError: invalid settings, no questions, or a judge without a check that the reward
+            needs.
     """
     _check(config)
     run = KLCFRun(config, bench, training_questions(config.prompts, bench, answered=False))
@@ -134,13 +134,13 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 def train_truth(run: KLCFRun, job: Job) -> Status:
     """Train the truthfulness model on the prepared claims, or calibrate the base's confidence.
 
-    Then measure the result and the untuned base model on held-out questions.
+    Then measure it on held-out questions, and the untuned base model for comparison.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
         raise WorkbenchError(
-            f"'{job.stages[PREPARE]}' has no claims to train on, two supported claims to each"
-            " refuted one: prepare more questions or samples, or set klcf.rewarded=judge"
+            f"'{job.stages[PREPARE]}' has too few claims to train on (at least two supported, one"
+            " refuted): prepare more questions or samples, or set klcf.rewarded=judge"
         )
     rows = truth_examples(claims, tuple(load_tokenizer(base).all_special_tokens))
     if config.rewarded == "model":
@@ -161,9 +161,9 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
 
 
 def train_general(run: KLCFRun, job: Job) -> Status:
-    """Train a model of good form, and measure it on held-out questions.
+    """Train a model that scores the good form of an answer, and measure it on held-out questions.
 
-    The training rows are the base model's answers to training questions, and corrupted copies.
+    Its training rows are the base model's answers to training questions, and corrupted copies.
     """
     config, base = run.config, run.source.base
     allowed = {question.id for question in run.allowed}
@@ -176,8 +176,8 @@ def train_general(run: KLCFRun, job: Job) -> Status:
     training, _ = split_held_out(rows, config.held_out, job.seed)
     if {row.segments[0].target for row in training} != {0.0, 1.0}:
         raise WorkbenchError(
-            f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more"
-            " questions or samples, or name a preference model with klcf.general"
+            f"'{job.stages[PREPARE]}' has no complete answers to train the model for klcf.w_general"
+            " on: prepare more questions or samples, or name a preference model with klcf.general"
         )
     return train_with_held_out(
         config.general_model, rows, config.held_out, base, job.out, seed=job.seed

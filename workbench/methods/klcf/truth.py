@@ -1,7 +1,7 @@
 """The check "truth" of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): P(true) of each claim.
 
-P(true) comes from a truthfulness model or from the base model's confidence. `measured` computes how
-well it separates true from false claims (table 12).
+P(true) is from a truthfulness model or from the base model's confidence. `measured` computes how
+well P(true) separates true from false claims (table 12).
 
 The truthfulness model is a scalar head with LoRA on the base model, so it can only judge what the
 base model has learned. `workbench.training.reward_model` trains it. Its input is a question, with
@@ -37,11 +37,12 @@ TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
-    """Return a labelled claim as a reward model's input: the whole answer to its question.
+    """Return a row for a reward model, in which a claim is the whole answer to its question.
 
     Args:
         target: 1 for a true claim, 0 for a false one.
-        specials: control tokens; if a claim has the characters of one, spaces are put between them.
+        specials: control tokens. If the claim contains the characters of such a token, they are
+            separated by spaces.
     """
     return as_whole(question, " ".join(claim.split()), target, specials)
 
@@ -49,7 +50,8 @@ def as_read(question: Question, claim: str, target: float, specials: Sequence[st
 def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> list[Judged]:
     """Return labelled claims as training rows: target 1 if supported, 0 if refuted.
 
-    `specials`: see `as_read`.
+    Args:
+        specials: control tokens, as in `as_read`.
     """
     return [
         as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows
@@ -57,17 +59,17 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
 
 
 def scorer_of(model: Scorer) -> TextScorer:
-    """Return the function that scores texts with a reward model."""
+    """Return a function that scores texts with a reward model; a too long text gets None."""
     return lambda rows: [values[0] if values else None for values in model.score(rows)]
 
 
 def text_values(
     score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str] = ()
 ) -> list[float]:
-    """Return a probability for each text, scored as the whole answer to its question.
+    """Return the score of each text, from 0 to 1, as the whole answer to its question.
 
-    Equal texts with the same question are scored once. An empty or too long text gets 0, not a
-    failure: otherwise a response could avoid its reward.
+    Equal texts with the same question are scored once. An empty or too long text gets 0. It is not
+    a failure, or a response could avoid its reward.
     """
     rows = {
         (question.id, question.text, text): as_whole(question, text, specials=specials)
@@ -80,13 +82,14 @@ def text_values(
 
 
 def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Return the check "truth", whose p for each claim of the answer is P(true) by `score`.
+    """Return the check "truth": a function from responses to verdicts, with P(true) of each claim.
 
     All claims of a batch are scored in one call. The verdict on an empty claim is a failure.
 
     Args:
+        score: computes P(true) of claims.
         by: the name of the scorer in the verdicts.
-        specials: see `as_read`.
+        specials: control tokens, as in `as_read`.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -115,9 +118,11 @@ def measured(
 ) -> JsonObject:
     """Return metrics of a truthfulness model, and of the untuned base model, on held-out claims.
 
-    The metrics use as many true as false claims. The entry `strangers` counts claims whose
-    questions are about people that are in no training question. `too_long` counts claims without a
-    finite score.
+    The metrics use as many true as false claims. `strangers` counts claims about people that no
+    training question is about. `too_long` counts claims without a finite score.
+
+    Args:
+        training, testing: rows of one claim each, with target 1 (true) or 0 (false).
     """
     rows = balanced(testing)
     scored = [
@@ -155,7 +160,7 @@ def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged])
 
 
 def balanced(rows: Sequence[Judged]) -> list[Judged]:
-    """Return as many true claims as false claims: the first ones of each, without duplicates."""
+    """Return equal numbers of true and false claims: the first ones of each, without duplicates."""
     # built from the end, so that of equal claims the first row is kept
     distinct = {(row.question.id, key(row.text)): row for row in reversed(rows)}
     true, false = (
@@ -171,8 +176,8 @@ def accuracy_and_f1(
 ) -> dict[str, float | None]:
     """Return accuracy and F1 (of the class "true") of (value, target) pairs.
 
-    A claim is called true if its value is above `threshold`, and is true if its target is 1. Both
-    metrics are None without pairs.
+    A claim is called true if its value is above `threshold`. It is true if its target is 1. If
+    there are no pairs, both metrics are None.
     """
     if not pairs:
         return {"accuracy": None, "f1": None}
@@ -184,9 +189,9 @@ def accuracy_and_f1(
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the lowest value in `pairs` that, as a threshold, has the best accuracy.
+    """Return the threshold with the best accuracy among the values of (value, target) pairs.
 
-    Returns 0.5 without pairs.
+    Of several best thresholds, return the lowest. If there are no pairs, return 0.5.
     """
     best, most = 0.5, -1
     right = sum(target == 1 for _, target in pairs)  # if every claim is called true

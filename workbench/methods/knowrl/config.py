@@ -32,9 +32,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """How many responses of the policy are sampled for the cold start (SFT before RL).
+    """Settings of the cold start (SFT before RL): how many responses of the policy are sampled.
 
-    The cold start trains on some of them.
+    SFT uses the samples with the right form, a correct answer or a refusal, and no wrong claim.
     """
 
     cold_samples: int = setting(8, "sampled responses per question; 0: no cold start", least=0)

@@ -1,5 +1,6 @@
-"""The method KnowRL: the parts of its reward, its settings at the tiny bench, and the stages of its
-training: a cold start on the policy's own samples, then GRPO.
+"""Define the method KnowRL: the parts of its reward, its training and its tiny-bench settings.
+
+The training is a cold start on the policy's own samples, then GRPO.
 """
 
 from collections.abc import Sequence
@@ -48,10 +49,10 @@ TINY = scaled(
 
 
 def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a training: the cold start, unless `cold_samples` is 0, and GRPO.
+    """Return the training stages of a run: the cold start, unless `cold_samples` is 0, then GRPO.
 
     Raises:
-        WorkbenchError: invalid settings, no questions or missing checks.
+        WorkbenchError: invalid settings, no questions, or a judge without the needed checks.
     """
     check_values(config)
     questions = training_questions(config.prompts, bench)

@@ -32,17 +32,16 @@ REWARDED = {
 def reward(config: KnowRL) -> RewardFn:
     """Return the reward function R = r_format + r_correct + r_fact.
 
-    The whole reward is at the end of the response. Names in backticks are fields of `config`.
+    The last token gets the whole reward. Names in backticks are fields of `config`.
 
-    * r_format is +`form` for a response with the required tags, else −`form`: see
-      `text.well_formed`.
+    * r_format is +`form` for a response with the required tags (`text.well_formed`), else −`form`.
     * r_correct is `correct`, `refusal` or `wrong`, by the outcome of the answer.
     * r_fact is the share of the thinking's claims that are supported; 0 if there are no claims. A
       supported claim counts even if it is hedged *(ours)*. `facts` selects the outcomes for which
       r_fact is added.
 
-    If a verdict on a claim of the thinking failed, the response has no reward, even if `facts`
-    excludes its outcome.
+    If a verdict on a claim of the thinking failed, the response has no reward (None). This also
+    holds for outcomes without r_fact.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -10,8 +10,8 @@ of sentences (.645) or of the response (.639).
 Our deviations:
 
 * Claims in the thinking earn no reward.
-* A claim whose words are not found in the text is listed as unplaced. Its reward is at the end of
-  its sentence, or of the response if the claim has no sentence.
+* A claim whose words are not found in the text is listed in `Reward.unplaced`. Its reward is at the
+  end of its sentence, or of the response if the claim has no sentence.
 * One call rates the informativeness of all claims, as section 3.1.3 describes.
 * An adapter is trained instead of all parameters, with larger learning rates. The critic is a
   linear head on the policy's hidden states.

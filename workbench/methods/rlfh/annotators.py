@@ -1,4 +1,4 @@
-"""Checks of facts by another annotator than the bench's judge.
+"""Checks whose "fact" verdicts on claims are from another annotator than the bench's judge.
 
 RLFH (arXiv 2406.12221, section 4.5, table 3) compares policies that learn from different
 annotators.
@@ -26,14 +26,14 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return the check `verify` with the "fact" verdicts of `annotator` in place of its own.
+    """Return a check like `verify`, with the "fact" verdicts of `annotator` in place of its own.
 
-    `verify` still gives the informativeness and the "subject" verdicts. If `verify` fails on a
-    claim, its failure is kept. Claims that the extractor has judged are not judged again.
+    `verify` still rates the informativeness and gives the "subject" verdicts. If `verify` fails on
+    a claim, the verdict is this failure. Claims that the extractor has judged are not judged again.
 
     The annotator gets each claim without its response. It judges claims with the same text and
-    question only once, unless it failed. The cost of its call is added to the first row with the
-    claim. Each row gets the passages that its verdicts cite.
+    question once, and again only after a failure. The cost of its call is added to the first row
+    with the claim. Each row gets the passages that its verdicts cite.
     """
     known: dict[Key, Checked] = {}
 
@@ -71,7 +71,7 @@ def _relabelled(
     Args:
         keys: target of a verdict, such as "claim:0" -> key of its claim.
         judged: the annotator's result for each key.
-        costs: the costs that are not counted yet; those that are added here are removed.
+        costs: costs that no row has yet. Costs that are added here are removed from this dict.
     """
 
     def relabelled(verdict: Verdict) -> Verdict:
@@ -90,11 +90,11 @@ def _relabelled(
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """Return the local verifier's check, with pages of the closed world as passages.
+    """Return a check that verifies claims with the local verifier and pages of the closed world.
 
-    These are the pages that the question's title names, and their outdated editions. Without a
-    page, a claim is labelled "vague" *(ours)*: RLFH uses this label if the evidence does not
-    decide. A failure would remove every person without a page from the training.
+    The passages are the pages that the question's title names, and their outdated editions. If
+    there is no page, a claim is labelled "vague" *(ours)*, RLFH's label for undecided claims. With
+    a failure instead, people without a page would not be used in training.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
@@ -127,11 +127,11 @@ def _left_open(verdict: Verdict) -> Verdict:
 
 
 def flipped(verify: Verify, share: float) -> Verify:
-    """Return the check `verify` with a `share` of its "fact" labels inverted.
+    """Return a check like `verify`, with a share of its "fact" labels inverted.
 
     This simulates a worse annotator. "correct" becomes "wrong" and the reverse, also for hedged
-    labels; "vague" is unchanged. `p` becomes 1 − p. Whether a label is inverted depends only on the
-    question's id and the claim's text.
+    labels; "vague" is unchanged. `p` becomes 1 − p. Whether a label is inverted depends only on
+    `share`, the question's id and the claim's text.
     """
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:

@@ -50,7 +50,7 @@ PROMPTS = Prompts(system="")  # the question alone: an answer in prose, not in a
 
 
 def _value(label: str) -> float | None:
-    """Return the field of a setting `f_…`. Its default None selects the value of `reward_map`."""
+    """Return the field of the setting `f_LABEL`; None, the default, uses `reward_map`'s value."""
     return setting(
         None,
         f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
@@ -129,28 +129,29 @@ class RLFH:
 
 
 def label_values(config: RLFH) -> dict[str, float]:
-    """Return f: the value of each label, from `reward_map` and the `f_…` settings."""
+    """Return f, a dict from label to value, by `reward_map` and the `f_…` settings."""
     table = PAPER_F if config.reward_map == "paper" else LAUNCH_SCRIPT_F
     own = {name: getattr(config, f"f_{name}") for name in table}
     return {name: value if own[name] is None else float(own[name]) for name, value in table.items()}
 
 
 def factors(config: RLFH) -> dict[int, float]:
-    """Return g: the factor of each informativeness rating, 1 to 5."""
+    """Return g, a dict from informativeness rating (1 to 5) to factor."""
     return {rating: getattr(config, f"g_{rating}") for rating in PAPER_G}
 
 
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
     """Warn if these settings let a vague or wrong claim raise the reward.
 
-    Such a claim gains most in a sentence of its own: α·f·|g| + β·log(1 + max(ε, g)). Added to a
-    sentence with Σg ≥ 0, it changes the logarithm by less (for β ≥ 0).
+    The check is for a claim in a sentence of its own, whose reward is
+    α·f·|g| + β·log(1 + max(ε, g)). In a sentence with other claims and Σg ≥ 0, the logarithm
+    changes by less (for β ≥ 0).
 
-    With the paper's f and g, and with the launch script's f, no such claim raises the reward. There
-    is one exception, and no warning for it: in a sentence of useless claims (g = −.1), Σg is
+    With the paper's f and g, and with the launch script's f, no such claim raises the reward, with
+    one exception. There is no warning for it: in a sentence of useless claims (g = −.1), Σg is
     negative and the logarithm is steep. With the paper's table 9, after five useless claims
-    (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. For a hedged wrong claim
-    this takes eight useless claims, for a wrong claim nine. With the launch script's f, the numbers
+    (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. A hedged wrong claim
+    needs eight useless claims for this, a wrong claim nine. With the launch script's f, the numbers
     are two, four and six.
     """
     f, g, cases = label_values(config), factors(config), list[str]()

@@ -1,7 +1,6 @@
-"""The method RLFH: its checks, the parts of its reward, its settings at the tiny bench, and its
-training.
+"""Define the method RLFH: its checks, its reward's parts, its training and tiny-bench settings.
 
-Training is PPO or GRPO from the bench's policy. The chosen annotator labels the claims.
+Training is PPO or GRPO. The annotator that the config names labels the claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +49,7 @@ TINY = scaled(
 
 
 def checks(config: RLFH) -> tuple[str, ...]:
-    """Return the names of the checks that the reward reads.
+    """Return the names of the checks that the reward reads: "fact" or "single_pass".
 
     "single_pass" extracts and verifies claims in one call.
     """
@@ -66,7 +65,7 @@ def training(config: RLFH) -> Training:
 
 
 def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
-    """Return the only stage of a training: PPO or GRPO.
+    """Return the training stages of a run: a single stage, PPO or GRPO.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or an annotator that is not available.
@@ -82,9 +81,9 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
 
 
 def _with_annotator(config: RLFH, bench: Bench) -> Checks:
-    """Return the bench's checks with "fact" verdicts by the chosen annotator.
+    """Return the bench's checks, with "fact" verdicts by the annotator that the config names.
 
-    The share `flips` of its labels is inverted.
+    The share `config.flips` of the annotator's labels is inverted.
 
     Raises:
         WorkbenchError: the mode is not "pipeline", or the annotator is not available.
@@ -104,7 +103,7 @@ def _with_annotator(config: RLFH, bench: Bench) -> Checks:
 
 
 def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """Return the annotator, whose model is loaded at the first batch: planning loads no model."""
+    """Return the check of the annotator that the config names. Its first batch loads the model."""
     world = load_world()
     if bench.hash != world.hash:
         raise WorkbenchError(
@@ -122,10 +121,10 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 
 
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
-    """Return a check that calls `make` at its first batch, and then runs the check it returned.
+    """Return a check that creates the actual check with `make` when it gets its first batch.
 
-    The call does not change the random state of torch. A resumed run makes the check at another
-    step, and must end with the same weights.
+    The random state of torch is the same after the call of `make`. A resumed run calls it at
+    another step, and must end with the same weights.
     """
 
     @cache

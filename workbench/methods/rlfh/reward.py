@@ -46,15 +46,17 @@ def reward(config: RLFH) -> RewardFn:
     """Return the reward function: the sum of α·f(label)·|g(info)| over claims and of
     β·log(1 + max(ε, Σ g(info))) over sentences (equations 1 and 2).
 
-    `info` is a claim's informativeness; Σ is over the claims of a sentence.
+    `info` is a claim's informativeness, 1 to 5. Σ is over the claims of a sentence. The config
+    defines f (`label_values`) and g (`factors`).
 
     * Claims in the thinking do not count *(ours)*. Claims without a sentence form one more
       sentence, at the response's end *(ours)*. Without claims, as in a refusal, the reward is 0.
     * `granularity` sets the positions of the rewards. "statement": the last matched character of
       each claim, and the end of each sentence. "sentence": the end of the sentence. "paragraph":
       the end of the response.
-    * `off_subject="wrong"` gives a claim about another subject α·f(wrong)·|g(2)|, even if it is
-      true *(ours)*. The paper's rating hardly penalises true claims about another person.
+    * With `off_subject="wrong"`, the truth term of a claim about another subject is
+      α·f(wrong)·|g(2)|, even if the claim is true *(ours)*. The paper's rating hardly penalises
+      such claims.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -70,7 +72,7 @@ def reward(config: RLFH) -> RewardFn:
     def of_sentence(
         feedback: Feedback, verdicts: Table, number: int | None, own: Sequence[Claim]
     ) -> list[Event]:
-        whole: Bounds = (0, None)  # the response; below, the sentence if its events are there
+        whole: Bounds = (0, None)  # the response; below, the sentence if it gets its own rewards
         if number is not None and config.granularity != "paragraph":
             whole = feedback.sentences[number]
         events, weights = list[Event](), list[float]()
@@ -122,11 +124,11 @@ def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) 
 def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
     """Return whether the claim of `verdict` is about another subject than the question's.
 
-    Its "subject" verdict decides. Without one, a claim is on the subject if it is not rated as
-    useless, or if the judge could not read it.
+    The claim's "subject" verdict decides. Without this verdict, the result is False for a claim
+    that is not rated as useless, or that the judge could not read.
 
     Raises:
-        Unscored: a claim that is rated as useless has no "subject" verdict.
+        Unscored: a claim that the judge rated as useless has no "subject" verdict.
     """
     subject = verdicts.get((verdict.target, "subject"))
     if subject is not None:

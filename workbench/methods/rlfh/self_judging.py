@@ -1,4 +1,4 @@
-"""Checks of facts in which a policy is the annotator of its own claims *(ours)*.
+"""Checks in which the policy itself labels the claims of its responses *(ours)*.
 
 The policy judges from memory. The annotators of RLFH's table 3 (arXiv 2406.12221) read passages.
 """
@@ -29,9 +29,8 @@ Read = Callable[[Parsed, str], str | None]
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
     """Return a check that asks the policy a yes/no question about each claim.
 
-    The closed world defines the questions and their system prompt, which lets the policy think
-    first. A claim is labelled "vague" if its relation has no yes/no question, or if the policy
-    abstains.
+    The closed world defines the questions. Their system prompt lets the policy think first. A claim
+    is labelled "vague" if there is no yes/no question for its relation, or if the policy abstains.
     """
     labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
     system = world.questions("ood", ["yes_no"])[0].system
@@ -79,9 +78,11 @@ def _by_policy(
     returns no question for it. The distinct questions of a batch are answered in one call.
 
     Args:
+        ask: claim -> question; None if there is no question.
+        read: claim, answer -> label of the claim; None if the answer cannot be read.
         name: the name of the judge in the verdicts.
         system: system prompt of the questions.
-        max_new_tokens: most tokens of a reply.
+        max_new_tokens: token limit of a reply.
     """
     parser = parser_of(world)
 
@@ -115,10 +116,13 @@ def _by_policy(
 def _by_reply(
     vague: Verdict, stated: Parsed, question: str, reply: Response, read: Read
 ) -> Verdict:
-    """Return the verdict on the claim `stated`, from the policy's reply to a question about it.
+    """Return the verdict on a claim, from the policy's reply to a question about the claim.
 
-    `vague` is the verdict for an abstention. A reply without a readable answer gives a failed
-    verdict.
+    If the reply has no readable answer, the verdict is a failure.
+
+    Args:
+        vague: the verdict if the policy abstains.
+        stated: the fact that the claim states.
     """
     verdict = replace(vague, evidence=({"question": question, "reply": reply.text.strip()},))
     if is_abstention(reply.text, prefill=reply.prefill):

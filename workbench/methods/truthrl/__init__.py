@@ -1,10 +1,10 @@
 """TruthRL: a ternary outcome reward that teaches a policy to abstain if it does not know the answer
 (arXiv 2509.25760).
 
-The paper: GRPO with +1 for a correct answer, 0 for "I don't know" and −1 for a wrong answer lowers
-hallucination and raises truthfulness (accuracy − hallucination). The binary reward gives −1 to
-every response without a correct answer, so that abstention disappears. Average over four data sets,
-binary → ternary reward: hallucination 47.7 → 18.8 %, truthfulness 4.5 → 25.6 %.
+The paper: GRPO with a ternary reward: +1 for a correct answer, 0 for "I don't know", −1 for a
+wrong answer. It lowers hallucination and raises truthfulness (accuracy − hallucination). The binary
+reward gives −1 to every response without a correct answer, so abstention disappears. Average over
+four data sets, binary → ternary reward: hallucination 47.7 → 18.8 %, truthfulness 4.5 → 25.6 %.
 
 Our deviations:
 

@@ -27,9 +27,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class Probing:
-    """Settings of the probe, which finds the questions that are out of the policy's knowledge.
+    """Settings of the probe, which finds questions that the policy cannot answer.
 
-    With the setting `knowledge`, it runs before the training.
+    If the setting `knowledge` is True, the probe runs before the training.
     """
 
     probe_samples: int = setting(

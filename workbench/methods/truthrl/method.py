@@ -1,7 +1,7 @@
-"""The method TruthRL: its checks, the parts of its reward, its settings at smaller benches, and the
-stages of its training.
+"""Define the method TruthRL: its checks, the parts of its reward, its settings for smaller benches,
+and the stages of its training.
 
-The training is GRPO. With the setting `knowledge`, a probe before it finds the questions that the
+The training is GRPO. With the setting `knowledge`, a probe first finds the questions that the
 policy cannot answer.
 """
 
@@ -59,7 +59,7 @@ SMALL = scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512})
 def checks(config: TruthRL) -> tuple[str, ...]:
     """Return the names of the checks that the reward reads.
 
-    These are "outcome", and one check for each enhanced variant that is on.
+    These are "outcome", "out_of_knowledge" with `knowledge`, and "reasoning" with `reasoning`.
     """
     boundary = ("out_of_knowledge",) if config.knowledge else ()
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
@@ -69,12 +69,12 @@ REPORT = "report.json"
 
 
 def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a training: GRPO, and with `knowledge` the probe before it.
+    """Return the training stages of a run: GRPO. With `knowledge`, a stage for the probe is first.
 
-    With `knowledge` and `probe_samples=0` there is no probe, and the judge's check is used.
+    With `probe_samples=0` there is no probe: the judge's check "out_of_knowledge" is used instead.
 
     Raises:
-        WorkbenchError: invalid settings, no questions or missing checks.
+        WorkbenchError: invalid settings, no questions, or a judge without the needed checks.
     """
     questions = training_questions(config.prompts, bench)
     if not (config.knowledge and config.probe.probe_samples):
@@ -92,7 +92,7 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
 
 
 def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stage:
-    """Return the stage that probes the questions that the training will sample (section 3.2)."""
+    """Return the stage that probes the questions of the training (section 3.2)."""
     check_values(config.probe)
     grade, sampling = outcomes(bench.checks), config.grpo.sampling
     how = Sampling(sampling.max_new_tokens, samples=config.probe.probe_samples)

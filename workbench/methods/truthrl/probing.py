@@ -1,9 +1,9 @@
-"""The probe of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2).
+"""Probe which questions a policy can answer (TruthRL, arXiv 2509.25760, section 3.2).
 
-The probe samples and grades several answers to each question. Its result becomes the check
-"out_of_knowledge", which the knowledge-enhanced reward reads. A question's samples depend only on
-the policy, the question, the sampling settings and the seed. So a probe that was killed continues
-where it stopped, with the same result as an uninterrupted probe.
+The probe samples and grades several answers to each question. A question without a correct sample
+is out of the policy's knowledge. The knowledge-enhanced reward reads this result as the check
+"out_of_knowledge". A question's samples depend only on the policy, the question, the sampling
+settings and the seed. So a killed probe continues with the same result as an uninterrupted probe.
 """
 
 import os
@@ -58,6 +58,7 @@ def probe_questions(
     Questions that already have a row are skipped.
 
     Args:
+        sampler: samples and grades answers; see `local_sampler`.
         out: the folder of the file.
         k: samples per question; `sampler` must return this number.
         exposures: question -> number of training documents that state its answer; None if unknown.
@@ -92,7 +93,7 @@ def probe_questions(
 def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
     """Return the rows of `probe.jsonl` in `out`, one for each question that was probed.
 
-    These are the first of `questions`, in the same order. Returns [] if there is no file.
+    The rows are for the first of `questions`, in the same order. If there is no file, return [].
 
     Raises:
         WorkbenchError: the file has a malformed row, other questions, or another number of samples
@@ -119,7 +120,10 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 
 def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
-    """Return a sampler that answers and grades questions in this process."""
+    """Return a function from chunks of questions to their graded samples, chunk by chunk.
+
+    The policy answers in this process.
+    """
     return lambda chunks: (
         samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks
     )
@@ -128,7 +132,7 @@ def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
 def answers(
     policy: Policy, questions: Sequence[Question], how: Sampling
 ) -> list[list[Response] | Failure]:
-    """Return the sampled responses to each question.
+    """Return `how.samples` sampled responses to each question.
 
     Each question has its own seed, which depends on `how.seed` and the question's id.
     """
@@ -142,9 +146,9 @@ def answers(
 def samples_of(
     grade: Grade, answered: Sequence[list[Response] | Failure], k: int
 ) -> list[tuple[Sample, ...]]:
-    """Return the graded samples of each question.
+    """Grade the responses to each question, and return them as samples.
 
-    A question with a failure in place of responses gets k ungraded samples.
+    A question with a `Failure` in place of responses gets k ungraded samples.
     """
     graded = iter(grade([one for group in answered if isinstance(group, list) for one in group]))
     return [
@@ -156,9 +160,9 @@ def samples_of(
 
 
 def vote(feedback: Feedback) -> Sample:
-    """Return the sample that stores a graded response: its final answer and its outcome.
+    """Return the final answer and the outcome of a graded response.
 
-    The answer is normalised; "" if there is none, and None if the response abstains.
+    The answer is normalised. It is "" if there is no answer, and None if the response abstains.
     """
     outcome, response = outcome_of(feedback), feedback.response
     if outcome == UNCERTAIN:
@@ -168,7 +172,7 @@ def vote(feedback: Feedback) -> Sample:
 
 
 def outcomes(checks: Checks) -> Grade:
-    """Return a grader that runs only the check "outcome", without rewards."""
+    """Return a function that grades responses by the check "outcome" only, without rewards."""
     return assemble(checks, ["outcome"], {})
 
 
@@ -178,10 +182,12 @@ KNOWN, UNKNOWN = KNOWLEDGE
 def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     """Return the check "out_of_knowledge" from the result of a probe.
 
+    The check is a function from responses to one verdict on each response. The label is "unknown"
+    if the question is out of the policy's knowledge, else "known".
+
     Args:
-        probed: question id -> whether the question is out of knowledge. None: undecided, because
-            samples could not be graded. For None and for questions that are not in `probed`, the
-            verdict is a failure.
+        probed: question id -> whether the question is out of knowledge; None if undecided, because
+            samples could not be graded. If a value is None or missing, the verdict is a failure.
     """
 
     def verdict(question: Question) -> Verdict:
@@ -201,12 +207,12 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
 
 
 def read_probe(path: Path | str) -> dict[str, bool | None]:
-    """Return the result of a probe from its file: question id -> whether it is out of knowledge.
+    """Read the file of a probe: return question id -> whether it is out of the policy's knowledge.
 
-    The value is None if the probe is undecided.
+    The value is None if the probe did not decide, because samples could not be graded.
 
     Raises:
-        WorkbenchError: there is no such file, or a row without a result.
+        WorkbenchError: there is no such file, or a row has no result.
     """
     probed: dict[str, bool | None] = {}
     for number, row in enumerate(iter_rows(path), start=1):

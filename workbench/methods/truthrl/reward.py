@@ -20,7 +20,7 @@ UNKNOWN = KNOWLEDGE[1]
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Return the reward function: the ternary or binary reward, with the enhanced variants in use.
+    """Return the reward function: ternary or binary, with the enhanced variants of the config.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -90,10 +90,13 @@ def knowledge(base: RewardFn, other: float) -> RewardFn:
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
     """Return the reasoning-enhanced variant (section 4.6) of the reward `base`.
 
-    `combine` computes the reward from that of `base` and the quality ρ of the reasoning: 1 if good
-    and 0 if poor. The reasoning before an abstention is treated like any other. The paper reports a
-    score of 0 for it in the analysis, but its definition has no such rule. If the "reasoning" check
-    failed, the response has no reward, even if `combine` does not use ρ.
+    Reasoning before an abstention is treated like any other reasoning. The paper's analysis reports
+    a score of 0 for it, but its definition has no such rule. If the "reasoning" check failed, the
+    response has no reward, even if `combine` does not use ρ.
+
+    Args:
+        combine: (reward of `base`, quality ρ of the reasoning, outcome) -> reward. ρ is 1 for good
+            and 0 for poor reasoning.
     """
 
     @scored
@@ -114,7 +117,7 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 
 def string_match(base: RewardFn) -> RewardFn:
-    """Return the reward `base` with the rule-based verifier of table 5.
+    """Return the reward `base` with outcomes by string matching (rule-based verifier, table 5).
 
     An answer is correct only if it equals a gold answer after normalisation (`text.normalise`). The
     "outcome" verdict still decides whether the response abstains.

@@ -38,14 +38,14 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
 
 
 def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
-    """Plot stacked shares of outcomes: one panel per tier, one bar per policy.
+    """Plot stacked shares of outcomes: one panel per tier of questions, one bar per policy.
 
-    A tier says how often the training data states the facts or, for real facts, how large the
-    population is.
+    The tier of a question says how often the training data states its facts or, for real facts, how
+    large the population of the country or city is.
 
     Args:
-        reports: evaluation reports by label of the policy.
-        mode: "greedy" or "sampled".
+        reports: label of a policy -> its evaluation report.
+        mode: which answers of the report to plot, "greedy" or "sampled".
     """
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
     tiers = [tier for tier in (*TIERS, *POPULARITY) if tier in present]
@@ -67,7 +67,7 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
 
 
 def side_by_side(titles: Sequence[str], spacing: float = 0.04) -> Figure:
-    """Return a figure with a row of empty panels that share the y axis."""
+    """Return a figure with one empty panel per title, side by side, which share the y axis."""
     from plotly.subplots import make_subplots
 
     return make_subplots(
@@ -82,7 +82,14 @@ def stack_outcomes(
     shares: Mapping[str, Sequence[float | None]],
     hover: str = "%{x}",
 ) -> None:
-    """Add stacked bars of correct, abstained and hallucinated shares to a panel of a figure."""
+    """Add stacked bars of correct, abstained and hallucinated shares to a panel of a figure.
+
+    Args:
+        column: number of the panel, from 1.
+        x: label of each bar.
+        shares: "accuracy", "abstention" and "hallucination" -> the share for each bar.
+        hover: plotly's template for the text that begins the hover label.
+    """
     from plotly.graph_objects import Bar
 
     for rate, colour in OUTCOME_COLOURS.items():
@@ -112,13 +119,13 @@ def learning_curves(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
 def over_steps(
     runs: Mapping[str, Sequence[JsonMapping]], columns: Mapping[str, str], title: str
 ) -> Figure:
-    """Plot columns over training steps: a panel for each column, a line for each run.
+    """Plot training metrics over steps: a panel for each metric, a line for each run.
 
-    Columns without values are left out.
+    A metric without a value in any row gets no panel.
 
     Args:
-        runs: rows with a `step` by label of the run, as in metrics.jsonl.
-        columns: title by column.
+        runs: label of a run -> its rows, each with a `step`, as in metrics.jsonl.
+        columns: name of a metric in the rows -> title of its panel.
         title: the title of the figure.
     """
     from plotly.graph_objects import Scatter
@@ -162,9 +169,11 @@ def over_steps(
 
 
 def precision_and_recall(points: Mapping[str, JsonMapping], recall: str) -> Figure:
-    """Plot the precision of claims against a recall, with 95 % intervals if known.
+    """Plot the precision of claims against recall@K, with 95 % intervals if known.
 
-    `points` maps a label to the metrics of a policy; `recall` is the name of a metric ("recall@6").
+    Args:
+        points: label of a policy -> its metrics, `{metric: {value, low, high}}`.
+        recall: name of the metric on the x axis, such as "recall@6".
     """
     from plotly.graph_objects import Figure, Scatter
 
@@ -190,11 +199,11 @@ def precision_and_recall(points: Mapping[str, JsonMapping], recall: str) -> Figu
 
 
 def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
-    """Plot the rates of several policies side by side, with 95 % intervals.
+    """Plot accuracy, abstention, hallucination and truthfulness of policies, with intervals.
 
     Args:
-        reports: evaluation reports by label of the policy.
-        mode: "greedy" or "sampled".
+        reports: label of a policy -> its evaluation report.
+        mode: which answers of the report to plot, "greedy" or "sampled".
     """
     from plotly.graph_objects import Bar, Figure
 
@@ -218,9 +227,10 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
 
 
 def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
-    """Plot accuracy against exposures: how often the training data states a fact.
+    """Plot accuracy against exposures, the number of times that training data states a fact.
 
-    A point is (exposures, accuracy, number of questions).
+    Args:
+        points: (exposures, accuracy, number of questions) of each point.
     """
     from plotly.graph_objects import Figure, Scatter
 
@@ -260,18 +270,17 @@ def _distance(low: float | None, high: float | None) -> float | None:
 def styled(
     figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True, **layout: Any
 ) -> Figure:
-    """Apply a layout and the common style to a figure, and return the figure.
+    """Change a figure to the common style of all figures, and return it.
 
-    Without a width, a figure is as wide as the notebook's cell or the page. At any height, the
-    title is at the top of the whole figure and the legend at the bottom, so that neither overlaps
-    with the panels.
+    The title is at the top of the figure and the legend at the bottom, outside the panels. Without
+    a `width`, a figure is as wide as the notebook's cell or the page.
 
     Args:
         figure: the figure to change.
         panels: the number of panels in a row.
-        rows: the number of rows.
+        rows: the number of rows of panels.
         legend: whether to leave space for a legend.
-        layout: further arguments of plotly's layout.
+        layout: further arguments of plotly's `update_layout`.
     """
     figure.update_layout(**layout).update_layout(
         template="plotly_white",

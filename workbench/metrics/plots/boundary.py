@@ -24,9 +24,9 @@ SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 
 
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot shares of outcomes by the number of documents that state the fact, one panel per policy.
+    """Plot shares of outcomes by how many training documents state the fact, one panel per policy.
 
-    `results` maps the label of a policy to the result of `workbench probe` on the tiny bench.
+    `results` maps the label of a policy to the result of `workbench probe` on the bench "tiny".
     """
     figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
@@ -46,14 +46,21 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
 
 
 def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot the outcomes of the majority answer of k samples against k, one panel per policy."""
+    """Plot the outcomes of the majority answer of k samples against k, one panel per policy.
+
+    `results` maps the label of a policy to the result of `workbench probe`.
+    """
     tables = [result["majority"] for result in results.values()]
     figure = _by_samples(results, tables, OUTCOME_COLOURS, OUTCOME_NAMES)
     return figure.update_layout(title="Majority of k samples", yaxis_title="share of questions")
 
 
 def label_agreement(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot precision and recall of the label "out of knowledge" against k, one panel per policy."""
+    """Plot precision and recall of the label "out of knowledge" against k, one panel per policy.
+
+    The label comes from k samples and is compared with the facts of the closed world. For
+    `results`, see `boundary_map`.
+    """
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
     colours = dict(zip(("precision", "recall"), RUN_COLOURS, strict=False))
     title = "Out of knowledge: the label against the truth"
@@ -67,13 +74,13 @@ def _by_samples(
     colours: Mapping[str, str],
     names: Mapping[str, str],
 ) -> "Figure":
-    """Plot shares against the number of samples, one panel per policy.
+    """Plot several shares against the number of samples, one panel per policy.
 
     Args:
-        results: probe results by label of the policy; only the labels are used.
-        tables: for each policy, number of samples -> share name -> share.
-        colours: share name -> colour.
-        names: share name -> name in the legend, where the two differ.
+        results: label of a policy -> its probe result; only the labels are used.
+        tables: for each policy, {number of samples: {name of a share: its value}}.
+        colours: name of a share -> colour of its line.
+        names: name of a share -> its name in the legend, if the two differ.
     """
     from plotly.graph_objects import Scatter
 
@@ -103,9 +110,10 @@ def _by_samples(
 
 
 def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot the share of wrong answers against coverage, one line per policy.
+    """Plot risk against coverage of the majority answers, one line per policy.
 
-    Coverage is the share of answers that are given if only the most confident answers are given.
+    At coverage c, only the share c of the most confident answers is given. Risk is the share of
+    these that are wrong. `results` maps the label of a policy to the result of `workbench probe`.
     """
     from plotly.graph_objects import Figure, Scatter
 

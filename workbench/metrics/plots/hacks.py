@@ -9,7 +9,7 @@ from workbench.types import JsonMapping, WorkbenchError
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-TITLES = {  # of the shares of `metrics.hacks`
+TITLES = {  # share that `metrics.hacks` computes -> title of its panel
     "repeated": "claims that repeat one",
     "off_subject": "claims off the subject",
     "told_again": "facts stated more than once",
@@ -20,10 +20,10 @@ TITLES = {  # of the shares of `metrics.hacks`
 
 
 def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> "Figure":
-    """Plot the shares of `metrics.hacks` over steps: a panel per share, a line per run.
+    """Plot the shares of reward hacking over training steps: a panel per share, a line per run.
 
-    Shares without a value in any run are left out. `runs` maps a label to the result of
-    `metrics.hacks.hacks` of a run.
+    `runs` maps the label of a run to the result of `metrics.hacks.hacks`. A share without a value
+    in any row gets no panel.
 
     Raises:
         WorkbenchError: a row has no step.

@@ -30,7 +30,7 @@ WHEN = ("before", "after")
 def figures(
     before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> dict[str, Figure]:
-    """Return figures 4 to 9 by file name (without suffix).
+    """Return RLFH's figures 4 to 9 as a dict from name, such as "fig4_accuracy", to figure.
 
     Args:
         before: rows of the policy before training.
@@ -51,7 +51,10 @@ def figures(
 
 
 def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 4: the distribution of accuracy over responses that were not refused."""
+    """Plot RLFH's figure 4: the distribution of accuracy over responses that were not refused.
+
+    Each of `rows` has the responses of one policy, and `names` the policies' labels.
+    """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
@@ -70,7 +73,7 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
 def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 5: the joint distribution of accuracy and number of claims.
 
-    Each set of rows has its own panel; all panels share one colour scale.
+    Each of `rows` has the responses of one policy and gets its own panel.
     """
     from plotly.graph_objects import Histogram2d
 
@@ -101,8 +104,9 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 
 
 def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 6: the distributions of the numbers of all, correct and wrong claims per
-    response.
+    """Plot RLFH's figure 6: the distributions of all, correct and wrong claims per response.
+
+    For `rows` and `names`, see `accuracy_distribution`.
     """
     from plotly.graph_objects import Bar
 
@@ -125,7 +129,10 @@ def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 
 
 def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
-    """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots."""
+    """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots.
+
+    For `rows` and `names`, see `accuracy_distribution`.
+    """
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
@@ -168,14 +175,18 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step."""
+    """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step.
+
+    `runs` maps the label of a run to its rows.
+    """
     return _trade_off(tables.trade_off(runs), list(runs))
 
 
 def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
-    """Plot RLFH's figure 9 from metrics rows with `step`, `claims_correct` and `claims_wrong`.
+    """Plot RLFH's figure 9 from the training metrics of runs.
 
-    The two counts are means per response. Unlike in `trade_off`, refusals count as responses
+    `runs` maps the label of a run to rows with `step`, `claims_correct` and `claims_wrong`, which
+    are mean numbers of claims per response. Unlike in `trade_off`, refusals count as responses
     without claims, and claims that are neither correct nor wrong do not count.
     """
     points = [
@@ -226,9 +237,10 @@ def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
 
 
 def _around(values: Sequence[float], least: float) -> list[float] | None:
-    """Return an axis range that exceeds the values by at least `least` on both sides.
+    """Return an axis range [low, high] with a margin of at least `least` around the values.
 
-    Without it, an axis that fits the values would make small differences look large.
+    The margin keeps small differences from looking large. The range starts at about 0 or above.
+    None without values.
     """
     if not values:
         return None
@@ -247,7 +259,7 @@ def _column(table: Sequence[JsonMapping], name: str) -> list[Any]:
 def _each(
     rows: Sequence[Sequence[Row]], names: Sequence[str]
 ) -> list[tuple[Sequence[Row], JsonObject]]:
-    """Return the rows before and after training, each with a name and a colour."""
+    """Return a pair (rows, name and colour for plotly) for each policy."""
     return [
         (group, {"name": name, "marker_color": colour})
         for group, name, colour in zip(rows, names, RUN_COLOURS, strict=False)
