@@ -2,9 +2,9 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would force a
-model that cannot judge to reply with valid labels. Without it, its replies cannot be parsed and
-give no verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would turn the
+nonsense of an unsuitable model into valid labels. Unconstrained nonsense cannot be parsed, so it
+gives no verdict.
 """
 
 import contextlib
