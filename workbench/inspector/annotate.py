@@ -38,8 +38,8 @@ Place = tuple[str, int]  # ids of a row and a claim
 def annotator(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to store a label and get the next claim.
 
-    Its request has the optional keys "run", "given" (the label, see `_store`) and those of
-    `claim_to_label`. Its result is {"text": JSON text}.
+    Its request may have "run", "given" (a label to store, see `_store`) and the keys of
+    `claim_to_label`. Its result is {"text": JSON text with the next claim}.
     """
 
     @server_function

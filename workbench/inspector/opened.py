@@ -46,7 +46,7 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return the data that the page draws: `payload`, a person's labels and "link".
+        """Return the result of `payload`, a person's label of each claim ("person") and "link".
 
         "link" is the URL query of this response; "" if it is not stored.
         """

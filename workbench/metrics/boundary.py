@@ -164,11 +164,14 @@ def sizes(k: int) -> list[int]:
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
     """Return precision and recall of the label "out of knowledge" in the closed world.
 
-    The true label is "out of knowledge" if the question needs a fact that no training document
-    states (`Probed.exposures` is 0). The label from samples is `Probed.ook` of the first k samples;
-    questions without it are left out. `labelled`, `unknown` and `both` count the questions that are
-    out of knowledge by the samples, by the true label, and by both. `by_k` has the same entries for
-    1, 2, 4, …, k samples. The result is None if no question has exposure counts.
+    A question is truly out of knowledge if it needs a fact that no training document states
+    (`Probed.exposures` is 0). The label is `Probed.ook` of the first k samples. Questions without a
+    label are left out. The result is None if no question has exposure counts.
+
+    * `precision`, `recall`: `both / labelled` and `both / unknown`.
+    * `labelled`, `unknown`, `both`: numbers of questions that have the label, that are truly out of
+      knowledge, and both.
+    * `by_k`: the same entries for 1, 2, 4, …, k samples.
     """
     if not any(row.exposures is not None for row in rows):
         return None

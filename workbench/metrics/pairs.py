@@ -59,7 +59,7 @@ class Pairs(NamedTuple):
 def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     """Pair the answers of two files, or run folders, by question, step and sample number.
 
-    The order of the rows in the files does not matter. The rows need no verdicts.
+    The rows need no verdicts.
 
     Raises:
         WorkbenchError: `other` is the same file; a file is not feedback; the text of a question is
@@ -169,8 +169,8 @@ def win_rate(
     * `position_bias`: among pairs of different answers, the share in which the judge's preference
       depends on the order.
     * `words`: the mean number of words of the answers of each file.
-    * `pairs`: numbers of pairs by result, with the argument `incomplete`: the number of pairs that
-      were not judged in both orders.
+    * `pairs`: numbers of duels (`n`), of those `won`, `tied`, `lost` and `identical`, and the
+      argument `incomplete`, the number of pairs that were not judged in both orders.
 
     The two rates have 95 % bootstrap intervals over questions. An interval without width (all
     questions agree) is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions there
