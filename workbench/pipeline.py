@@ -103,7 +103,7 @@ def assemble(
 
     Args:
         checks: all functions of the judge.
-        needed: names of the checks to run: keys of `checks.verify`, or "single_pass".
+        needed: names of the checks to run, such as "fact"; also "single_pass".
         rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
