@@ -123,7 +123,7 @@ class Record:
     def columns(self, number: int) -> JsonObject:
         """Return the data of row `number` for the list, with the rewards of every method.
 
-        Return {"broken": reason} for a damaged row. The result is cached.
+        Return {"broken": reason} for a damaged row.
         """
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
@@ -215,7 +215,7 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
     """Return the rows whose answer or question contains `text`, ignoring case.
 
-    `text` must be casefolded. The matches are cached.
+    `text` must be casefolded.
     """
     memory = record.rows.memory.setdefault("text", {})
     matches: dict[int, bool] = memory.setdefault(text, {})

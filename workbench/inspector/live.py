@@ -146,7 +146,7 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 def sources_of(runs: Runs, store: str) -> Sources:
     """Return the searchable passages that are named `store` in the passage menu.
 
-    An index is searched by words only if its encoder is not shipped with the workbench.
+    If the encoder of an index is not shipped with the workbench, only words are searched.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.

@@ -70,8 +70,6 @@ _lock = Lock()  # protects `_opened`, because the page's functions run in thread
 def show(opened: Opened) -> str:
     """Cache an open response under its key, and return its data as JSON text for the page.
 
-    `recall` returns the response by this key.
-
     Raises:
         WorkbenchError: the row has values that cannot be shown.
     """

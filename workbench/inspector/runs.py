@@ -137,7 +137,7 @@ class Runs:
     def at_hand(self, name: str) -> bool:
         """Return whether a run's rows can be read without delay.
 
-        If not, begin to load a stored index of the rows.
+        If not, a stored index of the rows is loaded in the background.
         """
         return self._read(name, at_hand)
 

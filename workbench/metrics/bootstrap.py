@@ -83,9 +83,9 @@ def draws(
     """Yield the resampling weights as arrays (R, runs · questions), with `resamples` rows in total.
 
     A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
-    too: a weight is then the draws of the question times the draws of the run. To limit memory, R
-    times the number of questions of all runs, and R times the number of `answers`, is at most
-    `CELLS` (or R is 1).
+    too: a weight is then the draws of the question times the draws of the run. To limit memory,
+    R is at most `CELLS` / max(runs · questions, answers), but at least 1. `answers` is the number
+    of ranked answers.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))

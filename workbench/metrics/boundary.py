@@ -169,8 +169,8 @@ def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
     label are left out. The result is None if no question has exposure counts.
 
     * `precision`, `recall`: `both / labelled` and `both / unknown`.
-    * `labelled`, `unknown`, `both`: numbers of questions that have the label, that are truly out of
-      knowledge, and both.
+    * `labelled`, `unknown`, `both`: numbers of questions that are out of knowledge by the label,
+      in truth, and by both.
     * `by_k`: the same entries for 1, 2, 4, …, k samples.
     """
     if not any(row.exposures is not None for row in rows):
