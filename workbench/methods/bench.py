@@ -97,8 +97,8 @@ class Bench:
         named_judge: the judge that the user named; None if the bench's own judge is used.
         search: () -> the search that finds evidence for a named judge; None if the bench has no
             pages.
-        questions_hash: question kinds -> digest of the questions of these kinds that `hash` does
-            not cover; None if `hash` covers them all.
+        questions_hash: question kinds -> digest of the questions that have one of these kinds and
+            are not part of `hash`; None if there are no such questions.
     """
 
     name: str
@@ -322,8 +322,8 @@ def _tiny() -> Bench:
 def _real() -> Bench:
     """Return the bench "small" with questions from the table of real facts.
 
-    By default, only questions with gold answers are returned; their answers are short. Questions
-    that ask for a long text are returned only if `kinds` names their kind.
+    By default, `Bench.questions` returns only questions with gold answers, which are short. It
+    returns questions that ask for a long text only if `kinds` names their kind.
     """
     systems = {"yes_no": YES_OR_NO, **dict.fromkeys(LONG_KINDS, "")}
     prompted = [

@@ -129,7 +129,6 @@ def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
     The p of a verdict is the reward model's score of the segment.
 
     If prompt and answer are longer than the reward model's context, the verdicts are failures.
-    Sampling limits the length, so the policy cannot avoid a low reward in this way.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

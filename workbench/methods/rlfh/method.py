@@ -123,8 +123,8 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
     """Return a check that creates the actual check with `make` when it gets its first batch.
 
-    The random state of torch is the same after the call of `make`. A resumed run calls it at
-    another step, and must end with the same weights.
+    The call of `make` does not change torch's random state. So a resumed run, which makes this
+    call at another step, ends with the same weights.
     """
 
     @cache
