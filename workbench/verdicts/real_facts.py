@@ -187,9 +187,10 @@ def _named() -> Mapping[str, Entity]:
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """Return all values of each relation in the table, as normalised by `_key`.
+    """Return a dict from relation to all its values in the table, as normalised by `_key`.
 
-    A claim with another entity's value is wrong. A claim with a value outside the set is unknown.
+    A claim whose value belongs to another entity is wrong. A value that is not in the table does
+    not decide.
     """
     values: dict[str, set[str]] = {"inside": set(_named())}
     for one in entities():
