@@ -329,7 +329,7 @@ class _State:
         self._db.commit()
 
     def failures(self, unit: str) -> list[str]:
-        """Return the first `SHOWN` problems, as in "line 3: …"; `unit` is the word "line"."""
+        """Return the first `SHOWN` problems, such as "line 3: …" if `unit` is "line"."""
         rows = self._db.execute("SELECT row, message FROM failures ORDER BY row LIMIT ?", (SHOWN,))
         return [f"{unit} {row}: {message}" for row, message in rows]
 
