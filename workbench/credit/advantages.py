@@ -147,8 +147,8 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
     token's advantage is the sum of the normalised events at this token and after it.
 
     The last token of every scored response counts as an event, with the value 0 if it has no reward
-    *(ours)*. Otherwise a group of one refusal and one wrong answer would give no signal. With n
-    events in the group, no normalised event exceeds √n.
+    *(ours)*. Otherwise a group with a single event would give no signal, because the value of this
+    event equals the mean. With n events in the group, no normalised event exceeds √n.
     """
     events = [
         {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}

@@ -45,7 +45,8 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     Start and end are positions in `sentence`. The part contains the longest common subsequence of
     characters. It ends as early as possible, and then starts as late as possible. Its start is
     moved back to the beginning of a word *(ours)*. For the coverage, see `coverage`. Returns None
-    if no character matches.
+    if no character matches. For "born in Paris" and "She was born in 1900 in Paris.", the result is
+    (8, 29, 1.0).
 
     Final punctuation of the claim is ignored, because it would match the full stop of the sentence.
     """
@@ -171,11 +172,13 @@ def _best_sentence(
 ) -> int | None:
     """Return the index of the sentence that contains most of the claim's words in the same order.
 
-    Returns None if no sentence shares a word with the claim. Several sentences can have equally
-    many words. Of these, the sentences with most words of the claim's second half are chosen
-    *(ours)*, because a claim begins with its subject, and many sentences have the same subject. If
-    several remain, the first one without a located claim of the same text is chosen, or else the
-    last one.
+    Returns None if no sentence shares a word with the claim. Of several sentences with equally many
+    words, these are chosen, in this order:
+
+    * those with most words of the claim's second half *(ours)*; the first half often has only the
+      subject, which many sentences share
+    * the first one without a located claim of the same text
+    * the last one
 
     Args:
         sentences: the words of each sentence.
@@ -234,7 +237,7 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of the tokens among which an event's value is divided equally."""
+    """Return the indices of an event's tokens, which share its value equally; see `Event`."""
     return tokens_between(response.offsets, event.start, event.end)
 
 

@@ -165,9 +165,10 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading the rows is fast.
+    """Return whether reading the rows is fast, see `is_quick`.
 
-    If not, start to load a stored index in a thread, unless a thread is already reading a file.
+    If not, and if the file has a stored index, a thread starts to load it. No thread is started
+    while another one reads a file.
     """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
@@ -343,10 +344,10 @@ def _load(path: Path) -> Progress[Rows] | None:
 
 
 def _store(path: Path, progress: Progress[Rows]) -> None:
-    """Write a file's index to the disk if enough of its bytes are not in the stored index.
+    """Write a file's index to the disk if enough bytes were read since it was last stored.
 
-    Enough are `STORED_FROM` bytes and a quarter of the indexed bytes. Errors while the table is
-    written, such as a read-only folder, are ignored.
+    At least `STORED_FROM` bytes, and a quarter of the bytes in the stored index, are enough. Errors
+    while the table is written, such as a read-only folder, are ignored.
     """
     if progress.scanned - progress.stored < max(STORED_FROM, progress.stored // 4):
         return

@@ -205,12 +205,12 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
 
 
 def question_key(question: Question) -> int:
-    """Return a hash of a question's content. Other processes give other hashes."""
+    """Return a hash of a question's content, which differs between processes."""
     return _hash(_question_row(question))
 
 
 def passage_key(passage: Passage) -> int:
-    """Return a hash of a passage's title and text. Other processes give other hashes."""
+    """Return a hash of a passage's title and text, which differs between processes."""
     return _hash(_passage_row(passage))
 
 

@@ -251,9 +251,9 @@ def _responses(
 ) -> list[Response]:
     """Convert completions to responses; the responses to one question form a group.
 
-    If the prompt ends inside an open tag such as "<think>", this tag becomes the `prefill`. It is
-    read from the prompt if that is a text. For a conversation, `as_response` reads it from the chat
-    template.
+    A tag such as "<think>" that a prompt leaves open becomes the response's `prefill`. It is read
+    from the prompt if the prompt is a text. For a conversation, `as_response` reads it from the
+    chat template.
 
     Args:
         groups: number of earlier groups by name (`counts` of `grouped`). A trainer may call several

@@ -47,7 +47,8 @@ def question_of(row: JsonMapping) -> Question:
     """Return the question of a row that verl passes to a reward manager.
 
     The columns of the question are read from `extra_info`. Gold answers may also be in
-    `reward_model.ground_truth` (Search-R1: under `target`). The prompt is read from `raw_prompt`.
+    `reward_model.ground_truth`, or in its field `target` as for Search-R1. The prompt is read from
+    `raw_prompt`.
 
     Raises:
         WorkbenchError: a column has a value of another type.

@@ -119,7 +119,7 @@ def sample(
 
 
 def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
-    """Copy the current weights to vLLM, and clear its prefix cache, which is from old weights.
+    """Copy the current weights to vLLM, and clear the prefix cache of the old weights.
 
     Args:
         asleep: whether vLLM has freed its memory and must be woken first.

@@ -187,7 +187,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> list[Response]:
         """Return the completions as `Response` values.
 
-        Group names are assigned over all processes, because two processes may share a group.
+        Group names are assigned for all processes together, because a group may be split between
+        two processes.
 
         Args:
             number: the index of each completion's question.
@@ -214,7 +215,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         ]
 
     def own_rows(self, count: int) -> slice:
-        """Return the slice of this process's `count` rows in the rows of all processes together."""
+        """Return where this process's rows are in the concatenated rows of all processes.
+
+        Each process has `count` rows.
+        """
         first = self.recorder.rank * count
         return slice(first, first + count)
 
@@ -260,9 +264,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _prepare_inputs(self, generation_batch: list[JsonObject]) -> Tensors:
         """Overridden so that the random state does not depend on the number of processes.
 
-        With several processes, the base method shuffles only the rows of its own process. A single
-        process would shuffle all rows. So the random state from before the shuffle is restored, and
-        a permutation of all rows is drawn from it.
+        The base method shuffles the rows of this process only. With several processes, the random
+        state from before the shuffle is then restored, and advanced as by a shuffle of all rows.
         """
         inputs = super()._prepare_inputs(generation_batch)
         if self.accelerator.num_processes > 1 and self.sampling_state is not None:
@@ -276,7 +279,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Overridden for Unsloth: record the inputs of the loss, and convert the batch.
+        """Overridden for Unsloth: record the inputs of the loss, and convert them to its form.
 
         Unsloth's trainer computes the loss here and does not call `_compute_loss`.
         """
@@ -363,7 +366,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Collect the logs of an optimizer step; at the end of a training step, record means."""
+        """Collect the logs of an optimizer step; if it ends the training step, record the means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return

@@ -115,7 +115,7 @@ class MetricsLog:
         self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
 
     def complete_checkpoint(self, checkpoint: Path) -> None:
-        """Mark a checkpoint as complete, and remove old ones."""
+        """Mark a checkpoint as complete, and keep only the two newest complete checkpoints."""
         if not self.main:
             return
         # a resumed run does not repeat these steps, so their rows must be on the disk first
@@ -197,12 +197,12 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        In two runs with the same inputs, only the fields that begin with "seconds" differ.
-        `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last update. It
-        is 0 if every batch is used for one update only; clipping then has no effect.
+        In two runs with the same inputs, only the fields that begin with "seconds" differ. The
+        field `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last
+        update. If each batch is used for only one update, it is 0, and clipping has no effect.
 
         Args:
-            logs: the trainer's means over the step; see `LOGGED`.
+            logs: the trainer's means over the step, by the names in `LOGGED`.
             responses: the responses that `grade_responses` graded, in the same order, now with the
                 statistics of their tokens.
         """

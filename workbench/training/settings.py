@@ -53,7 +53,7 @@ class Sampling:
     )
 
     def decoding(self, seed: int, samples: int = 1) -> Decoding:
-        """Return these settings as a `workbench.policies.generate.Sampling`."""
+        """Return these settings in the form that `workbench.policies.generate` takes."""
         return Decoding(
             self.max_new_tokens,
             samples=samples,

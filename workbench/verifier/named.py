@@ -84,7 +84,7 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Where a sequence classifier comes from, and the names of its classes."""
+    """The folder or hub name of a sequence classifier, and the names of its classes."""
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order
