@@ -97,9 +97,9 @@ def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
-    """Return the best value of a metric, which the page shades.
+    """Return the value of a metric to shade: the best one.
 
-    Return None if all values are equal, or if the page shades no value of this metric.
+    Return None if all values are equal, or if the page does not shade this metric.
     """
     values = [metrics[name]["value"] for metrics in cells.values() if name in metrics]
     if len(set(values)) < 2 or not (name in (*HIGH_IS_BEST, *LOW_IS_BEST) or "@" in name):

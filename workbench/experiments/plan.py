@@ -38,10 +38,16 @@ Items = dict[str, int]  # bytes by item
 class Training:
     """The trainer settings that the memory formulas use.
 
-    A step has `rows` examples, and a backward pass has `micro` of them. An example has `sides`
-    sequences: 2 for DPO (chosen and rejected), else 1. A sequence has `length` tokens, of which
-    `scored` have logits. GRPO and PPO sample `at_once` responses to `prompts` prompts at a time.
-    `part` is the full name of the config, and `rank` is the rank of the LoRA adapter.
+    Attributes:
+        part: full name of the config, such as "truthrl.grpo"; "" for an evaluation.
+        rank: rank of the LoRA adapter.
+        micro: examples per backward pass.
+        rows: examples per step.
+        length: tokens per sequence.
+        scored: tokens per sequence for which logits are computed.
+        sides: sequences per example: 2 for DPO (chosen and rejected), else 1.
+        at_once: responses that are sampled at a time; 0 without sampling.
+        prompts: number of prompts of these responses.
     """
 
     part: str
@@ -273,8 +279,9 @@ def plan(
     """Return an estimate of a training's memory, judge requests and hours.
 
     `phases` has the memory in bytes for each phase, such as the rollouts; `peak_bytes` is the
-    largest. `fits` says whether it fits on the GPU, and `fits_on` lists the GPUs that are large
-    enough. `hours` is None unless `gpu` is one of `GPUS`.
+    largest. `fits_on` lists the GPUs that are large enough. `fits` is whether the training fits on
+    `gpu`; without `gpu`, None if it fits on some GPU, else False. `hours` is None unless `gpu` is
+    one of `GPUS` and the method has a number of steps.
 
     Args:
         policy: a model's folder or public name; by default the bench's policy.

@@ -67,7 +67,7 @@ class Entry:
 
     @staticmethod
     def of(fields: JsonMapping) -> "Entry":
-        """Return the entry that `dataclasses.asdict` converted to `fields`."""
+        """Return the entry with these `fields`, which are the result of `dataclasses.asdict`."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 
