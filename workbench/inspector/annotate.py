@@ -108,10 +108,10 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
 
 
 def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
-    """Store a person's label of a claim, and return it with the judge's label.
+    """Store a person's label of a claim; return {"place", "text", "label", "judge"}.
 
     `annotation` is {"place": [row id, claim id], "label": text}. The label None removes the stored
-    label.
+    label. "judge" is the judge's label.
     """
     row, claim = _place(annotation["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")

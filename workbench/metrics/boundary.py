@@ -5,11 +5,12 @@ arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world
 is known as well: a question is out of knowledge if it needs a fact that no training document
 states. `agreement` compares the label from samples with the true label.
 
-The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
-An abstention counts as one answer, however it is worded. Of several answers with equal votes, the
-one that was sampled first wins *(ours)*. Confidence is the share of samples that give the majority
-answer *(ours: the paper's figure does not define it)*; log-probabilities are not used. A sample
-that could not be graded has no vote and counts only in `failed`.
+* The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
+  All abstentions count as the same answer. In a tie, the answer that was sampled first wins
+  *(ours)*.
+* Confidence is the share of samples that give the majority answer *(ours: the paper's figure does
+  not define it)*; log-probabilities are not used.
+* A sample that could not be graded has no vote and counts only in `failed`.
 """
 
 from __future__ import annotations

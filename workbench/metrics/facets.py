@@ -49,8 +49,9 @@ def facet_table(
     """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
     The metrics are `FACET_METRICS` (see this module) and `FACT_METRICS` (see `claims`). `low` and
-    `high` are a 95 % bootstrap interval over n questions. Only answers that are judged by the
-    passages of their question count (`of_facets`); without such answers, the result is {}.
+    `high` are a 95 % bootstrap interval over n questions. Only answers that are
+    verified against the passages of their question count (`of_facets`). Without any, the result
+    is {}.
 
     Args:
         rows: `rows[i]` is the `Row` of `feedbacks[i]`.

@@ -117,9 +117,8 @@ class Duel(NamedTuple):
 def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
     """Judge all pairs in both orders, in one batch of calls.
 
-    Returns a `Duel` for each pair that was judged in both orders or is identical, and the judge's
-    cost and failures (see `ask`). A pair is left out if the call for one of its orders failed, because the
-    position of an answer may influence the judge.
+    Returns a `Duel` for each pair, and the judge's cost and failures (see `ask`). A pair is left
+    out if the judge failed in one of its orders. Identical answers are a tie without a call.
     """
     prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
     verdicts, used = ask(judge, prompts)

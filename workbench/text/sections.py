@@ -109,9 +109,10 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 
     * the content of the last balanced `\boxed{…}`;
     * the last `<answer>…</answer>`, or the text after `[Answer]`;
-    * all text except plans. Without any thinking, this is the whole response.
+    * all text except plans.
 
-    The result is None if the thinking is not closed, or if the answer is empty.
+    Without any thinking, the whole response is searched. The result is None if the thinking is not
+    closed, or if the answer is empty.
 
     Args:
         require_box: whether to return None if there is no box.
