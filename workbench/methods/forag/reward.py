@@ -32,7 +32,8 @@ class Segment(NamedTuple):
 
     Attributes:
         value: the factuality, from 0 to 1.
-        sentence: index of the sentence, whose end gets the reward; None: the response's end.
+        sentence: index of the sentence whose end gets the reward. If None, the end of the response
+            gets it.
         stood_in: True if `value` is from verdicts on claims, not from a reward model.
     """
 

@@ -174,7 +174,7 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
 
     Args:
         feedbacks: the graded answers of the reference model.
-        method: name of the reward whose segments are used.
+        method: name of the reward, such as "forag", that counts the segments.
     """
     sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}

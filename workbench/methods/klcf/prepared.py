@@ -109,8 +109,9 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     for name, value in source.identity().items():
         if card.get(name) != value:
             raise WorkbenchError(
-                f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
-                " folder, or prepare one with `workbench klcf prepare`"
+                f"'{folder}' was prepared for another bench or base model ({name} is"
+                f" {card.get(name)}, not {value}): name another folder, or prepare one with"
+                " `workbench klcf prepare`"
             )
     # other questions might be held out, and training must not learn their facts
     by_id = {question.id: question for question in questions}

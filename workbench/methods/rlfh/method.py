@@ -91,8 +91,8 @@ def _with_annotator(config: RLFH, bench: Bench) -> Checks:
     if config.mode != "pipeline":
         name = "flips" if config.annotator == "bench" else "annotator"
         raise WorkbenchError(
-            f"rlfh.{name} is {getattr(config, name)}: it has an effect only with"
-            f" rlfh.mode=pipeline: set that, or leave rlfh.{name} out"
+            f"rlfh.{name} is {getattr(config, name)}, which has an effect only with"
+            f" rlfh.mode=pipeline: set this mode, or leave rlfh.{name} out"
         )
     fact = bench.checks.verify["fact"]
     if config.annotator != "bench":

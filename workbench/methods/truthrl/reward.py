@@ -20,7 +20,7 @@ UNKNOWN = KNOWLEDGE[1]
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Return the reward function: ternary or binary, with the enhanced variants of the config.
+    """Return the reward function: ternary or binary, with the enhancements that the config selects.
 
     Raises:
         WorkbenchError: invalid settings.
