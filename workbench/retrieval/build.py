@@ -258,7 +258,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
 
 
 def _finish(table: "Table", vectors: int) -> None:
-    """Compact the table and create its search indexes; after an interruption, it is called again.
+    """Compact the table and create its search indexes. A resumed build calls it again.
 
     `vectors` is the number of vectors. Words are segmented by ICU, which is compiled in, so nothing
     is downloaded. Stop words are kept: a band may be called The Who. Positions are not stored, so
