@@ -100,7 +100,7 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
             column, all columns are read.
 
     Raises:
-        WorkbenchError: the file cannot be read. It may be raised only when rows are requested.
+        WorkbenchError: the file cannot be read. For some files, only iterating raises this error.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":

@@ -68,9 +68,9 @@ def compare(
           {metric: {value, low, high, n}}}`).
         * `differences`: `{setting: {row: value}}` for each setting that all trained rows have and
           that differs between them.
-        * `against`, the baseline's row, and `paired`, only if the argument `against` is given.
-          `paired` is `{row: {metric: {value, other, diff, low, high, p, n}}}`; `other` is the
-          baseline's value. For results files, `drop` is True if the whole interval is below 0.
+        * `against`, only for a comparison with a baseline: the name of its row.
+        * `paired`, likewise: `{row: {metric: {value, other, diff, low, high, p, n}}}`. `other` is
+          the baseline's value. For results files, `drop` is True if the interval is below 0.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.

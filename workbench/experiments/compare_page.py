@@ -97,7 +97,7 @@ def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
-    """Return the value of a metric to shade: the best one.
+    """Return the best value of a metric, which is shaded in its column.
 
     Return None if all values are equal, or if the page does not shade this metric.
     """

@@ -97,7 +97,7 @@ def _restored(stored: JsonObject) -> JsonObject:
 
 
 def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:
-    """Raise a WorkbenchError if `config` changes a setting of `default` that has no effect here.
+    """Raise a WorkbenchError if `config` changes a default that does not affect a preparation.
 
     Also raise if both `policy` and the setting `klcf.base` name the base model.
     """

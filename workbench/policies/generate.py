@@ -93,7 +93,7 @@ def generate(
         sampling: fields of `Sampling`. `samples` is the number of responses per question.
 
     Raises:
-        WorkbenchError: several greedy samples, which would be equal, or `max_new_tokens` < 1.
+        WorkbenchError: `samples` > 1 with `greedy`, or `max_new_tokens` < 1.
     """
     how = Sampling(**sampling)
     if how.max_new_tokens < 1:

@@ -47,9 +47,8 @@ def load_policy(
 
     Args:
         name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
-            `policy/`), or a hub name. Weights must be safetensors files; those of a hub adapter
-            may also be a file that `torch.load(weights_only=True)` reads. No code from the folder
-            is run.
+            `policy/`), or a hub name. Weights must be safetensors files; a hub adapter may instead
+            have a file that `torch.load(weights_only=True)` reads. No code from the folder is run.
         base: the base model of an adapter; None for the model that adapter_config.json names.
         device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth was imported in
             this process, the default is to generate in a subprocess; the policy then has no

@@ -2,9 +2,9 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would turn the
-nonsense of an unsuitable model into valid labels. Unconstrained nonsense cannot be parsed, so it
-gives no verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would give valid
+labels even from a model that cannot judge. Without it, the replies of such a model cannot be parsed
+and give no verdicts.
 """
 
 import contextlib

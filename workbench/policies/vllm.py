@@ -191,7 +191,7 @@ def complete(
     other prompts of the batch, except for rounding.
 
     Raises:
-        WorkbenchError: another model was loaded into vLLM since, prompts or completions are too
+        WorkbenchError: another model was loaded into vLLM later, prompts or completions are too
             long, or probabilities are not finite.
     """
     check_registered(engine.llm)

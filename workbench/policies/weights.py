@@ -132,7 +132,7 @@ def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def _render_trial(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Render `TRIAL`; exit with 1 above `TEMPLATE_BYTES` of memory or `TEMPLATE_CHARACTERS`."""
+    """Render the conversation `TRIAL`; exit with 1 if this takes too much memory or is too long."""
     size = Path("/proc/self/statm")  # missing on macOS, where only the time is limited
     if size.exists():
         limit = int(size.read_text().split()[0]) * resource.getpagesize() + TEMPLATE_BYTES

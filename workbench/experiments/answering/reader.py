@@ -71,7 +71,7 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    With its system prompt, the policy begins an answer with a plan, "[Structure] … [Outline] …":
+    The system prompt makes the policy begin its answer with a plan, "[Structure] … [Outline] …":
 
     * A policy that was trained to plan without an instruction gets the prompt of its training.
     * A policy whose vocabulary has the markers of a plan, such as "[Outline]", gets the prompt for
