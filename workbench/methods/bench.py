@@ -89,7 +89,7 @@ class Bench:
         max_new_tokens: token limit of an answer in an evaluation.
         hash: digest of the closed world or of the questions. A run can be resumed only with the
             same digest.
-        judge: () -> the checks that grade responses. Called when they are first needed.
+        judge: () -> the checks that grade responses. It is called when a check is first needed.
         checkpoints: policy name, such as "sft" -> folder or hub name.
         long_new_tokens: token limit of an answer to a question that asks for a long text.
         shown: question -> number of training documents of the base model that state the answer;

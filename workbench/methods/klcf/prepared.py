@@ -47,9 +47,8 @@ def source_of(bench: Bench, base: str | None) -> Source:
     """Return the `Source` of a bench and a base model.
 
     Args:
-        base: the base model: a checkpoint of the bench, a folder or a hub name. If None, it is
-            the bench's checkpoint "base". If the initial policy is not a checkpoint of the bench,
-            it is the initial policy itself.
+        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the bench's
+            checkpoint "base", or the initial policy if that is not a checkpoint of the bench.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
