@@ -179,8 +179,8 @@ def _compare(
     """Return a function that labels texts consistent, contradictory or missing in another text.
 
     There is one request per response. If the other text is empty, every label is missing, without a
-    request. `targets` returns, for a response, the texts to label by their target ("item:0"), and
-    the other text.
+    request. For a response, `targets` returns a dict from target ("item:0") to the text to label,
+    and the other text.
     """
 
     def verify(batch: Batch) -> list[Checked]:
