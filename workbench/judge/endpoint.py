@@ -222,8 +222,8 @@ class _Client:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
         The time is 0 after an unusable reply. Otherwise it is that of the server's Retry-After
-        header or, without one, an exponential backoff with jitter. `tries` counts how often the
-        prompt was sent again, for each value of `Answer.again`.
+        header or, without one, an exponential backoff with jitter. `tries` maps "retry" and
+        "reask" (see `Answer.again`) to the number of times that the prompt was sent again.
         """
         tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)

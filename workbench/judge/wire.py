@@ -24,7 +24,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
-# tasks that are answered with a mark, and the possible marks
+# tasks whose label is a mark, and the possible marks
 MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
