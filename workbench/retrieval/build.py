@@ -74,8 +74,8 @@ def build_index(
         source: what `open_source` takes: a file, a folder, `hf:DATASET` or `world`.
         encoder: sentence-transformers model for vectors; None builds an index for text search only.
         words: maximum number of words of a passage; 0 makes each page one passage.
-        progress: called with "reading" or "indexing", the number of rows read and of passages so
-            far.
+        progress: called with the phase ("reading" or "indexing"), the number of rows read, and
+            the number of passages so far.
 
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
