@@ -192,7 +192,7 @@ def _text_row(line: bytes) -> JsonObject | str:
 def _decoded(content: bytes) -> Any:
     """Return the value of a JSON text. NaN and Infinity become None.
 
-    Half a surrogate pair becomes U+FFFD, because tokenizers raise an error for it.
+    A lone surrogate becomes U+FFFD, because tokenizers raise an error for it.
     """
 
     def load(text: str) -> Any:
@@ -216,7 +216,7 @@ def _object(line: bytes) -> JsonObject | str:
 
 
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
-    """Yield the rows below the header of a CSV or TSV file, each with the number of its last line.
+    """Yield `(number of its last line, row)` for each row below the header of a CSV or TSV file.
 
     The delimiter is the character of `delimiters` that divides the header into most columns.
     Quotes enclose values. In some tab-separated files they are ordinary text (see `_is_quoted`).

@@ -186,7 +186,7 @@ def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel
     for name, weight in whole.named_parameters():
         if not torch.isfinite(weight).all():
             raise WorkbenchError(
-                f"'{name}' has a weight that {dtype} cannot represent: choose float32"
+                f"the weight '{name}' has a value that {dtype} cannot represent: choose float32"
             )
     return whole
 

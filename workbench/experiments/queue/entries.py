@@ -89,7 +89,9 @@ def read_entries(path: Path) -> list[Entry]:
     rows, defaults = document.pop("run", []), document.pop("defaults", {})
     if document or not isinstance(rows, list):
         unknown = next(iter(document), "run")
-        raise WorkbenchError(f"'{path}': unknown '{unknown}': write [defaults] and [[run]]")
+        raise WorkbenchError(
+            f"'{path}': unknown '{unknown}': use only the tables [defaults] and [[run]]"
+        )
     if not rows:
         raise WorkbenchError(f"'{path}' has no run: add a table [[run]] with its method")
     common = checked(defaults, f"'{path}', [defaults]")
