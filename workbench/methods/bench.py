@@ -250,7 +250,6 @@ def check_policy(name: str, path: str) -> None:
         WorkbenchError: there is no such folder, and `path` cannot be a hub name. For the shipped
             policy the message names the command that builds it.
     """
-    # the shipped policy is missing from an installed package
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
             f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"

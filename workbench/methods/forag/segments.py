@@ -116,7 +116,6 @@ def _judged(
     except Unscored:
         return "failed"
     rewarded = segments(response, read, evaluation).items()
-    # a segment that only one of the two extractors finds is left out
     placed = tuple(Segment(*span, targets[name]) for name, (span, _) in rewarded if name in targets)
     if not placed:
         return "no claims"
