@@ -80,12 +80,10 @@ def facts(
         prompts: dict[tuple[int, int | None], Prompt] = {}
         for number, (response, _) in enumerate(batch):
             question, texts = response.question, [claim.text for claim in rows[number]]
-            # the gold answers are added as a passage, as in RLFH's prompts (tables 4 and 6)
             known = f"{question.text} {' / '.join(question.answers)}"
             gold = [Passage("", "Reference answer", known)] if question.answers else []
             for claim in rows[number]:
                 own = passages[number, claim.id]
-                # without evidence the verdict is known, so no request is sent
                 if own and not isinstance(own, Failure):
                     prompts[number, claim.id] = render(
                         "verify",
@@ -184,7 +182,6 @@ def _compare(
     """
 
     def verify(batch: Batch) -> list[Checked]:
-        # without targets or text no request is sent
         rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(
