@@ -180,8 +180,8 @@ def _names(world: World) -> re.Pattern[str]:
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     """Yield the verdicts on the claims that the extractor has not labelled.
 
-    A claim that cannot be parsed is vague. If neither the question nor another claim is about this
-    world, its verdict has an error instead.
+    A claim that cannot be parsed is vague, or wrong if its subject or object does not exist. If
+    neither the question nor another claim is about this world, its verdict has an error instead.
     """
     # the topic resolves pronouns at the start of a claim
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
