@@ -152,7 +152,7 @@ def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
         verdicts = tuple(v for v in extraction.verdicts if v.target not in dropped)
         return replace(extraction, claims=claims, verdicts=verdicts)
 
-    if sections >= SECTIONS:  # nothing to drop
+    if sections >= SECTIONS:
         return extract
     return lambda responses: list(map(only, extract(responses)))
 

@@ -148,7 +148,7 @@ def _stop(words: list[str]) -> int:
     return len(words)
 
 
-# Events that happen once: the place holds without the time, and the time without the place.
+# Events that happen once: the place is true without the time, and the time without the place.
 _EVENTS = frozenset(
     "born died founded established built opened created formed killed assassinated murdered"
     " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"

@@ -51,9 +51,7 @@ def train(
     policy: str | None = None,
     judge: NamedJudge | None = None,
 ) -> JsonObject:
-    """Train a method on a bench, both by name, and return the run's summary.
-
-    This calls `run_experiment`, as the command line does.
+    """Train a method on a bench, both by name, and return the summary of `run_experiment`.
 
     Args:
         method: name of a method, such as "truthrl".

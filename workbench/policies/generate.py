@@ -137,8 +137,8 @@ def as_response(
 ) -> Response:
     """Return a `Response` from sampled ids, which include the end token if it was sampled.
 
-    Its group is the question's id, or "QUESTION/STEP" if `step` is given, because a question may
-    occur in several steps. Its `finish` is "length" (truncated) if the ids have no end token.
+    Its group is the question's id, or "QUESTION/STEP" if `step` is given. Its `finish` is "length"
+    (truncated) if the ids have no end token.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

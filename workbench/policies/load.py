@@ -288,8 +288,7 @@ def number_format(device: str) -> str:
     """Return the number format of a model's weights: "bfloat16" on a GPU; on a CPU the value of the
     environment variable WORKBENCH_DTYPE, by default "float32".
 
-    With bfloat16 a model takes half the memory, and on a processor with bfloat16 instructions a
-    matrix product takes a third of the time or less.
+    bfloat16 halves the memory, and is faster on a processor with bfloat16 instructions.
 
     Raises:
         WorkbenchError: the variable is neither "float32" nor "bfloat16".

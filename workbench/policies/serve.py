@@ -3,8 +3,7 @@ or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
 (`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would give valid
-labels even from a model that cannot judge. Without it, the replies of such a model cannot be parsed
-and give no verdicts.
+labels even from a model that cannot judge.
 """
 
 import contextlib
