@@ -10,7 +10,7 @@ substring. The claim's reward goes to the token with the last matched character.
 The paper does not say which of several equally long alignments counts. Here the alignment that ends
 first counts *(ours)*. To find it, we look for the shortest prefix of the sentence whose common
 subsequence with the claim is as long as that of the whole sentence. The last matched character is
-the last character of this prefix. Only lengths are computed, so memory is linear.
+the last character of this prefix.
 
 The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
 in the same order *(ours)*. A share of characters would not measure quality, because most letters of
@@ -42,11 +42,11 @@ def words(text: str) -> list[str]:
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     """Return (start, end, coverage) of the part of `sentence` that matches `claim`.
 
-    Start and end are positions in `sentence`. The part contains the longest common subsequence of
-    characters. It ends as early as possible, and then starts as late as possible. Its start is
-    moved back to the beginning of a word *(ours)*. For the coverage, see `coverage`. Returns None
-    if no character matches. For "born in Paris" and "She was born in 1900 in Paris.", the result is
-    (8, 29, 1.0).
+    "born in Paris" and "She was born in 1900 in Paris." → (8, 29, 1.0)
+
+    The part contains the longest common subsequence of characters. It ends as early as possible,
+    and then starts as late as possible. Its start is moved back to the beginning of a word
+    *(ours)*. For the coverage, see `coverage`. Returns None if no character matches.
 
     Final punctuation of the claim is ignored, because it would match the full stop of the sentence.
     """
@@ -173,7 +173,7 @@ def _best_sentence(
     """Return the index of the sentence that contains most of the claim's words in the same order.
 
     Returns None if no sentence shares a word with the claim. Of several sentences with equally many
-    words, these are chosen, in this order:
+    words, these are preferred, in this order:
 
     * those with most words of the claim's second half *(ours)*; the first half often has only the
       subject, which many sentences share

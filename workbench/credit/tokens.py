@@ -1,10 +1,10 @@
 """Compute which characters of a text belong to each token.
 
 The result is called offsets: the half-open span (start, end) of each token's characters. The
-offsets of a sampled text are computed from the sampled ids. They are never computed by encoding the
-text again, because the tokenizer may split it differently. A text that was not sampled is encoded
-or split into words. If the bytes of a character (code point) are in several tokens, the character
-belongs to the last of them. Special tokens have no characters.
+offsets of a sampled text are computed from the sampled ids, never by encoding the text again,
+because the tokenizer may split it differently. A text that was not sampled is encoded or split into
+words. If the bytes of a character (code point) are in several tokens, the character belongs to the
+last of them. Special tokens have no characters.
 """
 
 from __future__ import annotations

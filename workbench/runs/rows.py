@@ -167,8 +167,7 @@ def opened_rows(path: Path) -> Rows:
 def at_hand(path: Path) -> bool:
     """Return whether reading the rows is fast, see `is_quick`.
 
-    If not, and if the file has a stored index, a thread starts to load it. No thread is started
-    while another one reads a file.
+    If not, start a thread that loads the stored index, unless a thread is already reading a file.
     """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
@@ -181,7 +180,7 @@ def _is_being_read(path: Path) -> bool:
 
 
 def _reader(path: Path, now: float) -> tuple[Thread, float]:
-    """Return the thread that reads a file, and its start time (`now` if it is a new thread)."""
+    """Return the thread that reads a file, started at `now` if needed, and its start time."""
 
     def read() -> None:
         with contextlib.suppress(Exception):  # raised again when the rows are read

@@ -26,8 +26,8 @@ _MEASURE = re.compile(
 def reward_columns(names: Iterable[str]) -> list[str]:
     """Return the names of the numbers in a trainer's log whose sum is the reward.
 
-    This is only "reward" or, without it, only "score". If the log has neither, these are all
-    numbers except measures such as lengths. Names without "trl:" or "verl:" are ignored.
+    This is "reward" if the log has it, else "score". If the log has neither, these are all numbers
+    except measures such as lengths. Names without "trl:" or "verl:" are ignored.
     """
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
     totals = [name for total in TOTALS for name, column in logged.items() if column == total]

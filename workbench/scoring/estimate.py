@@ -117,9 +117,9 @@ def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
 def _guess(extract: Extract, judged: bool = False) -> Extract:
     """Return an extractor for a dry run, which finds claims by rules and counts prompts.
 
-    The prompts are those of `extract`, which is called too: its judge is the `Counter`. With
-    `judged`, each claim gets the verdict "vague", because in RLFH's single-pass mode an extractor
-    returns claims with verdicts.
+    The prompts are counted by also calling `extract`, whose judge is the `Counter`. With `judged`,
+    each claim gets the verdict "vague", because in RLFH's single-pass mode an extractor returns
+    claims with verdicts.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:

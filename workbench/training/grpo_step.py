@@ -64,8 +64,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ratio of the whole response. The other loss types weigh responses by their lengths.
 
     Args:
-        trainee: the policy. If `path` is not "plain", it is an Unsloth model with its own forward
-            pass and loss.
+        trainee: the policy. With the path "unsloth", it has its own forward pass and loss.
         recorder: grades the rollouts and stores them.
         questions: the training questions; column `number` of the data set is an index into them.
     """
@@ -236,11 +235,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
-        """Return the graded batch with our advantages and a new tensor `row`, (B).
+        """Return the graded batch with advantages and a new tensor `row`, (B).
 
-        Our advantages are (B, T). For the estimators in `TRL_SCALES`, TRL's own advantages, (B),
-        are used. `row` has the index of each response in `self.responses`. The tokens of responses
-        without a reward are masked.
+        The advantages are (B, T). For the estimators in `TRL_SCALES`, they are TRL's own, (B).
+        `row` has the index of each response in `self.responses`. The tokens of responses without a
+        reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)

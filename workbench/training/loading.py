@@ -276,9 +276,7 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if a `load_in_4bit` in `config` is true and cannot work here.
-
-    See `check_machine` for what this machine needs.
+    """Raise a WorkbenchError if `config` sets `load_in_4bit` without a GPU or bitsandbytes here.
 
     Args:
         idle: paths of fields and parts that this run does not use; they are not checked.

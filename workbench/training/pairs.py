@@ -3,7 +3,7 @@
 Each rule is a function. It returns training rows and a `Card`, which counts the questions and
 samples that were left out. A response that could not be graded, is empty or was cut off is in no
 row. A cut-off text would teach the policy to stop early *(ours)*. Random choices depend only on
-`seed` and the question. `none_correct` decides whether a question is out of the policy's knowledge.
+`seed` and the question.
 """
 
 import random

@@ -272,10 +272,11 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
     """Return the metrics of a step that concern rewards.
 
     Returns:
-        `reward`: mean reward; `reward/PART`: mean of each part of the reward, over the responses
-        that have it; `failed`: number of responses without a reward; `unplaced`: mean number of
-        claims per response that were not found in its text; `no_signal`: share of groups in which
-        every advantage is 0.
+        * `reward`: mean reward
+        * `reward/PART`: mean of each part of the reward, over the responses that have it
+        * `failed`: number of responses without a reward
+        * `unplaced`: mean number of claims per response that were not found in its text
+        * `no_signal`: share of groups in which every advantage is 0
     """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts: dict[str, list[float]] = {}

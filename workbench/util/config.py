@@ -132,10 +132,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of the part at `path`, or `find(config, path)`.
-
-    The latter is returned if no part has this path.
-    """
+    """Return the full paths of all fields of the part at `path`; for a field, see `find`."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 

@@ -2,8 +2,8 @@
 
 The model labels nearly every denial a contradiction. For a simple denial ("X was not born in Y"),
 the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
-statement's p(contradict). If only a part of a claim denies something ("Born in Oslo, he never
-married"), the claim itself is checked, and a contradiction does not count. Other denials, and
+statement's p(contradict). If only a part of a claim denies something ("He was born in Oslo and
+never married"), the claim itself is checked, and a contradiction does not count. Other denials, and
 languages other than English, are not checked; `Reading.unread` gives the reason.
 """
 
