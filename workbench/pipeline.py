@@ -165,7 +165,6 @@ def _with_gold(outcome: Verify) -> Verify:
 
     def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         with_gold = [bool(response.question.answers) for response, _ in batch]
-        # one call for all questions with gold answers
         checked = iter(
             outcome([pair for pair, has_gold in zip(batch, with_gold, strict=True) if has_gold])
         )

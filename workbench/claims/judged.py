@@ -84,7 +84,6 @@ def _extractor(judge: Judge, task: str) -> Extract:
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
-        # a response without a statement has no claims, so no request is made for it
         indices = [
             n
             for n, response in enumerate(responses)

@@ -174,7 +174,7 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
         for name, summary in summaries.items()
         if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
     }
-    figures = []  # they show the first seed of each row
+    figures = []
     if reports:
         kept = [one.get("before") for name, one in summaries.items() if escape(name) in reports]
         start = {"before training": kept[0]} if kept[0] else {}

@@ -105,7 +105,6 @@ def generate(
         )
     assert len(how.seeds) in (0, len(questions)), (len(how.seeds), len(questions))
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]
-    # each prompt is tokenised once for all its samples
     prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(how.samples)]
     return [
         as_response(
