@@ -69,7 +69,7 @@ class Live:
     """A view of a run for notebooks: its status and the curves of metrics.jsonl.
 
     A thread updates the view until the run is over. Until then, a notebook shows the widget
-    `chart`, because a displayed figure cannot be updated. The saved notebook contains the last
+    `chart`, because JupyterLab draws a figure only once. The saved notebook contains the last
     figure.
 
     Attributes:

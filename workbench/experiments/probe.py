@@ -79,7 +79,7 @@ def probe_policy(
 
     Args:
         policy: as for `evaluate_policy`; None for the bench's own policy.
-        out: folder of the probe; None for a folder in `root` with a hash of all inputs in its name.
+        out: folder of the probe; None for a folder in `root` with a hash of the inputs in its name.
             The hash does not cover `bench.checks`: name a folder if you replaced them.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.

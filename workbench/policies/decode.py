@@ -83,8 +83,8 @@ def decode(
 ) -> list[list[int]]:
     """Return the sampled token ids for each prompt, with the end token if one was sampled.
 
-    Each completion has its own random numbers, from torch's CPU generator. Other prompts in the
-    batch therefore affect its tokens only by rounding.
+    Each completion has its own random numbers, from torch's CPU generator; its index in `prompts`
+    determines them. The text of other prompts affects its tokens only by rounding.
 
     Args:
         pad: id of the padding token.
