@@ -46,7 +46,7 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
 
     The part contains the longest common subsequence of characters. It ends as early as possible,
     and then starts as late as possible. Its start is moved back to the beginning of a word
-    *(ours)*. For the coverage, see `coverage`. Returns None if no character matches.
+    *(ours)*. The result is None if no character matches.
 
     Final punctuation of the claim is ignored, because it would match the full stop of the sentence.
     """
@@ -109,8 +109,7 @@ def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, floa
 def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
     """Return the start and the length of the longest substring of `quote` in `text[after:]`.
 
-    The start is a position in `text`. The length is 0 if no character matches. `text` is searched
-    at most twice for each character of the quote.
+    The start is a position in `text`. The length is 0 if no character matches.
     """
     best, best_start, start = 0, 0, 0
     while start + best < len(quote):

@@ -79,8 +79,8 @@ def _generation_prompt(
 ) -> tuple[tuple[int, ...], str]:
     """Return the ids that the chat template adds before a response, and the tag that they open.
 
-    The tag is "" if they open no tag. `template` is the tokenizer's own template. It is an argument
-    so that it is a part of the cache key, because a tokenizer's template can be replaced.
+    The tag is "" if they open no tag. `template` is the tokenizer's own template, which can be
+    replaced; it is an argument so that it is part of the cache key.
     """
     if not template:
         return (), ""

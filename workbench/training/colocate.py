@@ -37,9 +37,9 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 def engine(config: GRPO) -> Iterator[None]:
     """Context manager that shuts down vLLM after a training; without vLLM it does nothing.
 
-    On entry, a vLLM engine that an earlier training left in this process is shut down. On exit, the
-    engine of this training is shut down. TRL sets environment variables such as WORLD_SIZE. They
-    are restored on exit, because a later training in this process would read them.
+    On entry, a vLLM engine that an earlier training left in this process is shut down. TRL sets
+    environment variables such as WORLD_SIZE. They are restored on exit, because a later training in
+    this process would read them.
     """
     if config.vllm == "none":
         yield

@@ -142,7 +142,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         """Sample each group with equal rewards again, and return the completions of all groups.
 
         A group whose rewards are all equal has advantages of 0. It is sampled again, up to
-        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) replaces it by a group of another
+        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) instead takes a group of another
         question. The replaced samples are not stored.
         """
         size, tokenizer = self.config.group_size, self.processing_class

@@ -276,7 +276,9 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if `config` sets `load_in_4bit` without a GPU or bitsandbytes here.
+    """Raise a WorkbenchError if `config` sets `load_in_4bit`, which this machine does not support.
+
+    It needs a GPU and bitsandbytes.
 
     Args:
         idle: paths of fields and parts that this run does not use; they are not checked.

@@ -95,7 +95,7 @@ def encode_example(
     """Return the token ids of a question's prompt, and of `text` as an answer with the end token.
 
     The ids of `text` are those that the policy would generate, with the white space that the chat
-    template adds before an answer. There are two special cases:
+    template adds before an answer. Special cases:
 
     * If the prompt ends with an open tag such as "<think>", and `text` begins with the same tag,
       the tag is not repeated.

@@ -256,7 +256,8 @@ class Verifier:
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     """Return the result for a claim, given the result for the text that was compared.
 
-    If the claim denies this text, p(support) and p(contradict) are exchanged.
+    If the claim denies this text, p(support) and p(contradict) are exchanged. If only a part of the
+    claim is a denial, a contradiction is changed to neutral.
     """
     if reading.denied:  # an objection to the denied statement supports the denial
         support, contradict = check.contradict, check.support
