@@ -147,8 +147,8 @@ def estimate(
 ) -> "torch.Tensor":
     """Return the advantages (B, T) of a verl batch, by an estimator of `workbench.credit`.
 
-    A row with a NaN was not scored: it does not count in its group, and its advantages are 0. A row
-    whose mask is 0 everywhere is verl's padding and is ignored.
+    A row with a NaN was not scored: it does not count in its group, and its advantages are 0. Any
+    other row whose mask is 0 everywhere is verl's padding and is ignored.
 
     Args:
         name: name of the estimator, one of `NAMES`, such as "group".

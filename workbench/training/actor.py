@@ -180,10 +180,10 @@ class State:
         return float(norm)
 
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
-        """Yield the numbers of the remaining steps, from 1; the body of the loop trains the step.
+        """Yield the number of each remaining step; the body of the loop trains the step.
 
-        A checkpoint is saved every `saving.save_every` steps, after the last step and after Ctrl-C.
-        After Ctrl-C no further step is yielded.
+        Steps are counted from 1. A checkpoint is saved every `saving.save_every` steps, after the
+        last step and after Ctrl-C. After Ctrl-C no further step is yielded.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
