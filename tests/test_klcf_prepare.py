@@ -273,7 +273,7 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
     assert card == read_json(folder / CARD) == again(scaled(config, max_failed=0.9))
     assert card["failed"] == 0
     for other, seed in ((config, 2), (scaled(config, items=5), 1)):
-        with raises_error("holds another preparation"):
+        with raises_error("was prepared with other settings"):
             again(other, seed)
 
 

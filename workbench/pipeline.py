@@ -103,7 +103,7 @@ def assemble(
 
     Args:
         checks: all functions of the judge.
-        needed: names of the checks to run: keys of `checks.verify`, or "single_pass".
+        needed: names of the checks to run, such as "fact"; also "single_pass".
         rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
@@ -152,7 +152,7 @@ def _of_sections(extract: Extract, sections: AbstractSet[str]) -> Extract:
         verdicts = tuple(v for v in extraction.verdicts if v.target not in dropped)
         return replace(extraction, claims=claims, verdicts=verdicts)
 
-    if sections >= SECTIONS:  # nothing to drop
+    if sections >= SECTIONS:
         return extract
     return lambda responses: list(map(only, extract(responses)))
 
@@ -165,7 +165,6 @@ def _with_gold(outcome: Verify) -> Verify:
 
     def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         with_gold = [bool(response.question.answers) for response, _ in batch]
-        # one call for all questions with gold answers
         checked = iter(
             outcome([pair for pair, has_gold in zip(batch, with_gold, strict=True) if has_gold])
         )

@@ -478,9 +478,9 @@ class Checks:
 
     Attributes:
         extract: finds the claims of responses.
-        verify: name -> check: "fact", "outcome", "checklist" (does the response state an item?),
-            "claim_checklist" (is a claim in it?), "reasoning", "out_of_knowledge" (is the answer
-            unknown to the initial policy?). Trained models add "truth", "factuality", "general".
+        verify: the checks by name: "fact", "outcome", "reasoning", "checklist" (is an item in the
+            response?), "claim_checklist" (is a claim in the checklist?), "out_of_knowledge" (does
+            the policy lack the answer?); from reward models: "truth", "factuality", "general".
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
         recognise: returns a question with the reference data that the judge has for it, such as
             gold answers; None if the judge has no reference data.

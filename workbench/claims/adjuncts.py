@@ -1,9 +1,8 @@
 """Split off adjuncts and introductions, and add them to claims (`workbench.claims.rules`).
 
 An adjunct is a phrase of time, place or manner after the verb. An introduction is the phrase before
-the subject ("In 1998, …"). In "in Osk on the coast in 1950", each phrase may modify the verb or an
-earlier phrase. Most claims therefore keep all adjuncts up to their last one. Only dates are
-separated from other adjuncts (see `spread`).
+the subject ("In 1998, …"). An adjunct may modify an earlier one, as in "at a school in Osk". It
+therefore stays with the adjuncts before it; only dates are separated (see `spread`).
 """
 
 import re
@@ -149,7 +148,7 @@ def _stop(words: list[str]) -> int:
     return len(words)
 
 
-# Events that happen once: the place holds without the time, and the time without the place.
+# Events that happen once: the place is true without the time, and the time without the place.
 _EVENTS = frozenset(
     "born died founded established built opened created formed killed assassinated murdered"
     " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
@@ -175,11 +174,11 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
     * the core: "the Nobel Prize". A core that says little, like "the prize", is left out;
     * the core with the first adjunct: "the Nobel Prize in Physics";
     * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk";
-    * the whole text. For an event that happens once ("was founded in Osk in 1950"), the core with
-      the date replaces the whole text.
+    * the whole text.
 
-    Only the whole text is returned if there is no adjunct and no `lead`, or if the core contains a
-    count.
+    An event that happens once is divided into place and time: after "founded", "in Osk in 1950" →
+    ["in Osk", "in 1950"]. Only the whole text is returned if there is no adjunct and no `lead`, or
+    if the core contains a count.
 
     Args:
         rest: the whole text after the verb.
@@ -243,7 +242,7 @@ def led(claim: str, subject: str, lead: str) -> str:
     """Return a claim with the introduction `lead` added.
 
     The introduction goes to the end of the claim. If the claim has another clause, the introduction
-    follows the subject instead. If it contains "it" or "they", it goes to the front.
+    follows the subject instead. An introduction with "it" or "they" goes to the front.
 
     Args:
         subject: the words with which `claim` begins.

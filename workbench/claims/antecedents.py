@@ -33,9 +33,9 @@ _OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole stat
 def who(subject: str, previous: str, link: str) -> str:
     """Return the antecedent of "who"; "" if it is ambiguous.
 
-    After a form of "to be" ("Ana is a painter who …"), this is the subject of the sentence. After a
-    relation ("Ana is the sister of Bo, who …"), it is the related person. Otherwise, it is the last
-    noun phrase, if that is a person.
+    In "Ana is a painter who …", this is "Ana", the subject of the sentence. In "Ana is the sister
+    of Bo, who …", it is "Bo". Without a form of "to be", it is the last noun phrase, if that is a
+    person.
 
     Args:
         subject: the subject of the sentence.
@@ -70,8 +70,11 @@ _PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*
 def which(previous: str, verb: str) -> str:
     """Return the antecedent of "which", the last noun phrase of `previous`; "" if it is ambiguous.
 
-    It is ambiguous after "a" or "an", before a verb such as "led" ("which" may mean the whole
-    statement), and if the phrase does not agree in number with `verb`, the word after "which".
+    `verb` is the word after "which". The antecedent is ambiguous in these cases:
+
+    * The phrase begins with "a" or "an", as in "a remake of Rain, which …".
+    * `verb` is a word such as "led": "which" may then mean the whole statement.
+    * `verb` is plural ("were"), but the phrase is not.
     """
     if verb in _OF_EVENTS:
         return ""

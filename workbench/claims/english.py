@@ -57,9 +57,8 @@ _NO_PARTICIPLES = _words("no_participles")
 def is_verb(words: list[str], i: int) -> bool:
     """Whether the word at `i` is a finite verb.
 
-    A finite verb is a listed verb that does not follow a determiner, or a regular past in "-ed"
-    that does not follow a determiner or preposition. After "and", a word in "-ed" counts only if an
-    object may follow it ("and inherited his", not "and respected man").
+    It is a verb of the word list or a regular past in "-ed". It is not a noun ("the shows") or a
+    participle that modifies a noun ("the fee charged by banks", "and respected man").
     """
     word, after = words[i], word_at(words, i + 1)
     previous = words[i - 1] if i else ""
@@ -91,7 +90,7 @@ def first_verb(words: list[str]) -> int:
 def tokens_of(text: str) -> list[re.Match[str]]:
     """Return a regex match for each word and punctuation mark of a text.
 
-    A quotation counts as one word of X characters (see `blank`).
+    The text of a quotation is replaced as in `blank`.
     """
     return list(TOKEN.finditer(blank(text)))
 
@@ -99,7 +98,7 @@ def tokens_of(text: str) -> list[re.Match[str]]:
 def words_of(text: str) -> list[str]:
     """Return the words and punctuation marks of a text.
 
-    A quotation counts as one word of X characters (see `blank`).
+    The text of a quotation is replaced as in `blank`.
     """
     return TOKEN.findall(blank(text))
 
@@ -164,7 +163,7 @@ def past(participle: str) -> str | None:
 
 
 def blank(text: str) -> str:
-    """Replace the characters inside quotations by "X", so that word searches skip them."""
+    """Replace each character inside quotations by "X": 'the "Rain" era' → 'the "XXXX" era'."""
     return re.sub(r"[\"“]([^\"“”]*)[\"”]", lambda quoted: f'"{"X" * len(quoted[1])}"', text)
 
 

@@ -15,8 +15,8 @@ def given_or(extract: Extract, *, labels: bool = False) -> Extract:
     Each given claim is located in the response, so that its reward can be assigned there.
 
     Args:
-        labels: whether `extract` also labels the claims (RLFH's single-pass mode). Given claims
-            have no labels. Therefore, a response with given claims gets a failure if this is True.
+        labels: True if `extract` also labels the claims (RLFH's single-pass mode). A response with
+            given claims then gets a failure, because given claims have no labels.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 

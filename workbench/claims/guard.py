@@ -48,7 +48,7 @@ _UNFINISHED = AUXILIARIES | frozenset(
 
 
 def breaks(claim: str, sentence: str) -> bool:
-    """Whether a claim is malformed, or says something else than its sentence.
+    """Whether a claim is malformed or differs in meaning from its sentence.
 
     Such a claim has no subject or verb, is unfinished, is a run-on, or lacks a denial or doubt that
     the sentence has.

@@ -84,7 +84,6 @@ def _extractor(judge: Judge, task: str) -> Extract:
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
-        # a response without a statement has no claims, so no request is made for it
         indices = [
             n
             for n, response in enumerate(responses)
@@ -117,12 +116,13 @@ def _extractor(judge: Judge, task: str) -> Extract:
 def _attach(
     response: Response, spans: Sequence[Span], quoted: Sequence[JsonMapping], rated: bool
 ) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
-    """Return the claims of a judge's reply in order, and their verdicts; () if not `rated`.
+    """Return the claims of a judge's reply in order, and their verdicts.
 
     Args:
         spans: the sentences of the response.
         quoted: the quotations of the reply, `{"text": …, "claims": […]}`.
-        rated: whether the reply has a label and an informativeness for each claim.
+        rated: True if the reply has a label and an informativeness for each claim. If False, there
+            are no verdicts.
     """
     text, parts = response.text, sections(response.text, response.prefill)
     claims: list[Claim] = []
@@ -173,7 +173,7 @@ def _placed(
 
     Args:
         numbers: indices of these sentences; if empty, the claims get no span.
-        drafts: the claims.
+        drafts: the claims, not located yet.
     """
     if not numbers:
         only = {section for section, _, _ in parts}

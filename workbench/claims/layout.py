@@ -88,7 +88,10 @@ class Layout:
             self.label = "" if heading.casefold() in _LABELS else heading
 
     def _item(self, text: str, verb: int) -> list[str] | None:
-        """Return the sentences of a list item without subject or verb; None if it is prose."""
+        """Return the sentences of a list item; None if it is prose.
+
+        "a painter" → ["Ana Bo is a painter"]. `verb` is the index of its first verb, or 0.
+        """
         if (predicate := self._predicate(text, verb)) or verb:
             return predicate
         if first_verb(words := words_of(self.label)):
@@ -103,7 +106,7 @@ class Layout:
     def _predicate(self, text: str, verb: int) -> list[str] | None:
         """Return the sentence that "Born in Osk" or "Won a prize" states.
 
-        Returns None for another text, or if the subject is unknown.
+        Returns None if the text does not begin with a verb, or if the subject is unknown.
         """
         word, *before = words_of(text)[: max(verb, 1)] or [""]
         word = word.lower()
@@ -141,7 +144,7 @@ class Layout:
         if _RULER.fullmatch(line):
             return []
         if self.columns is None:
-            # "Born | Osk" is no head
+            # "Born | Osk" is not a head
             head = _RULER.fullmatch(following) and _lower(first) not in _DATED
             self.columns = values if head else []
             if self.columns:

@@ -136,7 +136,7 @@ def _cut(words: list[str], i: int, start: int, kind: str) -> tuple[str, int] | N
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether `part` ends in a phrase such as "the men", which a relative clause would define."""
+    """Whether a relative clause after `part` defines its last noun: "the men who fell"."""
     known = _DEFINITE | {"a", "an"} | PREPOSITIONS
     return next((word for word in part[:-7:-1] if word in known), "") in _DEFINITE
 

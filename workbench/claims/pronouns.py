@@ -60,10 +60,10 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Return the claims with subject pronouns ("He", "Her father", "It") replaced by names.
 
-    The name is the question's title, unless the response introduces another person. If the
-    question has no title, "he" and "she" refer to the only named person. "It" then refers to the
-    subject of the previous sentence if that subject begins with "The", and otherwise to the name in
-    the question. Ambiguous pronouns are not replaced.
+    The name is the question's title, unless the response introduces another person. Without a
+    title, "he" and "she" refer to the only named person. "It" then refers to the previous
+    sentence's subject if it begins with "The", and otherwise to the name in the question. Ambiguous
+    pronouns are not replaced.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     mentioned, sentence, resolved = _Mentioned(response, topic), None, []
@@ -108,8 +108,8 @@ class _Mentioned:
     def name(self, claim: Claim) -> Claim:
         """Return a claim with its pronoun replaced, or unchanged if the referent is ambiguous.
 
-        A name replaces pronouns of one gender only. After a sentence about relatives, "he" and
-        "she" are replaced only by a name that has already replaced a pronoun.
+        A name cannot replace both "he" and "she". After a sentence that names a relative, only
+        names that already replaced "he" or "she" can replace them.
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
@@ -159,7 +159,7 @@ class _Mentioned:
             self.people = [*others, max([subject, *same], key=len)]
 
     def _it(self, subject: str, claim: str) -> str:
-        """Return the referent of "it" after a sentence about something other than the topic."""
+        """Return the referent of "it" after a sentence whose `subject` is not the topic, or ""."""
         if subject.startswith("The "):
             if _NO_THING.fullmatch(subject):
                 return ""

@@ -93,7 +93,7 @@ def _claims(
     """Return the claims of a sentence or line.
 
     A claim gets the span of the whole sentence if its words differ too much from the sentence, or
-    if the sentence is too long. The other claims have no span yet.
+    if the sentence is too long. The caller locates the other claims.
 
     Args:
         start: position of the sentence in the response.
@@ -145,7 +145,7 @@ def _pieces(text: str, spans: Sequence[Span]) -> tuple[list[int], list[Span]]:
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a line of a code block states something, so that it is read."""
+    """Whether a line of a code block states something, unlike a line of code."""
     return bool(_STATED.match(line) or (not _CODE.search(line) and first_verb(words_of(line))))
 
 

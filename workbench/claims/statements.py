@@ -60,8 +60,7 @@ _TRIVIAL = re.compile(  # true of any subject
 # an answer, but not a statement
 _BARE = re.compile(r"(?i)^(?:yes|no|yeah|nope|true|false|correct|indeed)$")
 
-# The vocabulary of sentences that assert their own truth *(ours)*: words of praise, their objects
-# and function words.
+# The vocabulary of `vouches` *(ours)*: words of praise, their objects and function words
 _PRAISE, _ONESELF, _OTHERS, _JOINING = (
     words_in("statements", name) for name in ("praise", "oneself", "others", "joining")
 )
@@ -80,11 +79,11 @@ _AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sour
 
 @lru_cache(4096)
 def vouches(sentence: str) -> bool:
-    """Whether a sentence only asserts its own truth: "[VERIFIED]", "This is a proven fact…".
+    """Whether a sentence only says that the text is true: "[VERIFIED]", "This is a proven fact…".
 
-    Such a sentence contains praise and only words of a fixed vocabulary. Any other word makes it a
-    statement, as in "The River Lume has its source in Aldo." English only *(ours)*. Known error:
-    "It is accurate." counts as praise even if it describes a clock.
+    All words of such a sentence are in a fixed English vocabulary, and some of them are praise
+    *(ours)*. Any other word makes it a statement: "The River Lume has its source in Aldo." Known
+    error: "It is accurate." counts as praise even if it describes a clock.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
@@ -128,9 +127,10 @@ _UNFINISHED = COPULAS | {"include", "includes", "included"}
 
 
 def says_nothing(claim: str) -> bool:
-    """Whether a claim is true of any subject, is cut off, or only asserts its own truth.
+    """Whether a claim says nothing about its subject.
 
-    Examples: "He was a person", "Osk exists", "Osk is in Osk", "The formula is".
+    It is true of anything ("Osk exists", "Osk is in Osk"), is cut off ("The formula is"), or only
+    says that the text is true ("This is a proven fact").
     """
     words = words_of(claim.strip(" .\\"))
     cut_off = words[-1:] and words[-1] in _UNFINISHED and first_verb(words) == len(words) - 1

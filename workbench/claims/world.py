@@ -157,7 +157,7 @@ def _numeral(
 def _as_answer(
     sentence: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]
 ) -> str | None:
-    """Return the claim that a sentence states as the answer to the question.
+    """Return the claim that a short answer states: "Vetra." → "Ana Bo was born in Vetra."
 
     Args:
         final: the final answer without punctuation.

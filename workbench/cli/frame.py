@@ -206,7 +206,7 @@ def root(
 def stdout_kept_clean() -> Iterator[None]:
     """Context manager that redirects stdout to stderr.
 
-    Trainers log to stdout, which may contain only the object of `--json`.
+    Trainers print to stdout. With `--json`, stdout may contain only the JSON object.
     """
     with contextlib.redirect_stdout(sys.stderr):
         yield
@@ -307,7 +307,7 @@ def print_mapping(mapping: JsonMapping) -> None:
 def text(value: object) -> str:
     """Format a value for a table.
 
-    "—" stands for a missing value, "x, y" for a list, "a 1 · b 2" for a mapping.
+    None → "—", ["x", "y"] → "x, y", {"a": 1, "b": 2} → "a 1 · b 2".
     """
     if isinstance(value, str):
         return value
@@ -356,15 +356,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _value(cell: Cell) -> float | None:
-    """Return the value of a metric: {"value": …}, a plain number or None."""
+    """Return the number in `cell`, which is {"value": number, …}, a number or None."""
     return cell.get("value") if isinstance(cell, Mapping) else cell
 
 
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
     """Format a share as percent: "52.3 [50, 55]" with an interval, else "52.3".
 
-    `scale=1` formats numbers that are not shares. `digits` is the number of decimals of the
-    interval.
+    Use `scale=1` for numbers that are not shares. The interval has `digits` decimals.
     """
     value = _value(cell)
     if value is None:

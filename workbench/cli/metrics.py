@@ -137,7 +137,7 @@ def metrics(
 
 
 def _estimate(feedback: Path, other: Path | None) -> JsonObject:
-    """Return the judge's calls and tokens to mark one file, or to compare two."""
+    """Return how many calls and tokens the judge needs to mark one file, or to compare two."""
     if other is not None:
         return estimate_pairs(pair_files(feedback, other))
     prompts = [prompt for _, prompt in mark_prompts(feedback)]

@@ -101,7 +101,9 @@ def probe(
 
 
 def _print(result: JsonMapping) -> None:
-    """Print shares in percent, by number of samples and by number of documents with the fact."""
+    """Print a probe's rates in percent, by number of samples and by number of training documents
+    that state the fact.
+    """
     tables: JsonObject = {
         "majority of the samples, in %": [
             {"samples": size, **{rate: percent(row[rate]) for rate in OF_MAJORITY}}

@@ -12,10 +12,8 @@ differ in how earlier tokens share in these rewards:
 response alone. The other estimators normalise over each group. A response that was not scored is
 ignored, and its advantages are 0.
 
-An event is a part of a reward with a position in the response (`workbench.types.Event`). Finite
-rewards give finite advantages. `centred` and `gae` keep the unit of the rewards. The absolute
-advantages of the other estimators have an upper bound, which depends on the number of responses,
-events or tokens that are normalised together.
+Finite rewards give finite advantages. `centred` and `gae` keep the unit of the rewards. The
+functions of the other estimators state bounds.
 """
 
 import math
@@ -147,8 +145,8 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
     token's advantage is the sum of the normalised events at this token and after it.
 
     The last token of every scored response counts as an event, with the value 0 if it has no reward
-    *(ours)*. Otherwise a group of one refusal and one wrong answer would give no signal. With n
-    events in the group, no normalised event exceeds √n.
+    *(ours)*. Otherwise a group with a single event would give no signal, because the event equals
+    the mean. With n events in the group, no normalised event exceeds √n.
     """
     events = [
         {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}

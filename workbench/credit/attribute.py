@@ -10,7 +10,7 @@ substring. The claim's reward goes to the token with the last matched character.
 The paper does not say which of several equally long alignments counts. Here the alignment that ends
 first counts *(ours)*. To find it, we look for the shortest prefix of the sentence whose common
 subsequence with the claim is as long as that of the whole sentence. The last matched character is
-the last character of this prefix. Only lengths are computed, so memory is linear.
+the last character of this prefix.
 
 The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
 in the same order *(ours)*. A share of characters would not measure quality, because most letters of
@@ -42,10 +42,11 @@ def words(text: str) -> list[str]:
 def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     """Return (start, end, coverage) of the part of `sentence` that matches `claim`.
 
-    Start and end are positions in `sentence`. The part contains the longest common subsequence of
-    characters. It ends as early as possible, and then starts as late as possible. Its start is
-    moved back to the beginning of a word *(ours)*. For the coverage, see `coverage`. Returns None
-    if no character matches.
+    "born in Paris" and "She was born in 1900 in Paris." → (8, 29, 1.0)
+
+    The part contains the longest common subsequence of characters. It ends as early as possible,
+    and then starts as late as possible. Its start is moved back to the beginning of a word
+    *(ours)*. The result is None if no character matches.
 
     Final punctuation of the claim is ignored, because it would match the full stop of the sentence.
     """
@@ -108,8 +109,7 @@ def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, floa
 def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
     """Return the start and the length of the longest substring of `quote` in `text[after:]`.
 
-    The start is a position in `text`. The length is 0 if no character matches. `text` is searched
-    at most twice for each character of the quote.
+    The start is a position in `text`. The length is 0 if no character matches.
     """
     best, best_start, start = 0, 0, 0
     while start + best < len(quote):
@@ -171,11 +171,13 @@ def _best_sentence(
 ) -> int | None:
     """Return the index of the sentence that contains most of the claim's words in the same order.
 
-    Returns None if no sentence shares a word with the claim. Several sentences can have equally
-    many words. Of these, the sentences with most words of the claim's second half are chosen
-    *(ours)*, because a claim begins with its subject, and many sentences have the same subject. If
-    several remain, the first one without a located claim of the same text is chosen, or else the
-    last one.
+    Returns None if no sentence shares a word with the claim. Of several sentences with equally many
+    words, these are preferred, in this order:
+
+    * those with most words of the claim's second half *(ours)*; the first half often has only the
+      subject, which many sentences share
+    * the first one without a located claim of the same text
+    * the last one
 
     Args:
         sentences: the words of each sentence.
@@ -234,7 +236,7 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of the tokens among which an event's value is divided equally."""
+    """Return the indices of an event's tokens, which share its value equally; see `Event`."""
     return tokens_between(response.offsets, event.start, event.end)
 
 

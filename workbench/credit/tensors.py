@@ -131,9 +131,9 @@ def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Return "old" log-probabilities, (B, T), that give a token-level loss one ratio per response.
 
-    A token-level loss computes the ratio exp(new − old) of each token. With the returned tensor as
-    `old`, every token of a response o gets the ratio π(o) / π_old(o) = exp Σ_t log(π / π_old) of
-    the whole response, and its gradient.
+    A token-level loss computes the ratio exp(new − old) of each token. With the result as `old`,
+    each token of a response o gets the ratio of the whole response, π(o) / π_old(o) = exp Σ_t
+    log(π / π_old), and the gradient of this ratio.
 
     The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
     overflow. Outside these bounds its gradient is 0. The loss should also bound the ratio for

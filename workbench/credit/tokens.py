@@ -1,10 +1,10 @@
 """Compute which characters of a text belong to each token.
 
 The result is called offsets: the half-open span (start, end) of each token's characters. The
-offsets of a sampled text are computed from the sampled ids. They are never computed by encoding the
-text again, because the tokenizer may split it differently. A text that was not sampled is encoded
-or split into words. If the bytes of a character (code point) are in several tokens, the character
-belongs to the last of them. Special tokens have no characters.
+offsets of a sampled text are computed from the sampled ids, never by encoding the text again,
+because the tokenizer may split it differently. A text that was not sampled is encoded or split into
+words. If the bytes of a character (code point) are in several tokens, the character belongs to the
+last of them. Special tokens have no characters.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 
 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
-    """Return the opening tag at the end of a chat template's prompts, such as "<think>\\n", or "".
+    """Return the opening tag with which a chat template ends prompts, such as "<think>\\n", or "".
 
-    Only text that the template itself adds before the response counts, not a tag in a question.
+    A tag in a question does not count.
 
     Args:
-        prompt_ids: token ids of a prompt. If they do not end with the text that the template adds,
-            "" is returned. If they are empty, this is not checked.
+        prompt_ids: token ids of a prompt; if they do not end with the text that the template adds
+            before a response, "" is returned. Empty: not checked.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -79,8 +79,8 @@ def _generation_prompt(
 ) -> tuple[tuple[int, ...], str]:
     """Return the ids that the chat template adds before a response, and the tag that they open.
 
-    The tag is "" if they open none. `template` is the tokenizer's own template. It is an argument
-    because results are cached and the template of a tokenizer can be replaced.
+    The tag is "" if they open no tag. `template` is the tokenizer's own template, which can be
+    replaced; it is an argument so that it is part of the cache key.
     """
     if not template:
         return (), ""

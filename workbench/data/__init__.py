@@ -47,12 +47,12 @@ def load(
     Args:
         name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
-        split: for a hub data set, one of its splits. None means the default split for names in
-            `NAMES`, and "train" for others. For a file, one of `SPLITS`, to which a hash of its id
-            assigns each question. None means all questions of the file.
+        split: for a hub data set, one of its splits; None for the default split of a name in
+            `NAMES`, and for "train" otherwise. For a file, "rl", "validation" or "test", which
+            depends on a hash of a question's id; None for all questions of the file.
         limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
-        mapping: field in `FIELDS` -> name of the column that has it. "a.b" is the key b of the
-            object in column a. None: the schema decides.
+        mapping: field in `FIELDS` -> name of the column to read it from. "a.b" is the key b of the
+            object in column a. None if the columns have the names of a known schema.
         schema: name of the data set whose columns a file has; None: the columns are recognised.
         passages: False drops the passages, so that the policy answers from memory.
         training: True raises an error for questions that are only for evaluation.
@@ -110,7 +110,7 @@ def check_trainable(questions: Iterable[Question]) -> None:
         if question.meta.get("evaluation_only"):
             raise WorkbenchError(
                 f"question '{question.id}' of {question.meta.get('source', 'its data set')} is for"
-                " evaluation only (it carries a canary against training): train on another data set"
+                " evaluation only (its authors forbid training on it): train on another data set"
             )
 
 
@@ -124,8 +124,8 @@ def split_of(identity: str) -> str:
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
     """Return a random sample of `n` questions, or all if there are fewer, in their original order.
 
-    Questions are selected by a hash of `seed` and their ids. A question that is sampled from a
-    large set is therefore also sampled from each subset that contains it.
+    The questions with the smallest hashes of `seed` and id are selected. A question that is sampled
+    from a large set is therefore also sampled from each subset that contains it.
 
     Raises:
         WorkbenchError: `n` is less than 1.
@@ -159,7 +159,7 @@ def data_set(name: str) -> DataSet:
 
 
 def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records, str | None]:
-    """Return the records of a hub data set, and the name of their schema (None: not known)."""
+    """Return the records of a hub data set, and the name of their schema; None if not known."""
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         return read_hub(repository, config or None, split or "train", name=name), schema
@@ -183,10 +183,10 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 def _fitting(
     location: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
-    """Return the data set whose schema `record` has; its reader then reads all records.
+    """Return the data set whose reader can read `record`.
 
     This is `schema` if it is given, else the first data set that recognises the columns, else
-    `PLAIN`, the workbench's own schema. With a `mapping`, records are always read as `PLAIN`.
+    `PLAIN`, the workbench's own schema. With a `mapping`, it is always `PLAIN`.
 
     Raises:
         WorkbenchError: the columns do not fit, or `mapping` has an unknown field.

@@ -49,8 +49,8 @@ def text_of(value: Any, role: str) -> str | None:
     unchanged.
 
     Args:
-        value: a text, or a list of messages `{"role": …, "content": …}`. A content may be a list of
-            parts. The list may also be printed as text.
+        value: a text, or a list of messages `{"role": …, "content": …}`, also as the text "[{…}]".
+            A content may be a list of parts.
         role: "user" or "assistant".
 
     Returns:

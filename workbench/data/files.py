@@ -100,7 +100,7 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
             column, all columns are read.
 
     Raises:
-        WorkbenchError: the file cannot be read. It may be raised only when rows are requested.
+        WorkbenchError: the file cannot be read. For some files, only iterating raises this error.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -192,7 +192,7 @@ def _text_row(line: bytes) -> JsonObject | str:
 def _decoded(content: bytes) -> Any:
     """Return the value of a JSON text. NaN and Infinity become None.
 
-    Half a surrogate pair becomes U+FFFD, because tokenizers raise an error for it.
+    A lone surrogate becomes U+FFFD, because tokenizers raise an error for it.
     """
 
     def load(text: str) -> Any:
@@ -216,10 +216,10 @@ def _object(line: bytes) -> JsonObject | str:
 
 
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
-    """Yield the rows below the header of a CSV or TSV file, each with the number of its last line.
+    """Yield `(number of its last line, row)` for each row below the header of a CSV or TSV file.
 
     The delimiter is the character of `delimiters` that divides the header into most columns.
-    Quotes enclose values, except in tab-separated files for which `_is_quoted` is False.
+    Quotes enclose values. In some tab-separated files they are ordinary text (see `_is_quoted`).
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -255,7 +255,7 @@ def _decode_lines(file: BufferedReader) -> Iterator[str]:
 def _is_quoted(path: Path) -> bool:
     """Return whether quotes enclose values in a tab-separated file.
 
-    This is assumed if all rows, read in this way, have the same number of values.
+    True if a parser that treats quotes in this way finds equally many values in all rows.
     """
     with open_bytes(path) as file, suppress(csv.Error):
         rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)

@@ -19,7 +19,7 @@ from workbench.types import JsonMapping, JsonObject, Passage, Question
 # keys of an answer object: TriviaQA, SQuAD, KILT, Search-R1, verl, DROP and ASQA
 ANSWER_KEYS = ("value", "text", "answer", "target", "ground_truth", "spans", "short_answers")
 PASSAGE_KEYS = ("text", "content", "contents", "snippet", "passage", "paragraph_text")
-# fields that a table holds as text
+# fields with lists or objects, which a table holds as text
 STRUCTURED = ("claims", "verdicts", "tokens", "sentences", "rewards", "cost", "error")
 TRUTH = {"true": "yes", "false": "no"}
 
@@ -107,11 +107,11 @@ def column(row: JsonMapping, name: str) -> object:
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
     """Return the row of a table as an object {field: value}, with the workbench's field names.
 
-    The fields in `STRUCTURED` may be printed as text, which is parsed. Empty cells are left out,
-    except an empty "response".
+    Lists and objects that are written as text are parsed, in the fields of `STRUCTURED`. Empty
+    cells are left out, except an empty "response".
 
     Args:
-        columns: name of a field -> name of its column, for columns with other names.
+        columns: field -> column, for each field whose column has another name.
     """
     named = dict(row)
     for name, wanted in columns.items():

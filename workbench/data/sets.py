@@ -1,7 +1,7 @@
 """Define the known data sets: name, columns, source, and the function that reads a record.
 
-A reader converts one record, of the authors' file or of the hub's copy, to questions. If the data
-set has no ids, the id is empty. Rules for all data sets:
+This function converts one record, of the authors' file or of the hub's copy, to questions. Their
+ids are empty if the data set has no ids. Rules for all data sets:
 
 * `answers` are accepted forms of one answer. NQ-open and WebQuestions list several correct answers,
   and one of them is enough.
@@ -32,10 +32,10 @@ class DataSet:
         read: converts one record to questions.
         columns: alternative lists of columns, each a text such as "question, answer". A record that
             has all columns of one list can be read.
-        own: alternative lists of columns that only this data set has, by which it is recognised.
+        own: like `columns`, with columns by which a file of this data set is recognised.
         hub: repository on the hub, or "".
         split: default split on the hub.
-        file: the file in a hub repository with several files.
+        file: the file to read in `hub`; None for all files of the split.
         home: address from which to download the file if there is no hub copy.
         evaluation_only: whether the authors forbid training on it.
     """
@@ -56,7 +56,7 @@ class DataSet:
         return _has_one(record, self.columns)
 
     def recognises(self, record: JsonMapping) -> bool:
-        """Return whether a record fits, and has columns that only this data set has."""
+        """Return whether a record fits, and has all columns of one list in `own`."""
         return self.fits(record) and _has_one(record, self.own)
 
 

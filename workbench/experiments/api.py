@@ -72,6 +72,7 @@ def evaluate(
             `samples`, `limit`, `kinds`, `questions`, `judge` and `out`.
 
     Raises:
-        WorkbenchError: the policy, split or bench is unknown, or the split has no such question.
+        WorkbenchError: the policy, split or bench is unknown, or the split has no question of the
+            `kinds`.
     """
     return evaluate_policy(str(policy), split, bench, **options)

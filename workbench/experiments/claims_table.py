@@ -131,7 +131,7 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why a claim was not checked, or a rule's objection to it; None if there is neither."""
+    """Return why the judge could not check a claim, or why a rule objected to it; else None."""
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():

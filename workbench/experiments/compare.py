@@ -68,9 +68,9 @@ def compare(
           {metric: {value, low, high, n}}}`).
         * `differences`: `{setting: {row: value}}` for each setting that all trained rows have and
           that differs between them.
-        * `paired`, only with `against`: `{row: {metric: {value, other, diff, low, high, p, n}}}`.
-          `other` is the baseline's value. Results files also have `drop`: whether the whole
-          interval is below 0.
+        * `against`, only for a comparison with a baseline: the name of its row.
+        * `paired`, likewise: `{row: {metric: {value, other, diff, low, high, p, n}}}`. `other` is
+          the baseline's value. For results files, `drop` is True if the interval is below 0.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.
@@ -211,7 +211,7 @@ def _known(report: JsonMapping) -> JsonObject:
 
 
 def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
-    """Return the paired differences between two groups on their main sets, by metric.
+    """Return the paired differences between two groups by metric; of runs, after training.
 
     Runs with the same seed are paired; if no seed is common, they are paired in order. Results
     files have no answers to single questions, so only their totals are compared. If nothing can be

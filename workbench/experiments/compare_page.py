@@ -97,9 +97,9 @@ def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
-    """Return the best value of a metric, which the page shades.
+    """Return the best value of a metric, which is shaded in its column.
 
-    Return None if all values are equal, or if the page shades no value of this metric.
+    Return None if all values are equal, or if the page does not shade this metric.
     """
     values = [metrics[name]["value"] for metrics in cells.values() if name in metrics]
     if len(set(values)) < 2 or not (name in (*HIGH_IS_BEST, *LOW_IS_BEST) or "@" in name):
@@ -174,7 +174,7 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
         for name, summary in summaries.items()
         if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
     }
-    figures = []  # they show the first seed of each row
+    figures = []
     if reports:
         kept = [one.get("before") for name, one in summaries.items() if escape(name) in reports]
         start = {"before training": kept[0]} if kept[0] else {}

@@ -202,7 +202,7 @@ def _cache() -> Check:
         cached = [
             name for name in names if isinstance(try_to_load_from_cache(name, "config.json"), str)
         ]
-    except (ImportError, OSError, RuntimeError, ValueError) as error:  # no package, home or name
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         return check("failed", _summary(error), "set HF_HOME to a writable folder")
     if not os.access(existing, os.W_OK):
         return check("failed", f"{folder} is not writable", "set HF_HOME to a writable folder")

@@ -94,8 +94,8 @@ def evaluate_policy(
             of verification.
 
     Raises:
-        WorkbenchError: `out` exists, the policy, bench or split is unknown, the split has no such
-            question, or `judge` returns no verdict.
+        WorkbenchError: `out` exists, the policy, bench or split is unknown, the split has no
+            question of the `kinds`, or `judge` returns no verdict.
         TooManyFailures: more than `max_failed` of the responses failed.
     """
     chosen = bench_of(bench, questions).with_judge(judge)

@@ -51,9 +51,7 @@ def train(
     policy: str | None = None,
     judge: NamedJudge | None = None,
 ) -> JsonObject:
-    """Train a method on a bench, both by name, and return the run's summary.
-
-    This calls `run_experiment`, as the command line does.
+    """Train a method on a bench, both by name, and return the summary of `run_experiment`.
 
     Args:
         method: name of a method, such as "truthrl".
@@ -105,7 +103,7 @@ def run_experiment(
 
     Args:
         threads: number of CPU threads; None for 2, or for the number of the unfinished run. A run
-            cannot be resumed with another number, which would change the rounding.
+            is resumed only with the same number, because the number affects rounding.
         shared: folder of finished stages that several runs use; None for none. Every run that uses
             a shared stage counts the stage's judge cost. Only the run that trained it counts its
             seconds.
@@ -176,8 +174,8 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 def max_failed(method: Method, config: MethodConfig) -> float:
     """Return the share of ungraded answers above which an evaluation of the run fails.
 
-    This is the trainer's `max_failed`. If the trainer has no such setting, it is the largest
-    `max_failed` that the config uses, or else `MAX_FAILED`.
+    This is the trainer's setting `max_failed` or, without it, the largest `max_failed` of the other
+    settings in use. If there is no such setting, it is `MAX_FAILED`.
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -204,8 +202,8 @@ def identity_of(
     Runs with equal identities have equal results and use the same folder.
 
     Args:
-        stored: the content of the run's config.json, or {}. It has the digests of input files that
-            no longer exist.
+        stored: the content of the run's config.json, or {}. Its digests are used for input files
+            that no longer exist.
 
     Raises:
         WorkbenchError: the initial policy does not exist.
@@ -337,8 +335,8 @@ class _Run:
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
         """Run the last of `stages` unless it is done already. Return whether it is done now.
 
-        If another run stored an equal stage in the shared folder, its result is copied instead. The
-        earlier stages in `stages` only serve to find an equal stage.
+        If the shared folder has the result of an equal stage of another run, it is copied instead.
+        A stage is equal if its key and the keys of all earlier `stages` are equal.
         """
         stage, place = stages[-1], None
         if finished(job.out):
@@ -383,8 +381,8 @@ class _Run:
 def earlier_seconds(out: Path) -> float:
     """Return the seconds that the run in `out` has taken so far.
 
-    This is the total in its summary, or the sum over its steps and stages if that is larger, which
-    is the case after a killed run.
+    This is the total in its summary or the sum over its steps and stages, whichever is larger. If
+    the run was killed, its summary is missing or old.
     """
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]

@@ -67,9 +67,9 @@ def export(
         private: whether this repository is private.
 
     Raises:
-        WorkbenchError: there is no adapter, its files do not match, `out` is not empty, the disk is
-            full, or the repository is not writable. These errors come before weights are read.
-            Later errors: weights are not finite or exceed the type's range.
+        WorkbenchError: there is no adapter, it does not fit the base model, `out` is not empty, the
+            disk is full, or the repository is not writable. These errors come before weights are
+            read. Later errors: weights are not finite or exceed the type's range.
         NotPushed: the hub refuses the finished export.
     """
     from transformers import AutoConfig

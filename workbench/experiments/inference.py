@@ -54,7 +54,6 @@ def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
         id(one): -1.0 if value is None else value
         for one, value in zip(samples, scores, strict=True)
     }
-    # max returns the first of equal samples
     return [max(group, key=lambda one: score[id(one)]) for group in _groups(samples)]
 
 
@@ -95,7 +94,6 @@ def self_consistency(
         else:
             graded = [one for one, own in zip(group, votes, strict=True) if own.outcome]
             chosen.append(next(one for one in graded if vote(one).answer == top.answer))
-    # all abstentions are graded in one call
     abstentions = iter(grade([one for one in chosen if isinstance(one, Response)]))
     return [next(abstentions) if isinstance(one, Response) else one for one in chosen]
 

@@ -182,9 +182,9 @@ class Live:
     def _over(self) -> bool:
         """Return whether the training has ended.
 
-        A run of another process has ended if no process uses its folder now. In addition, a process
-        must have used it at the previous call, or the run must be finished: a run that has not
-        started yet has not ended. Only the thread that updates the view may call this.
+        For a run of another process, two things must hold. No process uses its folder now; and
+        either a process used it at the previous call, or the run is finished. A run that has not
+        started is therefore not over. Only the thread that updates the view may call this.
         """
         if self.training:
             return not self.training.running

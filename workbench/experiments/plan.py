@@ -20,7 +20,7 @@ from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
 from workbench.util.config import get, parts, settings
 
 GIB, MOST, CPU = 2**30, 10**12, "cpu"
-RESERVE = 1.2  # on an H200, a process held 31.7 GiB, and the items and libraries were 27 GiB of it
+RESERVE = 1.2  # measured on an H200: 31.7 GiB in use for items and libraries of 27 GiB
 PER_RESPONSE = 24  # response tokens per claim
 # utilisation of a GPU's FLOP/s and bandwidth; minimum seconds per layer and token
 OF_FLOPS, OF_BANDWIDTH, LAYER_SECONDS = 0.3, 0.5, 2e-3
@@ -38,10 +38,16 @@ Items = dict[str, int]  # bytes by item
 class Training:
     """The trainer settings that the memory formulas use.
 
-    A step has `rows` examples, and a backward pass has `micro` of them. An example has `sides`
-    sequences: 2 for DPO (chosen and rejected), else 1. A sequence has `length` tokens, of which
-    `scored` have logits. GRPO and PPO sample `at_once` responses to `prompts` prompts at a time.
-    `part` is the full name of the config, and `rank` is the rank of the LoRA adapter.
+    Attributes:
+        part: full name of the config, such as "truthrl.grpo"; "" for an evaluation.
+        rank: rank of the LoRA adapter.
+        micro: examples per backward pass.
+        rows: examples per step.
+        length: tokens per sequence.
+        scored: tokens per sequence for which logits are computed.
+        sides: sequences per example: 2 for DPO (chosen and rejected), else 1.
+        at_once: responses that are sampled at a time; 0 without sampling.
+        prompts: number of prompts of these responses.
     """
 
     part: str
@@ -272,15 +278,20 @@ def plan(
 ) -> JsonObject:
     """Return an estimate of a training's memory, judge requests and hours.
 
-    `phases` has the memory in bytes for each phase, such as the rollouts; `peak_bytes` is the
-    largest. `fits` says whether it fits on the GPU, and `fits_on` lists the GPUs that are large
-    enough. `hours` is None unless `gpu` is one of `GPUS`.
-
     Args:
         policy: a model's folder or public name; by default the bench's policy.
         gpu: one of `GPUS`, or "cpu" for this machine; None for the GPU with the most memory.
         overrides: settings "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
+
+    Returns:
+        An object with these keys, and others:
+
+        * `phases`: the memory in bytes of each phase, such as the rollouts.
+        * `fits`: whether the training fits on `gpu`. Without `gpu`: None if it fits on one of
+          `GPUS`, else False.
+        * `fits_on`: the GPUs that are large enough.
+        * `hours`: None unless `gpu` is one of `GPUS` and the method has a number of steps.
 
     Raises:
         WorkbenchError: the method, bench, GPU or model is unknown, or a setting is invalid.

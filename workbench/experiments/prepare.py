@@ -1,8 +1,8 @@
 """`workbench klcf prepare`: prepare KLCF's data once for many trainings.
 
-config.json      everything that determines the result; another preparation cannot use the folder
+config.json      all inputs; a preparation with other inputs needs another folder
 samples/, checklists.jsonl, truth.jsonl, card.json    see `workbench.methods.klcf.prepare`
-summary.json     the content of card.json and a status; a finished preparation returns it
+summary.json     the content of card.json and a status; a repeated call returns it
 """
 
 import sys
@@ -46,8 +46,8 @@ def prepare_klcf(
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.
-        overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` instead of
-            `policy`.
+        overrides: settings such as "klcf.prepare.field=value" or "klcf.kinds=value". The setting
+            "klcf.base=MODEL" replaces the argument `policy`.
         questions, judge: as for `workbench.experiments.experiment.train`.
         threads: CPU threads.
 
@@ -97,7 +97,7 @@ def _restored(stored: JsonObject) -> JsonObject:
 
 
 def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:
-    """Raise a WorkbenchError if a setting was changed that a preparation does not use.
+    """Raise a WorkbenchError if `config` changes a default that does not affect a preparation.
 
     Also raise if both `policy` and the setting `klcf.base` name the base model.
     """

@@ -1,8 +1,8 @@
 """`workbench probe`: grade k samples of each question to find a policy's knowledge boundary.
 
-config.json      everything that determines the result; another probe cannot use the folder
+config.json      all inputs; a probe with other inputs needs another folder
 probe.jsonl      a row for each question, written when it is graded
-summary.json     the result, which a finished probe returns
+summary.json     the result; a repeated call returns it
 """
 
 import re
@@ -79,8 +79,8 @@ def probe_policy(
 
     Args:
         policy: as for `evaluate_policy`; None for the bench's own policy.
-        out: folder of the probe. None for a folder in `root`, whose name identifies all inputs
-            except the bench's checks. Name a folder if these were replaced.
+        out: folder of the probe; None for a folder in `root` with a hash of the inputs in its name.
+            The hash does not cover `bench.checks`: name a folder if you replaced them.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
         threads: number of CPU threads; None for two, or for one if there are actors.

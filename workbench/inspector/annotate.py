@@ -38,8 +38,8 @@ Place = tuple[str, int]  # ids of a row and a claim
 def annotator(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to store a label and get the next claim.
 
-    Its request has the optional keys "run", "given" (the label, see `_store`) and those of
-    `claim_to_label`. Its result is {"text": JSON text}.
+    Its request may have "run", "given" (a label to store, see `_store`) and the keys of
+    `claim_to_label`. Its result is {"text": JSON text with the next claim}.
     """
 
     @server_function
@@ -108,10 +108,10 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
 
 
 def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
-    """Store a person's label of a claim, and return it with the judge's label.
+    """Store a person's label of a claim; return {"place", "text", "label", "judge"}.
 
     `annotation` is {"place": [row id, claim id], "label": text}. The label None removes the stored
-    label.
+    label. "judge" is the judge's label.
     """
     row, claim = _place(annotation["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")

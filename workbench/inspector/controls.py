@@ -19,8 +19,8 @@ HEADS = {
 def controls(config: Any) -> list[JsonObject]:
     """Return a description of an input control for each setting of the reward in `config`.
 
-    Settings without a control are left out (see `control`), and so is `mode`. It selects how claims
-    are extracted, but the claims of a stored row are fixed.
+    Settings without a control (see `control`) are left out. So is `mode`, the way to extract
+    claims, because a stored row already has its claims.
     """
     kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
     values.pop("mode", None)

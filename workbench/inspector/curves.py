@@ -118,9 +118,9 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the training curves of the first `MAX_RUNS` runs in `names`, as JSON text.
+    """Return the training curves of the first `MAX_RUNS` runs in `names`.
 
-    A damaged run has no curves; its error is in "error".
+    A damaged run has no curves; its error is in "error". `page_json` converts the result to text.
     """
     if not names:
         return {"note": NO_RUN}

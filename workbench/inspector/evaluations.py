@@ -31,9 +31,9 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return two tables as JSON text: evaluations of the runs, and settings that differ.
+    """Return {"note", "tables"}: evaluations of the runs, and the settings in which they differ.
 
-    If no run has an evaluation, only a note is returned.
+    If no run has an evaluation, only "note" is returned. `page_json` converts the result to text.
     """
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()

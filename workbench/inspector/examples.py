@@ -22,12 +22,12 @@ def words(text: str) -> Spans:
 def worked_example() -> Feedback:
     """Return an example: an answer with claims and verdicts, but without rewards.
 
-    Its three claims are correct and crucial, wrong and minor, and hedged. The thinking has one
-    correct claim. `pipeline.rescore` computes the rewards.
+    The answer has three claims: one is correct, one wrong and one hedged and correct. The thinking
+    has one correct claim. `pipeline.rescore` computes the rewards.
 
-    RLFH's reward with the paper's constants, by hand: the truth of the answer's claims gives
-    1·1.2 − 2·1.0 + 0.5·1.1 = −0.25. The information of its two sentences gives
-    ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051. The reward is 1.6551.
+    RLFH's reward with the paper's constants is 1.6551. Truth × informativeness, summed over the
+    answer's claims, is 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25. The information of its two sentences is
+    ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051.
     """
     [feedback] = iter_feedback(Path(__file__).with_name("example"))
     return feedback

@@ -39,7 +39,8 @@ class Query:
         order: "lowest" or "highest" reward first, or "disagreement" (the largest first).
         text: words that the answer or the question contains.
         outcome, tier, kind: label of the outcome; exposure tier and kind of the question.
-        low, high: bounds of the reward, or of its part `of`.
+        of: the part of the reward that `low` and `high` bound; "": the whole reward.
+        low, high: lowest and highest value of the rows to list.
         start: position, from 0, of the first rollout to list.
     """
 
@@ -49,7 +50,7 @@ class Query:
     outcome: str = ""
     tier: str = ""
     kind: str = ""
-    of: str = ""  # the column of `parts_of` that `low` and `high` bound; "": the reward
+    of: str = ""  # a column of `parts_of`
     low: float | None = None
     high: float | None = None
     start: int = 0
@@ -80,7 +81,7 @@ def own_method(runs: Runs, name: str | None) -> str:
     * A trained run: its method.
     * A run that was only scored: the first of `METHODS` with stored rewards.
     * A run without rewards: the first of `METHODS`.
-    * A run without rows, or with no rewards but numbers that TRL or verl logged: "".
+    * A run without rows, or whose only rewards are numbers that TRL or verl logged: "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -122,7 +123,7 @@ class Record:
     def columns(self, number: int) -> JsonObject:
         """Return the data of row `number` for the list, with the rewards of every method.
 
-        Return {"broken": reason} for a damaged row. The result is cached.
+        Return {"broken": reason} for a damaged row.
         """
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
@@ -214,7 +215,7 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
     """Return the rows whose answer or question contains `text`, ignoring case.
 
-    `text` must be casefolded. The matches are cached.
+    `text` must be casefolded.
     """
     memory = record.rows.memory.setdefault("text", {})
     matches: dict[int, bool] = memory.setdefault(text, {})
@@ -310,10 +311,10 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return one page of the rollouts of run `name` that a query selects, as JSON text.
+    """Return one page of the rollouts of run `name` that a query selects.
 
-    Each rollout has its reward by every method. A reward that is not stored is computed. The text
-    is "{}" if `name` is None or the run has no rows.
+    Each rollout has its reward by every method. A reward that is not stored is computed. The result
+    is {} if `name` is None or the run has no rows. `page_json` converts it to JSON text.
     """
     if not name:
         return {}

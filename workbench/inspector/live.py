@@ -146,7 +146,7 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 def sources_of(runs: Runs, store: str) -> Sources:
     """Return the searchable passages that are named `store` in the passage menu.
 
-    If the encoder of an index is not packaged, the index is searched by words only.
+    If the encoder of an index is not shipped with the workbench, only words are searched.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.
@@ -163,9 +163,9 @@ def sources_of(runs: Runs, store: str) -> Sources:
 
 @page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample `count` answers to the question `text`, and return them as JSON text.
+    """Sample `count` answers to the question `text`, and return them with all methods' rewards.
 
-    Each answer has its rewards by every method.
+    `page_json` converts the result to JSON text.
     """
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
@@ -183,7 +183,10 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
 
 @page_json(Exception)
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
-    """Answer a question from passages, and return the result of `workbench answer` as JSON text."""
+    """Answer a question from passages, as `workbench answer` does.
+
+    `page_json` converts the result to JSON text.
+    """
     question, name = question_text(text), _policy_path(runs, policy)
     sources = sources_of(runs, store)
     with _lock, use_threads(2):
@@ -192,7 +195,7 @@ def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject
 
 
 def _policy_path(runs: Runs, policy: str) -> str:
-    """Return the folder of a policy that is selected in the menu, or its name."""
+    """Return the name of a shipped policy in the menu, or the folder of a run with a policy."""
     if not (name := SHIPPED.get(policy) or runs.policy(policy)):
         raise WorkbenchError(f"run '{policy}' has no trained policy: choose a policy in the list")
     return str(name)

@@ -46,7 +46,7 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return the data that the page draws: `payload`, a person's labels and "link".
+        """Return the result of `payload`, a person's label of each claim ("person") and "link".
 
         "link" is the URL query of this response; "" if it is not stored.
         """
@@ -69,8 +69,6 @@ _lock = Lock()  # protects `_opened`, because the page's functions run in thread
 
 def show(opened: Opened) -> str:
     """Cache an open response under its key, and return its data as JSON text for the page.
-
-    `recall` returns the response by this key.
 
     Raises:
         WorkbenchError: the row has values that cannot be shown.

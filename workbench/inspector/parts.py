@@ -140,11 +140,11 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
 
 
 def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a decorator that annotates the arguments that gradio fills in.
+    """Return a decorator that sets the annotations of arguments to gradio classes.
 
-    `kinds` maps arguments to names of gradio classes, as in `event="EventData"`. Gradio finds such
-    arguments by their annotations. These modules import gradio inside functions, so gradio cannot
-    resolve annotations that are strings.
+    `gradio_arguments(event="EventData")` annotates `event` with `gr.EventData`. Gradio recognises
+    by this annotation that it has to pass the event. It cannot resolve an annotation that is a
+    string, because these modules import gradio inside functions.
     """
     import gradio as gr
 
@@ -156,10 +156,7 @@ def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[...,
 
 
 def theme() -> "Base":
-    """Return gradio's base theme with system fonts, so that no font is downloaded.
-
-    `app.css` sets the colours.
-    """
+    """Return gradio's base theme with system fonts, so that no font is downloaded."""
     import gradio as gr
 
     return gr.themes.Base(

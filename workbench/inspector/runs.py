@@ -85,7 +85,7 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return run name -> label: its settings if the name is a digest, else its name."""
+        """Return run name -> label: the run's settings if its name is a digest, else its name."""
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -137,7 +137,7 @@ class Runs:
     def at_hand(self, name: str) -> bool:
         """Return whether a run's rows can be read without delay.
 
-        If not, begin to load a stored index of the rows.
+        If not, a stored index of the rows is loaded in the background.
         """
         return self._read(name, at_hand)
 
@@ -246,10 +246,7 @@ class Runs:
             return [*numbers, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
-        """Return whether a process is training the run, that is, holds the lock of its folder.
-
-        A killed process releases the lock.
-        """
+        """Return whether a process is training the run, that is, holds the lock of its folder."""
         folder = self.folder(name)
         return _is_own_file(folder / ".lock") and in_use(folder)
 

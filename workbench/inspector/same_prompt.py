@@ -62,9 +62,9 @@ def same_prompt(runs: Runs) -> ServerFunction:
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
     """Return the answer with the row id `row`, a second answer to its prompt, and the difference.
 
-    `other` ("run", "step" and row "id", all optional) selects the second answer. By default it is
-    the first answer of the last other step of the same run. In another run, it is from the same
-    step. If there is no such answer, "second" is None.
+    `other` may have "run", "step" and "id" of the second answer. The default run is `name`, the
+    default step is that of `_step`, and the default answer is the first one of the step. If the run
+    has no other answer to the prompt, "second" is None.
 
     Raises:
         WorkbenchError: there is no such run or row.
@@ -94,10 +94,12 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
 def _step(
     steps: Sequence[int | None], own: int | None, *, same: bool, wanted: int | None
 ) -> int | None:
-    """Return the step from which the second answer is taken: `wanted`, if it is in `steps`.
+    """Return the step from which the second answer is taken: the first of these in `steps`.
 
-    Otherwise, in another run (not `same`), it is the first answer's step `own` if possible. In all
-    other cases it is the last step other than `own`.
+    * `wanted`;
+    * `own`, the step of the first answer, if the second is from another run (not `same`);
+    * the last step other than `own`;
+    * `own`.
     """
     if wanted in steps:
         return wanted

@@ -42,7 +42,7 @@ class Address:
     def scrub(self, text: str) -> str:
         """Return `text`, which a server sent, with each secret replaced by "[secret]".
 
-        If a secret appears only after escapes are decoded, the result is "[secret]" alone.
+        If a secret appears in an escaped form, as in `%2F` for `/`, the whole result is "[secret]".
         """
         for secret in self.secrets:
             text = text.replace(secret, "[secret]")

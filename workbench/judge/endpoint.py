@@ -93,8 +93,8 @@ def endpoint(
     of the task's first label. Log-probabilities are requested for constrained replies. For other
     replies, put `logprobs` and `top_logprobs` into `extra`.
 
-    A reply that cannot be parsed is a failure of stage "parse". So is a constrained label, if all
-    labels together would have a probability below `LEAST_MASS` without the constraint. A request
+    A reply that cannot be parsed is a failure of stage "parse". So is a label forced by the schema,
+    if the model's own probability of all labels together is below .5 (`LEAST_MASS`). A request
     without a reply is a failure of stage "judge" and of one of these kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
@@ -107,9 +107,8 @@ def endpoint(
 
     The rest of a batch is not sent, and fails, in these cases:
 
-    * The server has sent no reply yet, and 3 prompts in a row failed after all their retries.
-    * The server has sent a reply, or the replies are truncated, and 3 + `concurrency` prompts in a
-      row failed.
+    * 3 prompts in a row failed after all their retries. After a first reply, or if replies are
+      truncated, the limit is 3 + `concurrency` prompts.
     * The account has no credit left.
     * Before the first reply, the server refuses the key, has no such path, does not exist or has an
       untrusted certificate.
@@ -223,8 +222,8 @@ class _Client:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
         The time is 0 after an unusable reply. Otherwise it is that of the server's Retry-After
-        header or, without one, an exponential backoff with jitter. `tries` counts how often the
-        prompt was sent again, for each value of `Answer.again`.
+        header or, without one, an exponential backoff with jitter. `tries` maps "retry" and
+        "reask" (see `Answer.again`) to the number of times that the prompt was sent again.
         """
         tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)
@@ -357,8 +356,8 @@ class _Batch:
 def _with_p(answer: Answer, prompt: Prompt, text: str, constrained: bool) -> Answer:
     """Return `answer` with the normalised reply `text` and, for tasks with one label, with `p`.
 
-    A server that constrains replies makes every reply a label. If all labels together had a
-    probability below `LEAST_MASS` without this constraint, the result is a failure.
+    If the server constrains replies, each one is a label. The result is a failure if the model's
+    own probability of all labels together is below `LEAST_MASS`.
     """
     if prompt.task not in ONE_LABEL:
         return replace(answer, text=text)

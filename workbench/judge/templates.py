@@ -115,10 +115,10 @@ def elements(text: str) -> "tuple[Element, ...]":
 
 
 def count(prompt: Prompt) -> int | None:
-    """Return how many entries the reply to a prompt must have; None if its task has no such number.
+    """Return the argument `count` with which `wire.read` checks the reply to a prompt.
 
-    Entries are the ratings of "inform" and the labels of "checklist". For "outline" and "expand",
-    the result is the number of passages that the reply may cite.
+    It is the number of ratings ("inform") or labels ("checklist") that the reply must have, or of
+    passages that it may cite ("outline", "expand"). It is None for all other tasks.
     """
     tag = {
         "inform": "<claim>",

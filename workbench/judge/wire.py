@@ -24,7 +24,7 @@ from workbench.types import (
 )
 from workbench.util.jsonl import encodable
 
-# tasks that are answered with a mark, and the possible marks
+# tasks whose label is a mark, and the possible marks
 MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
 LABELS = {
     "single_pass": CLAIM_LABELS,
@@ -182,9 +182,9 @@ def one_line(text: str) -> str:
 def _without_thoughts(text: str) -> str:
     """Return a reply without the model's thinking at its beginning.
 
-    The thinking may quote whole blocks of thinking, so it ends where as many tags are closed as
-    were opened. If it quotes a closing tag alone, it seems to end early, and parsing the rest
-    fails. The first opening tag may be missing, because a chat template may end with it.
+    The thinking ends where all its tags are closed, because it may quote blocks of thinking:
+    `<think>… <think>…</think> …</think>reply` → `reply`. The first opening tag may be missing,
+    because a chat template may end with it.
     """
     if _CHANNEL.match(text):
         if final := _FINAL.search(text):
@@ -276,7 +276,7 @@ def _planned(value: JsonMapping) -> JsonObject:
 
 
 def planned_outline(value: JsonMapping) -> Outline:
-    """Return the `Outline` in the parsed reply to the task "outline"; its answer is just "…"."""
+    """Return the `Outline` in the parsed reply to the task "outline", with "…" as its answer."""
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")
 

@@ -26,8 +26,8 @@ TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench t
 def register(value: Method) -> Method:
     """Add a method to the registry of this process, and return the method.
 
-    It replaces a method of another package with the same name. Methods that installed packages
-    declare as entry points of the group "workbench.methods" are added on import.
+    It replaces a method of another package with the same name. A package can also declare a method
+    as an entry point of the group "workbench.methods": it is added when this module is imported.
 
     Raises:
         WorkbenchError: `value` is not a `Method`, or the workbench has a method or baseline of its
@@ -36,7 +36,9 @@ def register(value: Method) -> Method:
     if not isinstance(value, Method):
         raise WorkbenchError(f"{value!r} is not a `workbench.methods.Method`: register an instance")
     if value.name in OURS or value.name in BASELINES:
-        raise WorkbenchError(f"the name '{value.name}' is taken: choose another")
+        raise WorkbenchError(
+            f"the name '{value.name}' is taken by a method of the workbench: choose another"
+        )
     METHODS[value.name] = TRAINED[value.name] = value
     return value
 
@@ -89,8 +91,8 @@ def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
     """Return (method name, config) for the name of a method or for a config.
 
     Args:
-        recipe: for a name such as "truthrl", the config has the paper's settings. A config is
-            returned unchanged, with the name of its method.
+        recipe: a name such as "truthrl", whose config has the paper's settings; or a config, which
+            is returned unchanged.
 
     Raises:
         WorkbenchError: there is no such method, or no method has a config of this type.

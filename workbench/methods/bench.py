@@ -89,7 +89,7 @@ class Bench:
         max_new_tokens: token limit of an answer in an evaluation.
         hash: digest of the closed world or of the questions. A run can be resumed only with the
             same digest.
-        judge: () -> the checks that grade responses. Called when they are first needed.
+        judge: () -> the checks that grade responses. It is called when a check is first needed.
         checkpoints: policy name, such as "sft" -> folder or hub name.
         long_new_tokens: token limit of an answer to a question that asks for a long text.
         shown: question -> number of training documents of the base model that state the answer;
@@ -97,8 +97,8 @@ class Bench:
         named_judge: the judge that the user named; None if the bench's own judge is used.
         search: () -> the search that finds evidence for a named judge; None if the bench has no
             pages.
-        questions_hash: question kinds -> digest of the questions of these kinds that `hash` does
-            not cover; None if `hash` covers them all.
+        questions_hash: question kinds -> digest of the questions that have one of these kinds and
+            are not part of `hash`; None if there are no such questions.
     """
 
     name: str
@@ -250,7 +250,6 @@ def check_policy(name: str, path: str) -> None:
         WorkbenchError: there is no such folder, and `path` cannot be a hub name. For the shipped
             policy the message names the command that builds it.
     """
-    # the shipped policy is missing from an installed package
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
             f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
@@ -322,8 +321,8 @@ def _tiny() -> Bench:
 def _real() -> Bench:
     """Return the bench "small" with questions from the table of real facts.
 
-    By default, only questions with gold answers are returned; their answers are short. Questions
-    that ask for a long text are returned only if `kinds` names their kind.
+    By default, `Bench.questions` returns only questions with gold answers, which are short. It
+    returns questions that ask for a long text only if `kinds` names their kind.
     """
     systems = {"yes_no": YES_OR_NO, **dict.fromkeys(LONG_KINDS, "")}
     prompted = [

@@ -52,12 +52,11 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return (training rows, held-out rows). `share` is the largest share of held-out questions.
+    """Return (training rows, held-out rows). At most `share` of the questions are held out.
 
-    All rows of a question are on the same side of the split. Questions whose titles share a name
-    are on the same side too, also if a third question links them. If this rule would hold out less
-    than half of the wanted number of questions, questions are drawn without regard to names. The
-    wanted number is `share` of the questions, rounded.
+    All rows of a question are on the same side of the split. So are questions whose titles share a
+    name, even if only a third question links them. If this would hold out less than half of
+    `share`, the held-out questions are drawn at random, and names may be on both sides.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -72,7 +71,7 @@ def split_held_out(
 
 
 def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """Return question ids in disjoint sets. Questions whose titles share a name are in one set."""
+    """Group questions whose titles share a name, and return each group as a set of question ids."""
     groups: list[tuple[set[str], set[str]]] = []  # (names, ids of the questions with these names)
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}

@@ -39,9 +39,9 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Make a reward function from `pay`, a function of a feedback and its verdicts (`table`).
+    """Make a reward function from `pay`, a function of a feedback and the `table` of its verdicts.
 
-    If `pay` raises `Unscored`, the reward's value is None, and its error is the failure.
+    If `pay` raises `Unscored`, the reward has the value None and the exception's failure.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -91,11 +91,11 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if the verdict that `find` looks up failed. A missing verdict is accepted.
+    """Raise `Unscored` if the verdict on a target, with the first of `aspects` that exists, failed.
 
-    A reward calls this for verdicts that its value does not need. So a response gets no reward if
-    the judge could not be reached. Failures because an input is missing, such as gold answers
-    (`LACKING`), are accepted too.
+    Rewards call this for verdicts that do not change their value: if the judge failed, the response
+    has no reward. Two cases are accepted: a missing verdict, and a failure because an input is
+    missing, such as gold answers (`LACKING`).
     """
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None

@@ -46,7 +46,8 @@ class Training:
 
     Attributes:
         trainer: name of the config's field, such as "grpo", with the settings of the last stage.
-            The field's `steps` are the run's steps. Evaluations use its `max_failed`, if any.
+            Its `steps` are the run's steps. Its `max_failed`, if any, also limits the failures in
+            evaluations.
         idle: paths of settings, such as "dpo", that have no effect with the config's other
             settings. It is an error to set one of them.
         start: name of the bench's checkpoint from which a run starts if no policy is named; None
@@ -116,7 +117,7 @@ class Method:
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
-        """Return settings, such as ["truthrl.grpo.steps=10"], for the number of training steps."""
+        """Return settings that make a run train for `steps` steps: ["truthrl.grpo.steps=10"]."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
@@ -229,7 +230,7 @@ def chosen_questions(
             `kinds` are given, else True.
 
     Raises:
-        WorkbenchError: there is no such question, or no question of one of the kinds.
+        WorkbenchError: no question is left, or one of the `kinds` has no question.
     """
     answered = not kinds if answered is None else answered
     # a bench chooses its default kinds if it gets None, not ()

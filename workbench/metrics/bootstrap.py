@@ -83,8 +83,9 @@ def draws(
     """Yield the resampling weights as arrays (R, runs · questions), with `resamples` rows in total.
 
     A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
-    too: a weight is then the draws of the question times the draws of the run. R is limited by the
-    number of `questions` and of ranked `answers`, so that arrays of this size fit into memory.
+    too: a weight is then the draws of the question times the draws of the run. To limit memory,
+    R is at most `CELLS` / max(runs · questions, answers), but at least 1. `answers` is the number
+    of ranked answers.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -146,10 +147,12 @@ def paired(
 ) -> dict[str, dict[str, float | None]]:
     """Compare two sets of answers: return `{metric: {value, other, diff, low, high, p, n}}`.
 
-    `value` is the metric of `a`, `other` is the metric of `b`. `diff` is `value` − `other`; `low`
-    and `high` are its 95 % interval. `a` and `b` must have the same questions; a resample draws the
-    same questions from both. `n` is the number of questions for which the metric is defined in both
-    sets; other questions are left out. For `runs`, see `intervals`.
+    `a` and `b` must have the same questions; a resample draws the same questions from both. For
+    `runs`, see `intervals`.
+
+    * `value`, `other`: the metric of `a` and of `b`.
+    * `diff`, `low`, `high`: `value` − `other`, and its 95 % interval.
+    * `n`: the number of questions for which both sets define the metric. Only these count.
 
     `p` is two-sided: twice the share of resamples whose difference is ≤ 0, or twice the share whose
     difference is ≥ 0, whichever is smaller. It is at least 2/(resamples + 1). It is also at least

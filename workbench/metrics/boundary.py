@@ -5,11 +5,12 @@ arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world
 is known as well: a question is out of knowledge if it needs a fact that no training document
 states. `agreement` compares the label from samples with the true label.
 
-The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
-An abstention counts as one answer, however it is worded. Of several answers with equal votes, the
-one that was sampled first wins *(ours)*. Confidence is the share of samples that give the majority
-answer *(ours: the paper's figure does not define it)*; log-probabilities are not used. A sample
-that could not be graded has no vote and counts only in `failed`.
+* The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
+  All abstentions count as the same answer. In a tie, the answer that was sampled first wins
+  *(ours)*.
+* Confidence is the share of samples that give the majority answer *(ours: the paper's figure does
+  not define it)*; log-probabilities are not used.
+* A sample that could not be graded has no vote and counts only in `failed`.
 """
 
 from __future__ import annotations
@@ -164,11 +165,14 @@ def sizes(k: int) -> list[int]:
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
     """Return precision and recall of the label "out of knowledge" in the closed world.
 
-    The true label is "out of knowledge" if the question needs a fact that no training document
-    states (`Probed.exposures` is 0). The label from samples is `Probed.ook` of the first k samples;
-    questions without it are left out. `labelled`, `unknown` and `both` count the questions that are
-    out of knowledge by the samples, by the true label, and by both. `by_k` has the same entries for
-    1, 2, 4, …, k samples. The result is None if no question has exposure counts.
+    A question is truly out of knowledge if it needs a fact that no training document states
+    (`Probed.exposures` is 0). The label is `Probed.ook` of the first k samples. Questions without a
+    label are left out. The result is None if no question has exposure counts.
+
+    * `precision`, `recall`: `both / labelled` and `both / unknown`.
+    * `labelled`, `unknown`, `both`: numbers of questions that are out of knowledge by the label,
+      in truth, and by both.
+    * `by_k`: the same entries for 1, 2, 4, …, k samples.
     """
     if not any(row.exposures is not None for row in rows):
         return None

@@ -54,10 +54,10 @@ def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
     """Return the changes of accuracies: `{name: {value, other, diff, low, high, p, n, drop}}`.
 
     `after` and `before` are results of `read_accuracies`. `value` is from `after`, `other` from
-    `before`, and `diff` is their difference. Its 95 % interval (`low`, `high`) is normal and treats
-    the two samples as independent. For the same questions, it is wider than a paired interval.
-    `drop` is true if the whole interval is below 0. Accuracies that are not in both results, or
-    lack a standard error, are left out.
+    `before`, and `diff` is their difference. `low`, `high` (the 95 % interval of `diff`) and the
+    two-sided `p` are those of a normal test with independent samples. `drop` is true if the whole
+    interval is below 0. Accuracies that are not in both results, or lack a standard error, are left
+    out.
     """
     changes: JsonObject = {}
     for name in after:

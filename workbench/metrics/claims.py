@@ -19,15 +19,17 @@ wrong. If a response has n claims and S of them are supported:
     VeriScore    F1@K, where K is the median number of claims of a response over all compared files
     off_subject  the share of claims about a subject that the question does not ask for *(ours)*
 
-FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another
-subject then counts in n but never as supported. These metrics are undefined if it is not known
-which claims are about another subject.
+FactScore, precision and S (`correct`) are also reported "on subject" *(ours)*: a claim about
+another subject then counts in n but never as supported. These metrics are undefined if it is not
+known which claims are about another subject.
 
 Recall and F1 are averages over all responses that did not fail (KLCF, appendix A.4.2). They are 0
 for a response without claims, such as an abstention. FactScore and precision are undefined for a
-response without claims and leave it out *(ours)*. The facts per query and per sentence follow FoRAG
-(arXiv 2406.13779, section 4.1): a sentence is factual if all its claims are supported, and a
-response is factual if all its sentences are. Only sentences with claims count *(ours)*.
+response without claims and leave it out *(ours)*.
+
+The facts per query and per sentence follow FoRAG (arXiv 2406.13779, section 4.1): a sentence is
+factual if all its claims are supported, and a response is factual if all its sentences are. Only
+sentences with claims count *(ours)*.
 """
 
 import math

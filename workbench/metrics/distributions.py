@@ -2,8 +2,8 @@
 
 Source: arXiv 2406.12221, section 4.3 and appendix C. Accuracy is the share of a response's claims
 that are supported, whatever the claims are about (see the metric `off_subject`). A response counts
-as refused if it abstains or makes no claim, as in the paper, which searches for no key words.
-Failed rows are left out. A bin includes its lower but not its upper edge; the last includes both.
+as refused if it abstains or makes no claim, as in the paper. Failed rows are left out. A bin
+includes its lower but not its upper edge; the last bin includes both.
 """
 
 from collections import Counter

@@ -5,10 +5,9 @@ A facet is an entity that the answer must cover. The title of the question names
 2406.13779) rates coherence and helpfulness as a whole; these rules measure parts of both *(ours)*.
 Only the answer counts, not the thinking.
 
-    form         whether the answer has a plan that `read_outline` can parse and was not cut off
+    form         whether the answer is not cut off and `read_outline` can parse it
     facets       the share of facets that at least one claim is about
-    order        whether the claims about each facet form one block; false if a facet has no claim
-    about it alone
+    order        whether each facet has exactly one block of claims (see `blocks`)
     as_planned   whether the claims follow the order of the plan; only where a plan names facets
     repetition   the share of claims that repeat an earlier claim of the answer
     off_subject  the share of claims that are not about any facet; unreadable claims do not count
@@ -50,8 +49,9 @@ def facet_table(
     """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
     The metrics are `FACET_METRICS` (see this module) and `FACT_METRICS` (see `claims`). `low` and
-    `high` are a 95 % bootstrap interval over n questions. Only answers that are judged by the
-    passages of their question count (`of_facets`); without such answers, the result is {}.
+    `high` are a 95 % bootstrap interval over n questions. Only answers that are
+    verified against the passages of their question count (`of_facets`). Without any, the result
+    is {}.
 
     Args:
         rows: `rows[i]` is the `Row` of `feedbacks[i]`.

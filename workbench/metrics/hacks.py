@@ -1,8 +1,8 @@
 """Reward hacking in a run's rollouts: how often a policy raises its reward without better answers.
 
-The shares are *(ours)*, one row for each training step. They measure the attacks on the rewards of
-RLFH and KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. These shares are
-computed from the claims of answers:
+Each training step has a row of shares *(ours)*. They measure the attacks on the rewards of RLFH and
+KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. These shares are computed from
+the claims of answers:
 
     "repeated"            the share of claims that repeat an earlier claim of the same section
     "off_subject"         the share of claims about a subject that the question does not ask for;

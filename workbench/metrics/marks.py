@@ -46,10 +46,12 @@ def marks(
 ) -> JsonObject:
     """Ask the judge for marks, and return the share of good answers and the mean marks.
 
-    "coherence" and "helpfulness" are the shares of answers with a mark of at least 4.
-    "coherence_mark" and "helpfulness_mark" are means. Each is `{value, low, high, n}`, with a 95 %
-    bootstrap interval over questions. "judge" has the cost and the failures. Failed marks are left
-    out. `prompts` is the result of `mark_prompts`.
+    * "coherence", "helpfulness": the shares of answers with a mark of at least 4.
+    * "coherence_mark", "helpfulness_mark": the mean marks.
+    * "judge": the cost and the failures. Failed marks are left out.
+
+    Shares and means are `{value, low, high, n}`, with a 95 % bootstrap interval over questions.
+    `prompts` is the result of `mark_prompts`.
     """
     labels, used = ask(judge, prompts)
     terms = [

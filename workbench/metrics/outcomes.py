@@ -78,12 +78,13 @@ def table(
 ) -> JsonObject:
     """Return the rates of graded responses with 95 % intervals.
 
-    The result is `{n, accuracy: {value, low, high, n}, …, failed}`, with the same four values for
-    `abstention`, `hallucination`, `truthfulness`, `attempted_accuracy` and `f_score`. `n` counts
-    questions, `failed` the responses whose grading failed. With k responses per question, rates are
-    means over all responses (Avg@k). Intervals come from a bootstrap that resamples questions, each
-    with all its responses. Values are None if no response has an outcome; `attempted_accuracy` is
-    also None if all responses abstain.
+    * `accuracy`, `abstention`, `hallucination`, `truthfulness`, `attempted_accuracy`, `f_score`:
+      each is `{value, low, high, n}`. With k responses per question, `value` is over all responses
+      (Avg@k). It is None if no response has an outcome; `attempted_accuracy` also if all abstain.
+    * `n`: the number of questions.
+    * `failed`: the number of responses whose grading failed.
+
+    Intervals come from a bootstrap that resamples questions, each with all its responses.
     """
     names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]

@@ -59,7 +59,7 @@ class Pairs(NamedTuple):
 def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     """Pair the answers of two files, or run folders, by question, step and sample number.
 
-    The order of the rows in the files does not matter. The rows need no verdicts.
+    The rows need no verdicts.
 
     Raises:
         WorkbenchError: `other` is the same file; a file is not feedback; the text of a question is
@@ -117,9 +117,8 @@ class Duel(NamedTuple):
 def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
     """Judge all pairs in both orders, in one batch of calls.
 
-    Returns a `Duel` for each pair that was judged in both orders, and the judge's cost and
-    failures (see `ask`). A pair is left out if the call for one of its orders failed, because the
-    position of an answer may influence the judge.
+    Returns a `Duel` for each pair, and the judge's cost and failures (see `ask`). A pair is left
+    out if the judge failed in one of its orders. Identical answers are a tie without a call.
     """
     prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
     verdicts, used = ask(judge, prompts)
@@ -169,8 +168,8 @@ def win_rate(
     * `position_bias`: among pairs of different answers, the share in which the judge's preference
       depends on the order.
     * `words`: the mean number of words of the answers of each file.
-    * `pairs`: numbers of pairs by result, with the argument `incomplete`: the number of pairs that
-      were not judged in both orders.
+    * `pairs`: the numbers of pairs that count (`n`), are `won`, `tied`, `lost` or `identical`, and
+      the argument `incomplete`: the number of pairs that were not judged in both orders.
 
     The two rates have 95 % bootstrap intervals over questions. An interval without width (all
     questions agree) is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions there

@@ -144,7 +144,7 @@ def claim_table(
 ) -> JsonObject:
     """Return the claim metrics that evaluations report: `{metric: {value, low, high, n}}`.
 
-    These are `IN_EVALUATIONS`, recall@K and F1@K, with 95 % bootstrap intervals over n questions.
+    The metrics are `IN_EVALUATIONS`, recall@K and F1@K, with 95 % intervals over n questions.
     The dict is empty if claims were not extracted from any response.
     """
     if not any(row.extracted for row in rows):

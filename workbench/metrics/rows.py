@@ -232,8 +232,9 @@ class _Claim(NamedTuple):
 
 
 def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) -> _Claim:
-    """Return the fields of a stored claim; the label is that of its verdict, else its own.
+    """Return the fields of a stored claim.
 
+    The label is that of its verdict or, without a verdict, the label in the claim itself.
     `off_subject` comes from the verdict of the aspect "subject". Without this verdict, a claim with
     the lowest informativeness is off-subject, unless the judge could not read it. If the claim has
     no id, `position` is used as its id.

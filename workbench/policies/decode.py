@@ -51,8 +51,8 @@ class Row:
 def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
     """Return `model` without its PEFT wrapper, or None if `decode` cannot run the model.
 
-    `decode` needs full attention and transformers' default preparation of inputs. It cannot run
-    models with sliding windows, recurrent layers, prompt tuning or a cache of their own.
+    `decode` runs decoders with full attention in every layer, and with transformers' own key-value
+    cache and `prepare_inputs_for_generation`. A PEFT adapter must be a plain LoRA.
     """
     from transformers import DynamicCache, GenerationMixin
     from transformers.cache_utils import DynamicLayer
@@ -83,8 +83,8 @@ def decode(
 ) -> list[list[int]]:
     """Return the sampled token ids for each prompt, with the end token if one was sampled.
 
-    Each completion has its own random numbers, from torch's CPU generator. So its tokens do not
-    depend on the other prompts of the batch, except for rounding.
+    Each completion has its own random numbers, from torch's CPU generator; its index in `prompts`
+    determines them. The text of other prompts affects its tokens only by rounding.
 
     Args:
         pad: id of the padding token.
@@ -108,7 +108,7 @@ class _Decoding:
         # shape (rows, heads, columns, size)
         self.rows: list[Row] = []
         self.cache: DynamicCache = None
-        # the random numbers that these prompts have in a batch of all processes' prompts
+        # if several processes share a batch: the batch's random numbers for these prompts
         self.shared_BT = self._uniforms(max(rows) + 1)[rows] if rows else None
 
     def run(self, size: int) -> list[list[int]]:
@@ -169,8 +169,8 @@ class _Decoding:
     def _add_tokens(self, rows: list[Row], logits_BV: Tensor) -> list[int]:
         """Append a sampled token to each unfinished completion of `rows`.
 
-        Return the indices of the rows that are still unfinished. `logits_BV` has the logits of one
-        row per line.
+        Return the indices of the rows that are still unfinished. `logits_BV` has the logits of all
+        `rows`, in order.
         """
         tokens = self.sample(logits_BV, [next(row.uniforms, 0.0) for row in rows])
         for row, token in zip(rows, tokens, strict=True):
@@ -188,8 +188,8 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
     """Return the model's forward pass as a function of new ids, row lengths and the cache.
 
     The function returns the logits after the last id of each row, (B, V), and adds the new tokens
-    to the cache. A row's length counts its cached and new tokens. The rows of new ids may differ in
-    length only if the cache is empty; shorter rows are padded on the left.
+    to the cache. A row's length counts its cached and new tokens. All rows must have equally many
+    new ids, unless the cache is empty; then shorter rows are padded on the left.
     """
     import torch
 
@@ -241,18 +241,18 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Return the number of tokens at the end of each prompt that `prefill` leaves to its second
-    pass; 0 if it should make a single pass.
+    """Return how many tokens at the end of each prompt to compute in a second pass, after a first
+    pass over the distinct beginnings; 0 if a single pass is faster.
 
-    This is the number for which both passes together compute the fewest tokens. Two passes must
-    save at least `PASS` tokens.
+    The number minimises the tokens of both passes together. Two passes are faster if they save at
+    least `PASS` tokens.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 
     def computed(tail: int) -> int:
         return len({prompt[:-tail] for prompt in prompts}) * (widest - tail) + len(prompts) * tail
 
-    # not every length is tried: each one hashes all prompts
+    # above 16 only multiples of 16 are tried, because each trial hashes all prompts
     best = min((n for n in range(1, narrowest) if n <= 16 or n % 16 == 0), key=computed, default=0)
     return best if best and widest * len(prompts) - computed(best) >= PASS else 0
 
@@ -317,10 +317,9 @@ def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
     """Return for each row the id of the first token whose cumulative probability exceeds the row's
     random number from `uniforms_B1`, which is in [0, 1).
 
-    A token of probability 0 adds nothing to the sum, so it is never sampled. The random numbers are
-    multiplied by the total, so rounding cannot select an id after the last one. The sums are in
-    double precision: in single precision, tokens with a probability below 6e-8 would never be
-    sampled.
+    A token of probability 0 is never sampled. The random number is first multiplied by the row's
+    sum, which rounding may leave below 1. The sums are in double precision: in single precision,
+    tokens with a probability below 6e-8 would never be sampled.
 
     Raises:
         WorkbenchError: a probability is NaN.

@@ -93,7 +93,7 @@ def generate(
         sampling: fields of `Sampling`. `samples` is the number of responses per question.
 
     Raises:
-        WorkbenchError: several greedy samples, which would be equal, or `max_new_tokens` < 1.
+        WorkbenchError: `samples` > 1 with `greedy`, or `max_new_tokens` < 1.
     """
     how = Sampling(**sampling)
     if how.max_new_tokens < 1:
@@ -105,7 +105,6 @@ def generate(
         )
     assert len(how.seeds) in (0, len(questions)), (len(how.seeds), len(questions))
     jobs = [(question, sample) for question in questions for sample in range(how.samples)]
-    # each prompt is tokenised once for all its samples
     prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(how.samples)]
     return [
         as_response(
@@ -137,8 +136,8 @@ def as_response(
 ) -> Response:
     """Return a `Response` from sampled ids, which include the end token if it was sampled.
 
-    Its group is the question's id, or "QUESTION/STEP" if `step` is given, because a question may
-    occur in several steps. Its `finish` is "length" (truncated) if the ids have no end token.
+    Its group is the question's id, or "QUESTION/STEP" if `step` is given. Its `finish` is "length"
+    (truncated) if the ids have no end token.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

@@ -35,8 +35,8 @@ def complete(
     """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
     The log-probabilities are () unless `how.logprobs` is set. `pad` is the id of the padding token.
-    The caller's random state of torch does not change. With `how.seeds`, the samples of each
-    question are computed in a separate batch. They then do not depend on other questions at all.
+    The caller's random state of torch does not change. With `how.seeds`, each question is a batch
+    of its own, so that even rounding does not depend on the other questions.
     """
     import torch
 

@@ -47,9 +47,8 @@ def load_policy(
 
     Args:
         name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
-            `policy/`), or a hub name. Weights must be safetensors files. An adapter from the hub
-            may also have weights that torch's weights-only loader accepts. No code from the
-            folder is run.
+            `policy/`), or a hub name. Weights must be safetensors files; a hub adapter may instead
+            have a file that `torch.load(weights_only=True)` reads. No code from the folder is run.
         base: the base model of an adapter; None for the model that adapter_config.json names.
         device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth was imported in
             this process, the default is to generate in a subprocess; the policy then has no
@@ -128,7 +127,7 @@ def _checked(
 
 
 def _rank(adapter: Path | None) -> int:
-    """Return the largest rank in an adapter; 0 without an adapter."""
+    """Return the highest LoRA rank of the adapter's layers; 0 if `adapter` is None."""
     if adapter is None:
         return 0
     config = weights.adapter_config(adapter)
@@ -140,7 +139,7 @@ def _rank(adapter: Path | None) -> int:
 def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:
     """Return a `Policy` that samples from a model in memory.
 
-    The sampling defaults are removed from `model`, so that only the caller's settings apply.
+    The checkpoint's sampling defaults, such as a temperature, are removed from `model`.
     """
     from transformers import GenerationConfig
 
@@ -159,7 +158,7 @@ def as_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerB
 
 
 def _load_in_subprocess(name: str, base: str | Path | None) -> Policy:
-    """Return a policy that generates in a subprocess, which has no patches of Unsloth."""
+    """Return a policy that generates in a subprocess, where Unsloth does not patch transformers."""
     from transformers import AutoConfig, GenerationConfig
 
     _, folder = _locate(name, base)
@@ -246,8 +245,8 @@ def load_checkpoint(
 
     Args:
         device: on "meta" no weight is read; the names and shapes in the files are still checked.
-        dtype: type of the weights in memory, such as "bfloat16"; None for that of
-            `number_format`. The type in the files does not matter.
+        dtype: type to which the weights are converted, such as "bfloat16"; None for the type that
+            `number_format` returns.
         quantisation: transformers' config for quantised weights; None for no quantisation.
     """
     import torch
@@ -286,14 +285,14 @@ def load_checkpoint(
 
 
 def number_format(device: str) -> str:
-    """Return the number format of a model's weights: bfloat16 on a GPU; on a CPU float32, or the
-    value of the environment variable WORKBENCH_DTYPE.
+    """Return the number format of a model's weights: "bfloat16" on a GPU; on a CPU the value of the
+    environment variable WORKBENCH_DTYPE, by default "float32".
 
-    With bfloat16 a model takes half the memory, and on a processor with bfloat16 instructions a
-    matrix product takes a third of the time or less.
+    bfloat16 halves the memory. On a processor with bfloat16 instructions, a matrix product takes a
+    third of the time or less.
 
     Raises:
-        WorkbenchError: the variable has another value.
+        WorkbenchError: the variable is neither "float32" nor "bfloat16".
     """
     if device != "cpu":
         return "bfloat16"
@@ -326,7 +325,7 @@ def check_policy_name(name: str) -> None:
     """Raise a WorkbenchError if `name` is neither a policy's folder nor a possible hub name,
     "owner/model".
 
-    A name counts as a path, not as a hub name, if its first part is "runs" or a local folder.
+    "a/b" is a path, not a hub name, if "a" is "runs" or exists in the current folder.
     """
     path = Path(name).expanduser()
     if path.is_dir():

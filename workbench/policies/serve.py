@@ -2,9 +2,8 @@
 or llama.cpp's for a GGUF file.
 
 The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would force a
-model that cannot judge to reply with valid labels. Without it, its replies cannot be parsed and
-give no verdict.
+(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would give valid
+labels even from a model that cannot judge.
 """
 
 import contextlib

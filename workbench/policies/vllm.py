@@ -1,7 +1,7 @@
 """Complete prompts by vLLM in this process, with or without a LoRA adapter: the engine `vllm`.
 
-Greedy completions equal those of `hf` except for rounding. Samples differ, because vLLM computes
-tokens from random numbers in another way.
+Greedy completions equal those of `hf` except for rounding. Samples with the same seed differ,
+because vLLM has its own random generator.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
 
 def lengths(llm: VLLM) -> tuple[int, int]:
-    """Return two numbers of tokens of prompt and completion together: the limit in vLLM, and the
-    model's own context length.
+    """Return two limits on the tokens of prompt and completion together: that of vLLM's memory, and
+    the model's context length.
     """
     config = llm.llm_engine.model_config
     return (
@@ -142,7 +142,7 @@ def check_room(llm: VLLM, longest: int, new: int) -> None:
     A completion may still be truncated at the end of the model's context length.
 
     Raises:
-        WorkbenchError: the memory would truncate the completion.
+        WorkbenchError: the memory is too small.
     """
     room, positions = lengths(llm)
     if longest + min(new, positions - longest) > room:
@@ -191,8 +191,8 @@ def complete(
     other prompts of the batch, except for rounding.
 
     Raises:
-        WorkbenchError: vLLM holds another model now, prompts or completions are too long, or
-            probabilities are not finite.
+        WorkbenchError: another model was loaded into vLLM later, prompts or completions are too
+            long, or probabilities are not finite.
     """
     check_registered(engine.llm)
     longest = max(map(len, prompts), default=0)
@@ -217,7 +217,7 @@ def sample(
     stop_ids: Sequence[int],
     how: Sampling,
 ) -> Iterator[Completion]:
-    """Yield a completion for each request, a pair of prompt ids and seed, computed in one batch.
+    """Yield a completion for each request, `(prompt ids, seed)`. All requests form one batch.
 
     vLLM reports no error for damaged weights. To detect them, log-probabilities are always
     requested.

@@ -36,9 +36,9 @@ TRIAL = [{"role": "user", "content": "?"}]
 
 @contextlib.contextmanager
 def loading(name: str, remedy: str) -> Iterator[None]:
-    """Return a context that converts exceptions of a library's loader to a one-line WorkbenchError.
+    """Context manager that turns any error in loading a policy into a one-line WorkbenchError.
 
-    MemoryError and torch's OutOfMemoryError are not converted. Warnings about weights that do not
+    MemoryError and torch's OutOfMemoryError are not changed. Warnings about weights that do not
     fit the model are hidden, because `check_loaded` and `over` raise errors for such weights.
 
     Args:
@@ -107,10 +107,10 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 
 
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise a WorkbenchError if the tokenizer's chat template fails or exceeds the limits.
+    """Raise a WorkbenchError if the tokenizer's chat template fails on a short conversation.
 
-    A template is a program, which may run forever. So a short conversation is first rendered in a
-    subprocess, which can be killed.
+    A template is a program, which may run forever. It is therefore first tried in a subprocess,
+    with limits on time, memory and the length of its output (`TEMPLATE_SECONDS`, …).
     """
     remedy = "fix the chat template next to its tokenizer_config.json"
     # forked, because a new interpreter would import transformers again, which takes seconds
@@ -132,7 +132,7 @@ def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def _render_trial(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Render the conversation `TRIAL`; exit with 1 if it exceeds the limits of memory or length."""
+    """Render the conversation `TRIAL`; exit with 1 if this takes too much memory or is too long."""
     size = Path("/proc/self/statm")  # missing on macOS, where only the time is limited
     if size.exists():
         limit = int(size.read_text().split()[0]) * resource.getpagesize() + TEMPLATE_BYTES
@@ -186,7 +186,7 @@ def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel
     for name, weight in whole.named_parameters():
         if not torch.isfinite(weight).all():
             raise WorkbenchError(
-                f"'{name}' has a weight that {dtype} cannot represent: choose float32"
+                f"the weight '{name}' has a value that {dtype} cannot represent: choose float32"
             )
     return whole
 

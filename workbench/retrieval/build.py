@@ -74,8 +74,8 @@ def build_index(
         source: what `open_source` takes: a file, a folder, `hf:DATASET` or `world`.
         encoder: sentence-transformers model for vectors; None builds an index for text search only.
         words: maximum number of words of a passage; 0 makes each page one passage.
-        progress: called with "reading" or "indexing", the number of rows read and of passages so
-            far.
+        progress: called with the phase ("reading" or "indexing"), the number of rows read, and
+            the number of passages so far.
 
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
@@ -258,7 +258,7 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
 
 
 def _finish(table: "Table", vectors: int) -> None:
-    """Compact the table and create its search indexes; after an interruption, it is called again.
+    """Compact the table and create its search indexes. A resumed build calls it again.
 
     `vectors` is the number of vectors. Words are segmented by ICU, which is compiled in, so nothing
     is downloaded. Stop words are kept: a band may be called The Who. Positions are not stored, so
@@ -329,7 +329,7 @@ class _State:
         self._db.commit()
 
     def failures(self, unit: str) -> list[str]:
-        """Return the first `SHOWN` problems, as in "line 3: …"; `unit` is the word "line"."""
+        """Return the first `SHOWN` problems, such as "line 3: …" if `unit` is "line"."""
         rows = self._db.execute("SELECT row, message FROM failures ORDER BY row LIMIT ?", (SHOWN,))
         return [f"{unit} {row}: {message}" for row, message in rows]
 

@@ -129,7 +129,8 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
     """Return the known titles in a list of titles joined by ";", each once.
 
     `known` has the `title_key` of each known title. A title may itself contain ";". From the left,
-    the longest known title is taken. A part that begins no known title is skipped.
+    the longest known title is taken, and unknown parts are skipped. If "a", "a;b" and "c" are
+    known, "a;b;x;c" → ["a;b", "c"].
     """
     rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):

@@ -33,9 +33,9 @@ class Growing(Generic[State]):
     """Reader of growing files. It computes a state, such as a list of rows, from the complete lines
     of a file.
 
-    A file that has only grown is read from its previous end. A file has only grown if its inode is
-    the same, it is not shorter, and the previously last line is still at the same place. Any other
-    file is read again from its beginning.
+    A file that has only grown is read from its previous end: its inode is the same, it is not
+    shorter, and the previously last line is at the same place. Any other file is read again from
+    its beginning.
 
     Args:
         start: returns the state of an empty file.

@@ -165,9 +165,9 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading the rows is fast.
+    """Return whether reading the rows is fast, see `is_quick`.
 
-    If not, start to load a stored index in a thread, unless a thread is already reading a file.
+    If not, start a thread that loads the stored index, unless a thread is already reading a file.
     """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
@@ -180,7 +180,7 @@ def _is_being_read(path: Path) -> bool:
 
 
 def _reader(path: Path, now: float) -> tuple[Thread, float]:
-    """Return the thread that reads a file, and its start time (`now` if it is a new thread)."""
+    """Return the thread that reads a file, started at `now` if needed, and its start time."""
 
     def read() -> None:
         with contextlib.suppress(Exception):  # raised again when the rows are read
@@ -343,10 +343,10 @@ def _load(path: Path) -> Progress[Rows] | None:
 
 
 def _store(path: Path, progress: Progress[Rows]) -> None:
-    """Write a file's index to the disk if enough of its bytes are not in the stored index.
+    """Write a file's index to the disk if enough bytes were read since it was last stored.
 
-    Enough are `STORED_FROM` bytes and a quarter of the indexed bytes. Errors while the table is
-    written, such as a read-only folder, are ignored.
+    At least `STORED_FROM` bytes, and a quarter of the bytes in the stored index, are enough. Errors
+    while the table is written, such as a read-only folder, are ignored.
     """
     if progress.scanned - progress.stored < max(STORED_FROM, progress.stored // 4):
         return

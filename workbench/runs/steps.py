@@ -1,8 +1,8 @@
 """Compute the metrics of a run per step, from metrics.jsonl or as means over stored responses.
 
-Logs of TRL and verl have numbers that are not rewards of a method ("trl:NAME", "verl:NAME"). In a
-run without rewards of a method, the sum of these numbers counts as the reward *(ours)*. TRL gives
-its reward functions equal weights by default, and the logs do not contain the weights.
+Imported logs of TRL and verl have numbers ("trl:NAME", "verl:NAME") in place of a method's rewards.
+The number "reward" or "score", or else the sum of all rewards in the log, then counts as the reward
+*(ours)*. TRL gives reward functions equal weights by default; the logs do not contain the weights.
 """
 
 import re
@@ -26,8 +26,8 @@ _MEASURE = re.compile(
 def reward_columns(names: Iterable[str]) -> list[str]:
     """Return the names of the numbers in a trainer's log whose sum is the reward.
 
-    This is the number "reward", or else "score". If the log has neither, it is all numbers except
-    measures such as lengths. Names without "trl:" or "verl:" are ignored.
+    This is "reward" if the log has it, else "score". If the log has neither, these are all numbers
+    except measures such as lengths. Names without "trl:" or "verl:" are ignored.
     """
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
     totals = [name for total in TOTALS for name, column in logged.items() if column == total]

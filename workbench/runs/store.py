@@ -2,10 +2,11 @@
 
 A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.to_row`),
 `questions.jsonl` and `passages.jsonl`. The file of rows may have another name
-(`workbench score --out FILE`). The path of a store is its folder or its file of rows. Questions and
-passages are written before the rows that refer to them, so a store can be read and continued after
-a kill at any byte. Links that lead out of the folder are refused, because a store may come from
-other people.
+(`workbench score --out FILE`). The path of a store is its folder or its file of rows.
+
+A store can be read and continued after a kill at any byte, because questions and passages are
+written before the rows that refer to them. Links that lead out of the folder are refused, because a
+store may come from other people.
 """
 
 import json
@@ -205,12 +206,12 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
 
 
 def question_key(question: Question) -> int:
-    """Return a hash of a question's content. Other processes give other hashes."""
+    """Return a hash of a question's content. The hash differs between processes."""
     return _hash(_question_row(question))
 
 
 def passage_key(passage: Passage) -> int:
-    """Return a hash of a passage's title and text. Other processes give other hashes."""
+    """Return a hash of a passage's title and text. The hash differs between processes."""
     return _hash(_passage_row(passage))
 
 
@@ -276,8 +277,9 @@ def _hash(row: JsonMapping) -> int:
 
 
 def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:
-    """Return the message for two different rows with the same id: the names of the fields with
-    other values, or of the fields that only one of the rows has.
+    """Return the message for two different rows with the same id.
+
+    It names the fields whose values differ, or the fields that only one of the rows has.
     """
     old, new = json.loads(encode(stored)), json.loads(encode(row))
     if differ := [name for name in new if name in old and old[name] != new[name]]:

@@ -24,9 +24,9 @@ def agreement(first: Path, second: Path) -> JsonObject:
     """Return how well the labels in two feedback files agree.
 
     The result is `{rows, claims, outcomes, items?, reasoning?, excluded}`. `rows` is the number of
-    compared rows. The next four have the scores of one kind of label each (see `compare`); `items`
-    (of checklists) and `reasoning` are missing without such labels. The first file is the reference
-    for precision and recall. A path may be a run's folder (see `file_of`).
+    compared rows. `claims`, `outcomes`, `items` (of checklists) and `reasoning` each have the
+    scores for labels of this kind, see `compare`. The last two are missing without such labels. The
+    first file is the reference for precision and recall. A path may be a run's folder.
 
     Two rows are compared if their ids are equal, and their responses are equal except for white
     space. Claims are compared if their texts are equal. `excluded` counts:
@@ -34,7 +34,7 @@ def agreement(first: Path, second: Path) -> JsonObject:
     * rows in one file only (`only_first`, `only_second`)
     * rows that cannot be read or repeat an id (`unreadable`)
     * rows with different responses (`other_response`), or not judged in one file (`not_judged`)
-    * claims, outcomes, checklist items and reasoning in one file only
+    * claims, outcomes, checklist items and reasoning in one file only (`claims`, `outcomes`, …)
     * labels that are missing in one file because the verdict failed (`verdicts`)
 
     Raises:

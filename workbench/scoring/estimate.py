@@ -115,11 +115,11 @@ def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
 
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
-    """Return an extractor for a dry run, which finds claims by rules.
+    """Return an extractor for a dry run, which finds claims by rules and counts prompts.
 
-    It also calls `extract`, whose judge is the `Counter`, so that its prompts are counted. With
-    `judged`, each claim gets the verdict "vague", because an extractor of RLFH's single-pass mode
-    returns claims with verdicts.
+    The prompts are counted by also calling `extract`, whose judge is the `Counter`. With `judged`,
+    each claim gets the verdict "vague", because in RLFH's single-pass mode an extractor returns
+    claims with verdicts.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:

@@ -57,8 +57,8 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
 
     Questions: the question is the prompt or, if the prompt is a conversation (as messages or as
     text), its last user turn. Gold answers are read from verl's `gts`, else from `answers` or
-    `answer`, in any form that `workbench.data.record.strings` reads. `without_gold` counts rows
-    without gold answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
+    `answer`: a text, a number, a list or an answer object. `without_gold` counts rows without gold
+    answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
 
     Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
     response. A row without a number in this column gets the reward None. Columns of text, and

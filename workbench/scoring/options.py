@@ -61,7 +61,7 @@ class Options:
 
     @property
     def cache_path(self) -> Path:
-        """The cache of the judge's replies: `cache`, or NAME.judge.sqlite for output NAME.jsonl."""
+        """The file of the judge's cache: `cache`, or NAME.judge.sqlite for output NAME.jsonl."""
         return self.cache or self.out.with_name(f"{self.out.stem}.judge.sqlite")
 
 
@@ -80,7 +80,7 @@ def check(options: Options) -> None:
 
 
 def _problems(options: Options) -> Iterator[tuple[object, str]]:
-    """Yield (condition, message) for each possible problem; a true condition is a problem."""
+    """Yield (condition, message) for each possible problem; it exists if the condition is true."""
     source, out, passages, remote = options.source, options.out, options.passages, options.remote
     url = redacted(options.url) if remote else ""  # without a password
     yield not source.is_file(), f"no file '{source}': name the rows to score with --in FILE"

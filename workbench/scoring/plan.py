@@ -138,7 +138,7 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     Args:
         configs: configs by method; if empty, rows get verdicts but no rewards.
         checks: the judge's checks.
-        optional: if True, a method that needs a missing check is left out. If False, it raises.
+        optional: whether a method that needs a missing check is left out. If False, it is an error.
 
     Raises:
         WorkbenchError: a method needs a check that the judge lacks, and `optional` is False or all

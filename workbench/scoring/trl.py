@@ -105,7 +105,7 @@ def grader(
 
 
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
-    """Return the question of a data set's row, of which only the columns in `COLUMNS` are read.
+    """Return the question of a data set's row. Only the columns in `COLUMNS` are read.
 
     If the row has no `question`, the question is the last user message of the prompt, or the whole
     prompt if it is not a conversation.
@@ -228,9 +228,9 @@ def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:
 
 
 def _stored_groups(out: Path | str | None) -> Counter[str]:
-    """Return how many groups the folder `out` has of each name "QUESTION/STEP", for `grouped`.
+    """Return the number of groups in the folder `out` by name, as the `counts` of `grouped`.
 
-    Without a step, the name is "QUESTION". Empty if `out` is None or has no rows.
+    A name is "QUESTION/STEP", or "QUESTION" without a step. Empty if `out` is None or has no rows.
     """
     if out is None or not (path := Path(*locate(out))).exists():
         return Counter()
@@ -251,13 +251,13 @@ def _responses(
 ) -> list[Response]:
     """Convert completions to responses; the responses to one question form a group.
 
-    If the prompt ends inside an open tag such as "<think>", this tag becomes the `prefill`. It is
-    read from the prompt if that is a text. For a conversation, `as_response` reads it from the chat
-    template.
+    A tag such as "<think>" that a prompt leaves open becomes the response's `prefill`. It is read
+    from the prompt if the prompt is a text. For a conversation, `as_response` reads it from the
+    chat template.
 
     Args:
-        groups: number of earlier groups by name (`counts` of `grouped`). A trainer may call several
-            times in a step (for an evaluation), and a resumed trainer repeats steps.
+        groups: number of earlier groups by name (`counts` of `grouped`). It keeps names unique if
+            a trainer evaluates within a step or repeats a step.
     """
     responses = []
     names = grouped(questions, step, counts=groups)

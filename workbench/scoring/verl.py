@@ -78,7 +78,8 @@ class RewardManager(RewardManagerBase):
             why = f"the response {response.id} could not be scored ({info[PREFIX + 'error']})"
             if not self.ours:
                 raise WorkbenchError(
-                    f"{why}: fix that, or use one of the estimators {PREFIX}…, which leave it out"
+                    f"{why}: fix the cause, or set algorithm.adv_estimator to a {PREFIX}…"
+                    " estimator, which ignores such responses"
                 )
             logging.getLogger(__name__).warning(why)
         return {"reward_score": math.nan if value is None else value, "reward_extra_info": info}

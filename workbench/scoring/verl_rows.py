@@ -47,7 +47,8 @@ def question_of(row: JsonMapping) -> Question:
     """Return the question of a row that verl passes to a reward manager.
 
     The columns of the question are read from `extra_info`. Gold answers may also be in
-    `reward_model.ground_truth` (Search-R1: under `target`). The prompt is read from `raw_prompt`.
+    `reward_model.ground_truth`, or in its field `target` as for Search-R1. The prompt is read from
+    `raw_prompt`.
 
     Raises:
         WorkbenchError: a column has a value of another type.
@@ -146,8 +147,8 @@ def estimate(
 ) -> "torch.Tensor":
     """Return the advantages (B, T) of a verl batch, by an estimator of `workbench.credit`.
 
-    A row with a NaN was not scored: it does not count in its group, and its advantages are 0. A row
-    whose mask is 0 everywhere is verl's padding and is ignored.
+    A row with a NaN was not scored: it does not count in its group, and its advantages are 0. Any
+    other row whose mask is 0 everywhere is verl's padding and is ignored.
 
     Args:
         name: name of the estimator, one of `NAMES`, such as "group".

@@ -6,8 +6,7 @@ the answer. The paper also tries exact string matching (table 5); a policy train
 on nearly all questions. The rules here are ours. Two principles decide doubtful cases:
 
 * **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris"
-  are answers. An abstention is never right, so an answer that is mistaken for an abstention earns
-  only the reward of an abstention.
+  are answers. An abstention is never right.
 * **A list of guesses is worth no more than its first item.** The first sentence that names a gold
   answer must state it, and no other candidate may come before it. An answer that the rules
   recognise as a list of guesses is wrong.

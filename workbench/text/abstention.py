@@ -156,8 +156,8 @@ def _all_match(text: str, phrases: Find) -> bool:
 def _clauses(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[bool, str]]:
     """Yield (matched, clause) for each clause that is a phrase or an answer.
 
-    `matched` is True for one of the phrases and False for an answer. With `reasons`, also yield
-    questions and reasons that may contain a guess; their `matched` is False.
+    `matched` is True for one of the phrases and False for an answer. Questions and reasons are
+    usually left out. With `reasons`, those that may contain a guess are also yielded as answers.
     """
     text, start, declined = canonical(text), 0, False
     for match in (*_BREAK.finditer(text), None):
@@ -242,7 +242,8 @@ def _finder(invalid: bool) -> Find:
 def _compiled(phrase: str) -> str:
     """Return the regex of a phrase, in which "…" stands for words without a comma.
 
-    A phrase that ends in "…" also matches "this" or "the answer" after it.
+    A phrase must end at a comma or at the end of the text. Other words may follow a final "…"; the
+    match leaves them out, except for an object such as "this" before a comma.
     """
     parts = [canonical(part).strip().lower() for part in phrase.split("…")]
     words = [_alternatives(part) for part in parts if part]

@@ -50,7 +50,7 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The parsed gold answers to a question, and properties of the question (see `read_gold`)."""
+    """The parsed gold answers to a question, and properties of the question."""
 
     forms: tuple[Form, ...]
     others: tuple[Form, ...]  # derived forms, such as acronyms and plurals
@@ -195,7 +195,7 @@ def _same(form: str, word: str) -> bool:
 
 
 def equal(form: Form, words: Sequence[str]) -> bool:
-    """Whether `words` equal a gold form; in a long word, spaces are ignored ("Di Caprio")."""
+    """Whether `words` equal a gold form: "di caprio" equals "dicaprio" (over 5 letters only)."""
     joined = "".join(form)
     apart = len(joined) > 5 and joined.isalpha() and joined == "".join(words)  # "Di Caprio"
     return apart or (len(form) == len(words) and all(map(_same, form, words)))

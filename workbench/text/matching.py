@@ -121,7 +121,7 @@ def probability(
               gold answer or `kind` is "false_premise".
             * `single`, `numeric` and all other kinds: the answer equals a form after `normalise`
               and without a lead-in ("It is"), or its first sentence with a form states this form.
-            * `yes_no`: the answer begins with yes or no, and does not contain both.
+            * `yes_no`: the answer begins with the right one of yes and no, and does not deny it.
             * `list`: the answer names every item and no other candidate.
         question: the text of the question, or "" if unknown.
 
@@ -130,7 +130,7 @@ def probability(
 
         * `SURE` (.99): the answer is a form.
         * `STATED` (.97): the answer states a form.
-        * `NAMED` (.3): the answer names a form and may not state it.
+        * `NAMED` (.3): the answer contains a form, but it is uncertain whether it states it.
         * `SHARED` (.15): the answer shares a word with a form.
         * `APART` (.03): the answer shares no word with a form, declines or states the opposite.
     """
@@ -285,9 +285,10 @@ def _lists(answer: str, gold: Gold) -> bool:
 
 
 def _lists_only(sentence: Sentence) -> bool:
-    """Whether a sentence lists gold answers, with no other word between them.
+    """Whether a sentence only lists gold answers, separated by commas, "and" or "as well as".
 
-    "His children are Ana and Belu." is such a list; "Alpha Gamma Beta" is not.
+    For the gold answers Ana and Belu, "His children are Ana and Belu" is such a list. "Ana Belu"
+    and "Ana, Caro and Belu" are not.
     """
     classes, first, last = sentence.classes, sentence.places[0], sentence.places[-1] + 1
     content = "name noun verb number kin joiner"

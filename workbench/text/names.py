@@ -55,7 +55,7 @@ def _given_names() -> dict[str, set[str]]:
 
 
 def agree(a: str, b: str) -> bool:
-    """Whether two given names may belong to one person: equal, an initial, or short ("bill")."""
+    """Whether two given names may belong to one person: "william" agrees with "w" and "bill"."""
     if 1 in (len(a), len(b)):
         return a[:1] == b[:1] and a.isalpha() and b.isalpha()
     names = _given_names()

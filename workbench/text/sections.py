@@ -87,8 +87,8 @@ def answer_text(text: str, prefill: str = "") -> str:
 def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a function that says whether a claim belongs to the answer of `response`.
 
-    The claim's section must be one of `answer_sections`. A claim in "body" without a sentence
-    belongs to the answer too, so that it is judged *(ours)*.
+    The claim's section must be one of `answer_sections`. A claim of unknown place (section "body",
+    no sentence) belongs to the answer too, so that it is judged *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -109,9 +109,10 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 
     * the content of the last balanced `\boxed{…}`;
     * the last `<answer>…</answer>`, or the text after `[Answer]`;
-    * all text except plans. Without any thinking, this is the whole response.
+    * all text except plans.
 
-    The result is None if the thinking is not closed, or if the answer is empty.
+    Without any thinking, the whole response is searched. The result is None if the thinking is not
+    closed, or if the answer is empty.
 
     Args:
         require_box: whether to return None if there is no box.
@@ -133,8 +134,8 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 def well_formed(text: str, prefill: str = "") -> bool:
     """Whether a response is one `<think>…</think>` and one `<answer>…</answer>`, in lower case.
 
-    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. `prefill`, the
-    end of the prompt, may have the first tags. Both parts must have text in the response itself
+    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. The `<think>` may
+    be at the end of the prompt (`prefill`). Both parts must have text in the response itself
     *(ours)*.
     """
     tags = [

@@ -151,8 +151,8 @@ class Sentence:
     def candidates(self, stating: "Sentence | None" = None) -> set[str]:
         """Return the words that could be another answer.
 
-        For a number, these are the other numbers. Otherwise, they are names. Nouns are candidates
-        too if a gold answer is written without a capital letter, or if the sentence has only
+        If the gold answer is a number, these are the other numbers. Otherwise, they are names, and
+        nouns if a gold answer is written without a capital letter, or if the sentence has only
         content words.
 
         Args:

@@ -43,10 +43,9 @@ class Actor:
     def learning(self) -> Iterator[None]:
         """Context manager that enables gradient checkpointing, for passes with gradients.
 
-        A layer recomputes its activations only in training mode, but sampling needs evaluation
-        mode. So the layers with gradient checkpointing are in training mode inside the context.
-        Their submodules stay in evaluation mode: with dropout, the probability ratio of an
-        unchanged policy would not be 1.
+        Inside the context, the layers with gradient checkpointing are in training mode, which it
+        requires. Their submodules stay in evaluation mode, without dropout. With dropout, the
+        probability ratio of an unchanged policy would not be 1.
         """
         layers = [
             module
@@ -181,10 +180,10 @@ class State:
         return float(norm)
 
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
-        """Yield the number of each remaining step, counted from 1. The caller trains this step.
+        """Yield the number of each remaining step; the body of the loop trains the step.
 
-        A checkpoint is saved every `saving.save_every` steps, after the last step and after Ctrl-C.
-        After Ctrl-C no further step is yielded.
+        Steps are counted from 1. A checkpoint is saved every `saving.save_every` steps, after the
+        last step and after Ctrl-C. After Ctrl-C no further step is yielded.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -229,9 +228,9 @@ class State:
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
     """Return the factor, from 0 to 1, for the learning rate at `step`, counted from 0.
 
-    The factor rises linearly over the share `warmup` of the steps. Then it depends on `kind`: it
-    stays 1 ("constant"), falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE`
-    ("cosine").
+    In the first `warmup` · `steps` steps, the factor rises linearly to 1. After that, `kind`
+    decides: the factor stays 1 ("constant"), falls linearly to 0 ("linear"), or falls as a cosine
+    to `FINAL_SHARE` ("cosine").
     """
     rise = round(warmup * steps)
     if step < rise:

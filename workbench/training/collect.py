@@ -151,8 +151,8 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     example, a refusal).
 
     Without a `method`, a sample is not usable if the extraction of its claims failed or if all of
-    its verdicts failed. The first error message is returned. A missing input of the question, such
-    as a gold answer, does not count as a failure (`LACKING`).
+    its verdicts failed. The result is then the first error message. A missing input, such as a
+    gold answer (`LACKING`), does not count as a failure.
     """
     if method is not None:
         error = error_of(feedback, method)
@@ -174,8 +174,8 @@ def written(
 
     Args:
         write: function that calls the judge for the answers.
-        policy: folder or hub name. Its chat template determines how an answer begins; its weights
-            are not loaded.
+        policy: folder or hub name; only the tokenizer is loaded. If its chat template opens a
+            thinking section, each answer begins by closing it.
         max_failed: largest accepted share of answers that failed.
 
     Raises:
@@ -183,7 +183,6 @@ def written(
             judge's cache keeps the replies.
     """
     if not out.exists():
-        # only the tokenizer is needed, not the weights
         prefix = prefill(load_tokenizer(policy))
         answers = [_after_prefill(feedback, prefix) for feedback in write(questions)]
         failures = [feedback.error.message for feedback in answers if feedback.error is not None]
@@ -200,8 +199,8 @@ def written(
 def _after_prefill(feedback: Feedback, prefix: str) -> Feedback:
     """Return an answer as the continuation of a prompt that ends with `prefix`.
 
-    If `prefix` is an opening thinking tag, `</think>` is put before the answer; otherwise the
-    answer would count as thinking.
+    If `prefix` begins with "<think>", "</think>" is put before the answer. Without it, the answer
+    would count as thinking.
     """
     if feedback.error is not None or not prefix.lower().startswith("<think>"):
         return feedback

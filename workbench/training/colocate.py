@@ -37,9 +37,9 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 def engine(config: GRPO) -> Iterator[None]:
     """Context manager that shuts down vLLM after a training; without vLLM it does nothing.
 
-    On entry, a vLLM engine that an earlier training left in this process is shut down. On exit, the
-    engine of this training is shut down. TRL sets environment variables such as WORLD_SIZE. They
-    are restored on exit, because a later training in this process would read them.
+    On entry, a vLLM engine that an earlier training left in this process is shut down. TRL sets
+    environment variables such as WORLD_SIZE. They are restored on exit, because a later training in
+    this process would read them.
     """
     if config.vllm == "none":
         yield
@@ -119,7 +119,7 @@ def sample(
 
 
 def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
-    """Copy the current weights to vLLM, and clear its prefix cache, which is from old weights.
+    """Copy the current weights to vLLM, and clear the prefix cache of the old weights.
 
     Args:
         asleep: whether vLLM has freed its memory and must be woken first.

@@ -98,9 +98,10 @@ def check(config: GRPO) -> None:
     by_response = ("group", "centred", "batch")
     if config.importance_sampling != "token" and config.advantages not in by_response:
         raise WorkbenchError(
-            f"advantages is {config.advantages}: advantages by token would cancel over a whole"
-            f" response with importance_sampling={config.importance_sampling}; use"
-            " importance_sampling=token, or advantages=group, centred or batch"
+            f"advantages is {config.advantages}: with"
+            f" importance_sampling={config.importance_sampling}, all tokens of a response must have"
+            " the same advantage; use advantages=group, centred or batch, or"
+            " importance_sampling=token"
         )
     if config.importance_sampling == "trajectory" and 1 + high >= MAX_TRAJECTORY_RATIO:
         raise WorkbenchError(
@@ -178,8 +179,8 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
 def estimator(config: GRPO) -> str:
     """Return the name of the advantage estimator, a key of `ESTIMATORS`.
 
-    With Dr. GRPO's loss, `group` becomes `centred`: that paper also drops the division by the
-    group's standard deviation (arXiv 2503.20783).
+    With `loss_type=dr_grpo`, `group` is replaced by `centred`, because Dr. GRPO does not divide by
+    the group's standard deviation (arXiv 2503.20783).
     """
     drop_std = config.loss_type == "dr_grpo" and config.advantages == "group"
     return "centred" if drop_std else config.advantages

@@ -64,8 +64,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ratio of the whole response. The other loss types weigh responses by their lengths.
 
     Args:
-        trainee: the policy. If `path` is not "plain", it is an Unsloth model with its own forward
-            pass and loss.
+        trainee: the policy. With the path "unsloth", it has its own forward pass and loss.
         recorder: grades the rollouts and stores them.
         questions: the training questions; column `number` of the data set is an index into them.
     """
@@ -143,7 +142,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         """Sample each group with equal rewards again, and return the completions of all groups.
 
         A group whose rewards are all equal has advantages of 0. It is sampled again, up to
-        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) replaces it by a group of another
+        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) instead takes a group of another
         question. The replaced samples are not stored.
         """
         size, tokenizer = self.config.group_size, self.processing_class
@@ -187,7 +186,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> list[Response]:
         """Return the completions as `Response` values.
 
-        Group names are assigned over all processes, because two processes may share a group.
+        Group names are assigned for all processes together, because a group may be split between
+        two processes.
 
         Args:
             number: the index of each completion's question.
@@ -214,7 +214,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         ]
 
     def own_rows(self, count: int) -> slice:
-        """Return the slice of this process's `count` rows in the rows of all processes together."""
+        """Return where this process's rows are in the concatenated rows of all processes.
+
+        Each process has `count` rows.
+        """
         first = self.recorder.rank * count
         return slice(first, first + count)
 
@@ -232,11 +235,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
-        """Return the graded batch with our advantages and a new tensor `row`, (B).
+        """Return the graded batch with advantages and a new tensor `row`, (B).
 
-        Our advantages are (B, T). For the estimators in `TRL_SCALES`, TRL's own advantages, (B),
-        are used. `row` has the index of each response in `self.responses`. The tokens of responses
-        without a reward are masked.
+        The advantages are (B, T). For the estimators in `TRL_SCALES`, they are TRL's own, (B).
+        `row` has the index of each response in `self.responses`. The tokens of responses without a
+        reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)
@@ -260,9 +263,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def _prepare_inputs(self, generation_batch: list[JsonObject]) -> Tensors:
         """Overridden so that the random state does not depend on the number of processes.
 
-        With several processes, the base method shuffles only the rows of its own process. A single
-        process would shuffle all rows. So the random state from before the shuffle is restored, and
-        a permutation of all rows is drawn from it.
+        The base method shuffles the rows of this process only. With several processes, the random
+        state from before the shuffle is then restored, and advanced as by a shuffle of all rows.
         """
         inputs = super()._prepare_inputs(generation_batch)
         if self.accelerator.num_processes > 1 and self.sampling_state is not None:
@@ -276,7 +278,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Overridden for Unsloth: record the inputs of the loss, and convert the batch.
+        """Overridden for Unsloth: record the inputs of the loss, and convert them to its form.
 
         Unsloth's trainer computes the loss here and does not call `_compute_loss`.
         """
@@ -363,7 +365,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Collect the logs of an optimizer step; at the end of a training step, record means."""
+        """Collect the logs of an optimizer step; if it ends the training step, record the means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return

@@ -276,10 +276,12 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if `load_in_4bit` is set and this machine cannot hold such weights.
+    """Raise a WorkbenchError if `config` sets `load_in_4bit`, which this machine does not support.
+
+    It needs a GPU and bitsandbytes.
 
     Args:
-        idle: paths of the fields that this run does not use; they are not checked.
+        idle: paths of fields and parts that this run does not use; they are not checked.
     """
     unused = {leaf for name in idle for leaf in leaves(config, name)}
     for path, value, _ in settings(config):

@@ -156,8 +156,8 @@ def train_offline(
         checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings or rows, only rows that are too long, several processes,
-            unknown policy, or `out` has a training on other rows.
+        WorkbenchError: invalid settings or rows, all rows are too long, several processes, unknown
+            policy, or `out` has a training on other rows.
     """
     check_trainer(config)
     check_rows(rows)

@@ -3,7 +3,7 @@
 Each rule is a function. It returns training rows and a `Card`, which counts the questions and
 samples that were left out. A response that could not be graded, is empty or was cut off is in no
 row. A cut-off text would teach the policy to stop early *(ours)*. Random choices depend only on
-`seed` and the question. `none_correct` decides whether a question is out of the policy's knowledge.
+`seed` and the question.
 """
 
 import random
@@ -68,8 +68,8 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
     """Return whether no sample of a question is correct.
 
     Such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760, section 3.1, with
-    256 samples). If no sample is correct, but one could not be graded, that one might be correct.
-    The rules then leave the question out.
+    256 samples). A sample that could not be graded might be correct. The rules therefore leave out
+    a question that has such a sample and no correct one.
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
@@ -187,9 +187,9 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
     """Return SFT rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3), and their `Card`.
 
-    The baseline "filtered MLE" trains on the responses in which every sentence is factual. If
-    `unlearn` is above 0, the other responses are added with the weight −`unlearn` (unlikelihood
-    training).
+    The baseline "filtered MLE" trains on the responses in which every sentence is factual. The
+    baseline "unlikelihood", with `unlearn` above 0, also has the other responses, with the weight
+    −`unlearn`.
     """
     reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
 
@@ -226,7 +226,8 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
 def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
     """Return SFT rows for a cold start of FoRAG, and their `Card`.
 
-    They are the responses for whose texts `COLD_STARTS[rule]` returns True.
+    They are the responses in the form that `rule`, a key of `COLD_STARTS`, requires. For example,
+    "cold_start_forag" requires "[Structure] … [Outline] … [Answer] …".
     """
     form = COLD_STARTS[rule]
     return _in_form(
@@ -309,7 +310,7 @@ def _example(sample: Feedback, weight: float = 1.0) -> Example:
 
 
 def _text(sample: Feedback) -> str:
-    """Return the text of a sample, after the opening tag that ended its prompt, if there is one."""
+    """Return the text of a sample; if its prompt ended with an opening tag, the tag comes first."""
     return sample.response.prefill + sample.response.text
 
 

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 class PPO:
     """Settings of a PPO run.
 
-    The defaults are from RLFH's released code *(code)*, where it has them. The defaults of the
-    adapter are ours.
+    The defaults are from RLFH's released code *(code)*, for the settings that it has. The defaults
+    of the adapter are ours.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)

@@ -115,7 +115,7 @@ class MetricsLog:
         self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
 
     def complete_checkpoint(self, checkpoint: Path) -> None:
-        """Mark a checkpoint as complete, and remove old ones."""
+        """Mark a checkpoint as complete, and keep only the two newest complete checkpoints."""
         if not self.main:
             return
         # a resumed run does not repeat these steps, so their rows must be on the disk first
@@ -197,12 +197,12 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        In two runs with the same inputs, only the fields that begin with "seconds" differ.
-        `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last update. It
-        is 0 if every batch is used for one update only; clipping then has no effect.
+        In two runs with the same inputs, only the fields that begin with "seconds" differ. The
+        field `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last
+        update. If each batch is used for only one update, it is 0, and clipping has no effect.
 
         Args:
-            logs: the trainer's means over the step; see `LOGGED`.
+            logs: the trainer's means over the step, by the names in `LOGGED`.
             responses: the responses that `grade_responses` graded, in the same order, now with the
                 statistics of their tokens.
         """
@@ -272,10 +272,11 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
     """Return the metrics of a step that concern rewards.
 
     Returns:
-        `reward`: mean reward; `reward/PART`: mean of each part of the reward, over the responses
-        that have it; `failed`: number of responses without a reward; `unplaced`: mean number of
-        claims per response that were not found in its text; `no_signal`: share of groups in which
-        every advantage is 0.
+        * `reward`: mean reward
+        * `reward/PART`: mean of each part of the reward, over the responses that have it
+        * `failed`: number of responses without a reward
+        * `unplaced`: mean number of claims per response that were not found in its text
+        * `no_signal`: share of groups in which every advantage is 0
     """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts: dict[str, list[float]] = {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class RewardModel:
     """Settings of a reward model and its training.
 
-    The choices of `level` and `loss` are from the papers; the other defaults are ours.
+    The options of `level` and `loss` are from the papers; the defaults of other settings are ours.
     """
 
     level: Literal["sequence", "token"] = setting(

@@ -94,11 +94,13 @@ def encode_example(
 ) -> tuple[Ids, Ids]:
     """Return the token ids of a question's prompt, and of `text` as an answer with the end token.
 
-    The ids of `text` are those that the policy would generate. White space that the chat template
-    adds before an answer is included. If the template changes the text in another way (some
-    templates remove the thinking), the text is encoded without the template. If the prompt ends
-    with an open tag such as "<think>", and the text begins with the same tag, the tag is not
-    repeated.
+    The ids of `text` are those that the policy would generate, with the white space that the chat
+    template adds before an answer. Special cases:
+
+    * If the prompt ends with an open tag such as "<think>", and `text` begins with the same tag,
+      the tag is not repeated.
+    * If the template changes `text` in another way (some templates remove the thinking), `text` is
+      encoded without the template.
 
     Args:
         prompt: token ids of the prompt; None to encode it here.
@@ -227,12 +229,12 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 def keep_identity(
     out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Store the identity of the work in the folder `out`, or check that the stored one is equal.
+    """Store the identity of the results in `out`, or check that it equals the stored identity.
 
     Args:
         name: file name for the identity in `out`.
-        identity: everything that determines the results in the folder.
-        what: description, for the error message, of results with another identity, such as "other
+        identity: everything that determines the results, such as policy, questions and settings.
+        what: for the error message: what `out` holds if the identities differ, such as "other
             samples".
         began: whether the folder already contains results.
 

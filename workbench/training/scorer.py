@@ -218,9 +218,9 @@ def save_reward_model(
 
 
 def _path_from(folder: Path, policy: str) -> str:
-    """Return the path of a policy relative to `folder` if both are in the same run.
+    """Return `policy`, or its path relative to `folder` if both are in the same run.
 
-    The run can then be moved. Otherwise `policy` is returned.
+    With a relative path, the folder of the run can be moved.
     """
     path = Path(policy).resolve()
     run = next(

@@ -12,7 +12,7 @@ from workbench.util.config import check_values, setting
 
 @dataclass(frozen=True)
 class LoRA:
-    """Settings of the LoRA adapter, and of the base model in memory."""
+    """Settings of the LoRA adapter, and of the memory that the model uses."""
 
     lora_r: int = setting(16, "rank of the adapter", least=1)
     lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
@@ -53,7 +53,7 @@ class Sampling:
     )
 
     def decoding(self, seed: int, samples: int = 1) -> Decoding:
-        """Return these settings as a `workbench.policies.generate.Sampling`."""
+        """Return these settings in the form that `workbench.policies.generate` takes."""
         return Decoding(
             self.max_new_tokens,
             samples=samples,

@@ -1,6 +1,6 @@
 """Compute each distinct prompt of a batch once (Prefix Grouper, arXiv 2506.05433).
 
-In GRPO the responses of a group share their prompt, and short responses are a small part of the
+In GRPO the responses of a group share their prompt. If they are short, most tokens are prompt
 tokens. The distinct prompts are computed first. The responses then attend to the keys and values of
 their prompt, through which gradients flow back.
 """

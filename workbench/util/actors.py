@@ -143,8 +143,8 @@ def _connect(actors: Actors) -> None:
         if (address := ray.util.get_node_ip_address()) != LOOPBACK:
             variables = " ".join(f"{name}={value}" for name, value in PRIVATE.items())
             raise WorkbenchError(
-                f"Ray was imported earlier and would listen at {address}: set {variables} before"
-                " the import, or use a new process"
+                f"Ray was imported earlier and would accept connections at {address}, not only from"
+                f" this machine: set {variables} before the import, or use a new process"
             )
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:

@@ -89,7 +89,7 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
 
 
 def unset_values(config: DataclassInstance) -> JsonObject:
-    """Return, by name, the value that is used if a field declared with `unset` is None."""
+    """Return name -> the value used in place of None, for each field declared with `unset`."""
     return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
 
 
@@ -132,7 +132,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of the part at `path`; see `find` if it is a field."""
+    """Return the full paths of all fields of the part at `path`; for a field, see `find`."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 

@@ -47,8 +47,8 @@ class Background:
     def wait(self) -> int:
         """Wait until the process ends, and return its exit code.
 
-        The code is in `INTERRUPTED` if the process was interrupted. It is negative if a signal
-        killed the process.
+        The code is one of `INTERRUPTED` if the process was interrupted. Another negative code means
+        that a signal killed the process.
         """
         return self.process.wait()
 

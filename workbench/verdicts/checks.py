@@ -73,9 +73,13 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
-    """Return the checks that need no model: rules extract the claims and check the final answer.
+    r"""Return the checks that need no model: rules extract the claims and check the final answer.
 
-    The claims themselves get no verdicts. For `require_box` see `workbench.verdicts.outcome`.
+    The claims themselves get no verdicts.
+
+    Args:
+        require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
+            whose system prompt mentions `\boxed`.
     """
     return Checks(given_or(rules()), {"outcome": outcome(require_box)})
 

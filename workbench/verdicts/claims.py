@@ -29,10 +29,7 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims whose truth has no verdict yet (`aspect="fact"`).
-
-    Claims that the extractor has already labelled are left out.
-    """
+    """Return the claims to which the extractor has not given a verdict of `aspect="fact"`."""
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
 

@@ -41,9 +41,9 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     * 3: the claim is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
 
-    The subject is the name in the question. The `title` may be the answer ("Canberra" for the
-    capital of Australia). It is therefore the subject only if the question contains it, or has no
-    name and no other content word.
+    The subject is the `title` if the question contains it, otherwise the name in the question: the
+    title may be the answer ("Canberra" for the capital of Australia). If the question has no name
+    and no other content word, the subject is the title.
     """
     words_asked = _content(question)
     names = _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))

@@ -80,12 +80,10 @@ def facts(
         prompts: dict[tuple[int, int | None], Prompt] = {}
         for number, (response, _) in enumerate(batch):
             question, texts = response.question, [claim.text for claim in rows[number]]
-            # the gold answers are added as a passage, as in RLFH's prompts (tables 4 and 6)
             known = f"{question.text} {' / '.join(question.answers)}"
             gold = [Passage("", "Reference answer", known)] if question.answers else []
             for claim in rows[number]:
                 own = passages[number, claim.id]
-                # without evidence the verdict is known, so no request is sent
                 if own and not isinstance(own, Failure):
                     prompts[number, claim.id] = render(
                         "verify",
@@ -179,12 +177,11 @@ def _compare(
     """Return a function that labels texts consistent, contradictory or missing in another text.
 
     There is one request per response. If the other text is empty, every label is missing, without a
-    request. `targets` returns, for a response, the texts to label by their target ("item:0"), and
-    the other text.
+    request. For a response, `targets` returns a dict from target ("item:0") to the text to label,
+    and the other text.
     """
 
     def verify(batch: Batch) -> list[Checked]:
-        # without targets or text no request is sent
         rows = [targets(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(

@@ -146,7 +146,7 @@ class LocalJudge:
         return {"model": "local", "verifier": self.verifier, "store": _contents(self.store)}
 
     def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
-        """Return the verifier's checks; see `LLMJudge.checks`."""
+        """Return the verifier's checks; the arguments are those of `LLMJudge.checks`."""
         return _with_facts(local_checks(_search(self.store, search), self.verifier), evidence)
 
     def try_out(self) -> None:

@@ -16,8 +16,8 @@ def outcome(require_box: bool | None = False) -> Verify:
       premise is false.
     * Everything else is `incorrect`. This includes a missing final answer, and an answer that the
       text after its box or tag retracts.
-    * If the question has no gold answers, every verdict has an error, also for an abstention.
-      Otherwise only abstentions would have a reward.
+    * If the question has no gold answers, the verdict has an error. This includes abstentions,
+      which would otherwise be the only responses with a reward.
 
     `p` is the probability that a person accepts the answer (`workbench.text.probability`).
 

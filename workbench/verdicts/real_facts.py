@@ -181,15 +181,16 @@ def _key(name: str) -> str:
 
 @cache
 def _named() -> Mapping[str, Entity]:
-    """Return the entity of each name and alias in the table; names are normalised by `_key`."""
+    """Return a dict from each name and alias in the table, normalised by `_key`, to its entity."""
     return {_key(name): one for one in entities() for name in (one.name, *one.aliases)}
 
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """Return all values of each relation in the table, as normalised by `_key`.
+    """Return a dict from relation to all its values in the table, as normalised by `_key`.
 
-    A claim with another entity's value is wrong. A claim with a value outside the set is unknown.
+    A claim whose value belongs to another entity is wrong. A value that is not in the table decides
+    only about capitals.
     """
     values: dict[str, set[str]] = {"inside": set(_named())}
     for one in entities():

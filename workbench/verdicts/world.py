@@ -180,8 +180,8 @@ def _names(world: World) -> re.Pattern[str]:
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     """Yield the verdicts on the claims that the extractor has not labelled.
 
-    The verdict on a claim that cannot be parsed has an error only if neither the question nor
-    another claim is about this world.
+    A claim that cannot be parsed is vague, or wrong if its subject or object does not exist. If
+    neither the question nor another claim is about this world, its verdict has an error instead.
     """
     # the topic resolves pronouns at the start of a claim
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
@@ -231,10 +231,13 @@ class _Relevance:
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
         """Return "other" for a claim about another subject, "asked" for a repetition, else None.
 
-        Call this method for the claims of a response in their order. A claim repeats only claims of
-        its section. A vague claim repeats any claim with the same subject and relation. The truth
-        of a claim does not matter: a response that names a wrong employer, and the city of that
-        employer, is about the question. If the question's subject is unknown, no claim is "other".
+        Call this method for the claims of a response in their order.
+
+        * A claim repeats only claims of its section. A vague claim repeats any claim with the same
+          subject and relation.
+        * Wrong claims count, too: if a response names a wrong employer, a claim about the city of
+          that employer is not "other".
+        * If the question's subject is unknown, no claim is "other".
 
         Args:
             section: the section in which the claim stands: "think", "answer" or "body".
@@ -271,7 +274,7 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
 def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
     """Compare each expected fact with the stated facts, and return the worst label.
 
-    From the worst, the labels are contradictory, missing and consistent.
+    The labels are "contradictory" (worst), "missing" and "consistent".
     """
     labels = set()  # an item with several facts gets the label of its worst fact
     for fact in expected:

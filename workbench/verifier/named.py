@@ -53,8 +53,8 @@ UNSUPPORTED = re.compile(
 def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
     """Return the columns of the classes support, contradict and neutral in a model's output.
 
-    For a two-way model, the column of contradict is None. The column of neutral is then the class
-    that is not support.
+    For a two-way model, the column of contradict is None, and that of neutral is the column of the
+    class that is not support.
 
     Args:
         names: the model's class names in column order; common spellings are recognised.
@@ -84,7 +84,7 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Where a sequence classifier comes from, and the names of its classes."""
+    """The folder or hub name of a sequence classifier, and the names of its classes."""
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order

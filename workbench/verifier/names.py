@@ -37,7 +37,7 @@ STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 @dataclass
 class Names:
-    """The words of the evidence, and what its names consist of (see `names_of`)."""
+    """The words of the evidence, and parts of its names such as acronyms; see `names_of`."""
 
     words: set[str] = field(default_factory=set)
     stems: set[str] = field(default_factory=set)  # first `STEM` letters of capitalised words

@@ -107,7 +107,10 @@ def _has_decade(decade: int, evidence: Numbers) -> bool:
 
 
 def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
-    """Return whether the evidence may imply number `i` of the claim without stating it."""
+    """Return whether the evidence may imply a number of the claim, token `i`, without stating it.
+
+    For example, "120" in the evidence implies "over 100".
+    """
     value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
     before = {other.word for other in tokens[max(0, i - (2 if is_year else 3)) : i]}
     if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):

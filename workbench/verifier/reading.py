@@ -2,9 +2,9 @@
 
 The model labels nearly every denial a contradiction. For a simple denial ("X was not born in Y"),
 the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
-statement's p(contradict). If only a part of a claim denies something, a contradiction does not
-count. Other denials, and languages other than English, are not checked; `Reading.unread` gives the
-reason.
+statement's p(contradict). If only a part of a claim denies something ("He was born in Oslo and
+never married"), the claim itself is checked, and a contradiction does not count. Other denials, and
+languages other than English, are not checked; `Reading.unread` gives the reason.
 """
 
 import re
@@ -66,7 +66,7 @@ _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):
-    """The text that the model compares with the evidence, and how the claim relates to it."""
+    """The text that the model compares with the evidence, and whether the claim denies it."""
 
     text: str
     denied: bool = False  # the claim says that `text` is false
@@ -109,8 +109,8 @@ def read_denial(claim: str) -> Reading:
     """Return the reading of an English claim: the statement that it denies, or the claim itself.
 
     "X was not born in Y" → "X was born in Y", with `denied` set. A denial can be converted if the
-    claim is one clause about one thing. Its form is a frame ("It is not true that …"), one negated
-    verb or noun, or both.
+    claim is a single clause that begins with "It is not true that …", has one negated verb or noun,
+    or both. Otherwise `partial` or `unread` is set.
     """
     if _CALLED_FALSE.match(claim):
         return Reading(claim, unread="denial")
@@ -149,7 +149,7 @@ def _denials(text: str) -> list[re.Match[str]]:
 
 
 def joined_values(claim: str) -> list[str]:
-    """Return the values after prepositions: Physics and 1911 in "won in Physics in 1911"."""
+    """Return the values after prepositions: "won in Physics in 1911" → ["Physics", "1911"]."""
     return list(dict.fromkeys(_VALUE.findall(claim)))
 
 

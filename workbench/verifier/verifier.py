@@ -58,7 +58,7 @@ class Settings:
         temperature: divides the scores (Guo et al., arXiv 1706.04599).
         split: threshold of p(support) for the two-way decision "supported or not".
         window: size of a window in word pieces; consecutive windows overlap by half.
-        max_length: limit of a pair in word pieces.
+        max_length: maximum length of a pair (premise and claim) in word pieces.
     """
 
     temperature: float = 1.0
@@ -162,8 +162,8 @@ class Verifier:
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
         """Check each (claim, its passages), and return the results in order.
 
-        * A passage is read in windows of whole sentences. With the default pool, the window with
-          the highest p(support) or p(contradict) decides; other windows have no effect.
+        * A passage is read in windows of whole sentences. By default, the window with the highest
+          p(support) or p(contradict) decides, and other windows have no effect; see `POOLS`.
         * Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`.
         * The p(support) of a denial is the p(contradict) of the denied statement.
         * Claims without passages, and claims that cannot be read (`workbench.verifier.reading`),
@@ -208,8 +208,8 @@ class Verifier:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
         A claim with an objection is labelled `wrong`. On the pairs used to choose the rules, 1 in 8
-        claims with an objection is true. Of the claims that the model alone labels `wrong`, a
-        larger share is true.
+        claims with an objection is true. This share is larger among the claims that the model alone
+        labels `wrong`.
         """
         support, contradict, bounds = check.support, check.contradict, self.settings
         if check.objections or (contradict >= bounds.contradict and contradict > support):
@@ -256,7 +256,8 @@ class Verifier:
 def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     """Return the result for a claim, given the result for the text that was compared.
 
-    If the claim denies this text, p(support) and p(contradict) are exchanged.
+    If the claim denies this text, p(support) and p(contradict) are exchanged. If only a part of the
+    claim is a denial, a contradiction is changed to neutral.
     """
     if reading.denied:  # an objection to the denied statement supports the denial
         support, contradict = check.contradict, check.support

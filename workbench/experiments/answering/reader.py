@@ -71,14 +71,12 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    The policy determines the system prompt. A plan is the first part of an answer,
-    "[Structure] … [Outline] …".
+    The system prompt makes the policy begin its answer with a plan, "[Structure] … [Outline] …":
 
-    * A policy that was trained to write a plan without an instruction gets the system prompt of its
-      training.
-    * A policy whose vocabulary has the markers of a plan, such as "[Outline]", gets the system
-      prompt for plans in the closed world.
-    * Other policies get the system prompt of FoRAG's cold start.
+    * A policy that was trained to plan without an instruction gets the prompt of its training.
+    * A policy whose vocabulary has the markers of a plan, such as "[Outline]", gets the prompt for
+      plans in the closed world.
+    * Other policies get the prompt of FoRAG's cold start.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT

@@ -117,9 +117,9 @@ def _excerpts(world: World) -> InMemoryIndex:
 
 
 def _cut(page: Page) -> list[Passage]:
-    """Split a page into excerpts of `SENTENCES` sentences. Each excerpt names the page's edition.
+    """Split a page into excerpts of `SENTENCES` sentences.
 
-    The edition shows whether a page is outdated.
+    Each excerpt begins with the edition of the page, which shows whether the page is outdated.
     """
     # an outdated edition begins with its error, which is not a fact
     count = len(page.fact_ids) + page.stale

@@ -38,8 +38,8 @@ class Sentence:
     Attributes:
         passages: ids of the passages that are the sentence's sources.
         label, p: label and probability of the sentence's worst claim; None if not judged.
-        cited: numbers of the passages that the sentence cites or, without a citation, the plan's
-            points about its subjects. Passages with these numbers may not exist.
+        cited: numbers of the passages that the sentence cites; without a citation, those that the
+            plan's points about its subjects cite. Passages with these numbers may not exist.
         found: ids of the passages in which the judge found the sentence's claims.
         error: why the sentence could not be judged; None if no check failed.
     """
@@ -120,8 +120,8 @@ def _spans(response: Response) -> list[Span]:
 def _by_span(feedback: Feedback, spans: Sequence[Span]) -> dict[Span, list[Claim]]:
     """Return the claims of each sentence, by the sentence's span.
 
-    A claim belongs to the span in which the sentence that the extractor found for it begins. If it
-    has no such sentence, it belongs to the span in which its own text begins.
+    A claim belongs to the span that contains the start of the claim's sentence in `feedback` or, if
+    it has no sentence, the start of its own span.
     """
     claims: dict[Span, list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:

@@ -67,7 +67,7 @@ class Entry:
 
     @staticmethod
     def of(fields: JsonMapping) -> "Entry":
-        """Return the entry that `dataclasses.asdict` converted to `fields`."""
+        """Return the entry with these `fields`, which are the result of `dataclasses.asdict`."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 
@@ -89,7 +89,9 @@ def read_entries(path: Path) -> list[Entry]:
     rows, defaults = document.pop("run", []), document.pop("defaults", {})
     if document or not isinstance(rows, list):
         unknown = next(iter(document), "run")
-        raise WorkbenchError(f"'{path}': unknown '{unknown}': write [defaults] and [[run]]")
+        raise WorkbenchError(
+            f"'{path}': unknown '{unknown}': use only the tables [defaults] and [[run]]"
+        )
     if not rows:
         raise WorkbenchError(f"'{path}' has no run: add a table [[run]] with its method")
     common = checked(defaults, f"'{path}', [defaults]")

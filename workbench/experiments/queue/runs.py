@@ -110,10 +110,10 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 
 
 def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
-    """Return the values of the `missing` keys from a stored run whose other values are equal.
+    """Return the values of the keys `missing` from a stored run that equals `identity` otherwise.
 
-    The missing values are digests of input files that no longer exist. With the stored values, the
-    run gets the same hash as before. Return {} if there is no such run.
+    They are the digests of input files that no longer exist. With them, the run gets the same hash
+    as before. Return {} if no stored run is equal.
     """
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):

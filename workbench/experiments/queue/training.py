@@ -26,8 +26,8 @@ Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 def status_of(runs: Sequence[Run]) -> JsonObject:
     """Return `{"runs": […]}`, read from the runs' folders. Runs with the same hash appear once.
 
-    Each object has a run's settings, its "status" (see `Status`), "step" of "steps", "seconds" and
-    "error".
+    Each object has the run's "hash", "name", "method", "bench", "seed" and "status" (see `Status`),
+    the last "step", the number of "steps", "seconds", and for a failed run the "error".
     """
     return {
         "runs": [
@@ -69,7 +69,7 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
 
     Returns:
         The result of `status_of`, with `status` ("done" or "interrupted") and `failed`, the number
-        of runs that are not done. After an interrupt, waiting runs are not counted.
+        of runs that are not done. After an interrupt, it leaves out waiting and interrupted runs.
 
     Raises:
         WorkbenchError: another queue uses `root`, or a run's folder has another run. Nothing is

@@ -233,9 +233,10 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Return notes on a claim: why it was not judged, remarks of the judge, why it is useless.
+    """Return notes on a claim: why it was not judged, and remarks of the judge.
 
-    `subject` is the verdict on whether the claim is about the question's subject.
+    A note is added if `subject`, the verdict on the claim's subject, says that the claim is about
+    another subject than the question or repeats an earlier claim.
     """
     reasons = (REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values())
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []

@@ -1,9 +1,12 @@
 r"""Baselines that train by SFT or DPO: FactTune-FS (arXiv 2311.08401), and the baselines of the
 TruthRL paper (arXiv 2509.25760, table 1 and appendix).
 
-TruthRL's results, truthfulness / hallucination on CRAG with retrieval in %: prompting 5.3 / 43.5,
-SFT on gold answers 1.4 / 49.3, RFT −3.7 / 48.8, R-Tuning 15.2 / 33.1, DPO 6.8 / 43.7, the ternary
-reward 37.2 / 19.4. Truthfulness of iterative DPO after each of four rounds: 12.9, 16.3, 28.0, 19.0.
+The TruthRL paper reports truthfulness / hallucination in %, on CRAG with retrieval:
+
+* prompting 5.3 / 43.5
+* SFT on gold answers 1.4 / 49.3, RFT −3.7 / 48.8, R-Tuning 15.2 / 33.1, DPO 6.8 / 43.7
+* TruthRL's ternary reward 37.2 / 19.4
+* iterative DPO, only truthfulness, after rounds 1 to 4: 12.9, 16.3, 28.0, 19.0
 
 Our deviations:
 
@@ -12,5 +15,5 @@ Our deviations:
   The paper takes 256 separate samples to decide this.
 * SFT trains on a gold answer as a sentence, or in `\boxed{}` if the prompt asks for that.
 * The number of samples for DPO's pairs is ours, because the paper does not state it.
-* Stored samples have TruthRL's ternary reward, but the TruthRL baselines do not train on it.
+* The TruthRL baselines store the ternary reward of each sample, but do not train on it.
 """

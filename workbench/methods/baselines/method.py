@@ -43,7 +43,7 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the only training stage of R-Tuning or RFT (TruthRL's appendix): SFT after sampling.
+    """Return the training stages of R-Tuning or RFT (TruthRL's appendix): one, SFT on samples.
 
     RFT trains on sampled responses. R-Tuning trains on gold answers, or on "I don't know" if the
     policy's samples of a question include no correct answer.
@@ -107,7 +107,7 @@ def factscore() -> RewardFn:
 
 
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the only training stage of FactTune-FS: DPO on one pair of samples for each question.
+    """Return the training stages of FactTune-FS: one, DPO on one pair of samples per question.
 
     The pair prefers the sample with the highest FActScore to the one with the lowest *(ours)*. The
     FactTune-FS paper uses all pairs of a question's samples with different scores.
@@ -117,7 +117,7 @@ def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Sta
     """
     if config.rounds != 1:
         raise WorkbenchError(
-            f"rounds is {config.rounds}: {method.title} has a single round: leave rounds out"
+            f"rounds is {config.rounds}, but {method.title} has a single round: leave rounds out"
         )
     collect = _collector(config, bench, method, answered=False)
     return [offline_stage(config.dpo, lambda job: best_worst(collect(job, job.seed), method.name))]

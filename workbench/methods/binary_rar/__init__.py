@@ -12,5 +12,5 @@ Our deviations:
   has the label `wrong` or `hedged_wrong`. The paper's verifier reads the whole response in one
   call. A claim without evidence (`vague`) is not contradicted, as in the paper.
 * A failed verdict leaves the response without a reward; the released code gives it 0.
-* A LoRA adapter is trained, as by the second trainer of the released code.
+* A LoRA adapter is trained. The released code has a trainer for this, too.
 """

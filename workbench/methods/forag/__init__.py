@@ -3,10 +3,12 @@
 
 The paper: an outline makes answers more coherent and less factual. Doubly fine-grained RLHF
 restores factuality. It varies the granularity of the evaluation (answer, sentence or subclaim) and
-of the reward model (sequence or token). Share of wholly factual answers on WebGPT-en, Llama2-7B:
-.7978 with an outline and no RLHF. With RLHF and a sequence-level reward model: .8897 if subclaims
-are evaluated, .8787 for sentences, .8493 for answers. Baselines: unlikelihood .8419, filtered MLE
-.7831.
+of the reward model (sequence or token). Share of wholly factual answers (WebGPT-en, Llama2-7B):
+
+* with an outline, before RLHF: .7978
+* after RLHF with a sequence-level reward model: .8897 (evaluation of subclaims), .8787 (of
+  sentences), .8493 (of answers)
+* baselines: .8419 (unlikelihood), .7831 (filtered MLE)
 
 Here a segment is a sentence of the answer that makes a claim, or the whole answer. The reference
 model is the policy before RL. Our deviations:

@@ -49,7 +49,7 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a cold start taught a run's policy to write outlines without instruction.
+    """Return whether a run's cold start trains the policy to write outlines without instruction.
 
     Args:
         config: the run's stored config, as a JSON object.

@@ -125,9 +125,9 @@ class FoRAG:
 
     @property
     def model_loss(self) -> Literal["log", "mse"]:
-        """The loss of the reward model: the setting `reward_model.loss`.
+        """The loss of the reward model, by the setting `reward_model.loss`.
 
-        If it is unset (table 2): "mse" (squared error) if `fractional`, else "log".
+        The default is "mse" (squared error) if `fractional`, else "log" (table 2).
         """
         return self.reward_model.loss or ("mse" if self.fractional else "log")
 

@@ -162,9 +162,9 @@ def _reward_model(run: Run) -> Stage:
 def _reference(run: Run, job: Job) -> Status:
     """Sample and score the reference model's answers to the questions that PPO will use.
 
-    PPO later subtracts the mean of these scores. The answers are sampled with PPO's settings
-    *(ours)*. Greedy answers score higher, so nearly every sampled answer would have a negative
-    reward.
+    PPO later subtracts the mean of these scores from its rewards. The answers are sampled with
+    PPO's settings *(ours)*, not greedily. The mean score of greedy answers is so high that nearly
+    all rewards in PPO would be negative.
     """
     ppo = run.config.ppo
     numbers = dict.fromkeys(order(len(run.questions), ppo.steps * ppo.prompts_per_step, job.seed))
@@ -177,9 +177,9 @@ def _reference(run: Run, job: Job) -> Status:
 
 
 def _rl(run: Run) -> Stage:
-    """Return the last stage, PPO or GRPO, which uses the results of earlier stages.
+    """Return the last stage: PPO or GRPO.
 
-    These are the reward model and the baseline, if the config has them.
+    Its reward uses the reward model and the baseline from earlier stages, if the config has them.
     """
     config = run.config
 

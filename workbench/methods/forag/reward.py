@@ -32,7 +32,8 @@ class Segment(NamedTuple):
 
     Attributes:
         value: the factuality, from 0 to 1.
-        sentence: index of the sentence, whose end gets the reward; None: the response's end.
+        sentence: index of the sentence whose end gets the reward. If None, the end of the response
+            gets it.
         stood_in: True if `value` is from verdicts on claims, not from a reward model.
     """
 
@@ -42,7 +43,7 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function (Agg in table 2) from the values of claims, 0 or 1, to one value.
+    """Return the function (Agg in table 2) that combines the values of claims into one value.
 
     With `evaluation="subclaim"`, the setting `aggregate` selects mean, minimum or maximum.
     Otherwise it is the minimum: a sentence or answer is as factual as its worst claim.
@@ -64,12 +65,12 @@ def reward(config: FoRAG) -> RewardFn:
     * Sentences without claims, and sentences of a plan or of the thinking, are not segments *(both
       ours)*. Claims without a sentence form one more segment at the end *(ours)*.
     * The baseline is p of the "baseline" verdict, or 0. The setting `baseline` says when the
-      verdict is used. None: if there is one. True: always; a response without it has no reward.
-      False: never.
+      verdict is used. None: if the response has one. True: always; a response without it has no
+      reward. False: never.
     * With `repeats="once"`, a sentence with the same words as an earlier sentence is not a segment
       *(ours)*.
-    * A plan without an answer is filled up to 5 segments (holistic: 1) with segments of value 0
-      *(ours)*. Otherwise it would earn more than an answer below the baseline.
+    * A plan without an answer gets segments of factuality 0, until it has 5 (holistic: 1) *(ours)*.
+      Without them its reward would be 0, more than that of an answer below the baseline.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -147,9 +148,9 @@ def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
 
 
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
-    """Return the indices of the answer's sentences that have a reward model's score.
+    """Return the indices of the sentences that have a "factuality" verdict of a reward model.
 
-    The score is a "factuality" verdict. A sentence counts if it overlaps the answer.
+    Sentences that are wholly outside the answer, in a plan or in the thinking, are left out.
     """
     text, prefill = feedback.response.text, feedback.response.prefill
     numbers = [

@@ -27,9 +27,9 @@ class Run:
 
     Attributes:
         questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: whether RL by a reward model runs without calls to the judge. Rules then
-            extract the claims, which determine the segments. `prepare` sets it if the judge is a
-            language model, which would need a request for each response.
+        model_alone: whether RL with a reward model makes no calls to the judge. Instead of the
+            judge, rules then extract the claims. `prepare` sets it to True if the judge is a
+            language model, to avoid a request for each response.
     """
 
     config: FoRAG
@@ -73,8 +73,8 @@ class Run:
 
         Args:
             job: its earlier stages "reward_model" and "reference" are read if they are needed.
-            compared: subtract the baseline: the mean factuality of the segments in the reference
-                model's answers.
+            compared: whether the reward has a baseline, the mean factuality of the segments in the
+                reference model's answers.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":

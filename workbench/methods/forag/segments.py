@@ -116,7 +116,6 @@ def _judged(
     except Unscored:
         return "failed"
     rewarded = segments(response, read, evaluation).items()
-    # a segment that only one of the two extractors finds is left out
     placed = tuple(Segment(*span, targets[name]) for name, (span, _) in rewarded if name in targets)
     if not placed:
         return "no claims"
@@ -129,7 +128,6 @@ def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
     The p of a verdict is the reward model's score of the segment.
 
     If prompt and answer are longer than the reward model's context, the verdicts are failures.
-    Sampling limits the length, so the policy cannot avoid a low reward in this way.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -175,7 +173,7 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
 
     Args:
         feedbacks: the graded answers of the reference model.
-        method: name of the reward whose segments are used.
+        method: name of the reward, such as "forag", that counts the segments.
     """
     sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}

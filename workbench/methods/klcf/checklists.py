@@ -35,8 +35,8 @@ class _Checklist:
     def comparison_input(self) -> tuple[Response, Claims]:
         """Return input for the check "claim_checklist", to compare the pool with the newest item.
 
-        It is an empty response. Its claims are the pool's facts, and its question's checklist is
-        the newest item.
+        The response is empty, its claims are the facts in the pool, and the checklist of its
+        question has only the newest item.
         """
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
@@ -135,7 +135,7 @@ def known(
     questions: Sequence[Question],
     lists: Mapping[str, Sequence[Fact]],
 ) -> JsonObject | None:
-    """Return how well checklists agree with the facts in the base model's training documents.
+    """Return precision and recall of checklists against the base model's training documents.
 
     Args:
         shown: question -> number of training documents that state its facts; None if unknown.

@@ -26,8 +26,8 @@ LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute valu
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
     """Return the base model's confidence in each claim, from 0 to 1.
 
-    The confidence is the geometric mean of the probabilities of the claim's tokens, if the claim is
-    the answer to its question. The end-of-sequence token does not count.
+    A row has a question, with a claim as its answer. The confidence is the geometric mean of the
+    probabilities of the claim's tokens after the question, without the end-of-sequence token.
     """
     import torch
 

@@ -162,8 +162,9 @@ class KLCF:
 
     @property
     def models_truth(self) -> bool:
-        """Whether P(true) in training is from a truthfulness model or calibrated confidence.
+        """Whether training reads P(true) from a model instead of the judge.
 
-        False if it is from the judge, or if the weight of the truthfulness is 0.
+        The model is a truthfulness model or the base model, whose confidence is calibrated. False
+        if the term "truth" has weight 0.
         """
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -1,7 +1,7 @@
 """The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): a score of the whole answer.
 
-Training from a base model has no KL penalty, because a base model does not show how to answer. This
-term of the reward keeps answers well formed instead. The paper uses the preference model
+Training from a base model has no KL penalty that could keep answers well formed. This term of the
+reward does so instead. The paper uses the preference model
 Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. If no model is named, a reward model (the
 model of good form) learns to distinguish the base model's own answers from corrupted copies
 *(ours)*. Its score says whether an answer is whole and on subject, not whether people prefer it.
@@ -37,12 +37,12 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """Return the check "general": a function from responses to one verdict on each response.
 
     The verdict's p is the score of the answer without the thinking. An empty or too long answer has
-    p = 0. It is not a failure, or a response could avoid its reward.
+    p = 0, not a failed verdict, which would let the response avoid a low reward.
 
     Args:
         score: scores answers by a preference model or a model of good form.
         by: the name of the model in the verdicts.
-        specials: control tokens, as in `workbench.training.scorer.as_whole`.
+        specials: control tokens of the model. In answers, spaces separate their characters.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

@@ -75,7 +75,8 @@ def prepare(
         stored = {name: read_values(card.get(name)) for name in identity}
         if other := differences(stored, identity):
             raise WorkbenchError(
-                f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder"
+                f"'{out}' was prepared with other settings ({'; '.join(other)}): choose another"
+                " folder"
             )
         return card
     count = min(config.drawn.questions or len(questions), len(questions))

@@ -48,8 +48,7 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
     Args:
         base: the base model: a checkpoint of the bench, a folder or a hub name. None: the bench's
-            checkpoint "base" if the initial policy is also a checkpoint of the bench; else the
-            initial policy.
+            checkpoint "base", or the initial policy if that is not a checkpoint of the bench.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -109,8 +108,9 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     for name, value in source.identity().items():
         if card.get(name) != value:
             raise WorkbenchError(
-                f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: name another"
-                " folder, or prepare one with `workbench klcf prepare`"
+                f"'{folder}' was prepared for another bench or base model ({name} is"
+                f" {card.get(name)}, not {value}): name another folder, or prepare one with"
+                " `workbench klcf prepare`"
             )
     # other questions might be held out, and training must not learn their facts
     by_id = {question.id: question for question in questions}

@@ -100,8 +100,8 @@ class KLCFRun:
         """Check the base model and, if it is set, the folder `klcf.prepare.folder` before training.
 
         Raises:
-            WorkbenchError: model, folder or needed samples in it are missing, or the folder was
-                prepared for another base model or bench.
+            WorkbenchError: the base model or the folder is missing, the folder lacks samples that
+                the run needs, or it was prepared for another base model or bench.
         """
         source, folder = self.source, self.config.prepare.folder
         if folder:

@@ -41,8 +41,7 @@ def as_read(question: Question, claim: str, target: float, specials: Sequence[st
 
     Args:
         target: 1 for a true claim, 0 for a false one.
-        specials: control tokens. If the claim contains the characters of such a token, they are
-            separated by spaces.
+        specials: control tokens of the model. In the claim, spaces separate their characters.
     """
     return as_whole(question, " ".join(claim.split()), target, specials)
 
@@ -51,7 +50,7 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
     """Return labelled claims as training rows: target 1 if supported, 0 if refuted.
 
     Args:
-        specials: control tokens, as in `as_read`.
+        specials: control tokens of the model. In the claims, spaces separate their characters.
     """
     return [
         as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows
@@ -59,17 +58,16 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
 
 
 def scorer_of(model: Scorer) -> TextScorer:
-    """Return a function that scores texts with a reward model; a too long text gets None."""
+    """Return a function that scores texts with a reward model; None if a text is too long."""
     return lambda rows: [values[0] if values else None for values in model.score(rows)]
 
 
 def text_values(
     score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str] = ()
 ) -> list[float]:
-    """Return the score of each text, from 0 to 1, as the whole answer to its question.
+    """Score each text, from 0 to 1, as the whole answer to its question.
 
-    Equal texts with the same question are scored once. An empty or too long text gets 0. It is not
-    a failure, or a response could avoid its reward.
+    Equal texts with the same question are scored once. An empty or too long text gets 0.
     """
     rows = {
         (question.id, question.text, text): as_whole(question, text, specials=specials)
@@ -89,7 +87,7 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     Args:
         score: computes P(true) of claims.
         by: the name of the scorer in the verdicts.
-        specials: control tokens, as in `as_read`.
+        specials: control tokens of the model. In the claims, spaces separate their characters.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -189,9 +187,9 @@ def accuracy_and_f1(
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the threshold with the best accuracy among the values of (value, target) pairs.
+    """Return the threshold on the values of (value, target) pairs that has the best accuracy.
 
-    Of several best thresholds, return the lowest. If there are no pairs, return 0.5.
+    The result is one of the values, the lowest of several best ones; 0.5 if there are no pairs.
     """
     best, most = 0.5, -1
     right = sum(target == 1 for _, target in pairs)  # if every claim is called true

@@ -54,7 +54,6 @@ def reward(config: KnowRL) -> RewardFn:
         text, prefill = feedback.response.text, feedback.response.prefill
         thought = claims(feedback, lambda claim: claim.section == "think")
         outcome = label(find(verdicts, "outcome", None), values)
-        # a failed verdict leaves the response without a reward, even if `facts` does not use it
         for claim in thought:
             check_not_failed(verdicts, f"claim:{claim.id}", "fact")
         parts = {

@@ -28,12 +28,13 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 def annotated(verify: Verify, annotator: Verify) -> Verify:
     """Return a check like `verify`, with the "fact" verdicts of `annotator` in place of its own.
 
-    `verify` still rates the informativeness and gives the "subject" verdicts. If `verify` fails on
-    a claim, the verdict is this failure. Claims that the extractor has judged are not judged again.
-
-    The annotator gets each claim without its response. It judges claims with the same text and
-    question once, and again only after a failure. The cost of its call is added to the first row
-    with the claim. Each row gets the passages that its verdicts cite.
+    * `verify` still rates the informativeness and gives the "subject" verdicts.
+    * If `verify` fails on a claim, the verdict is this failure.
+    * Claims that the extractor has already labelled are not judged again.
+    * The annotator gets each claim without its response. It judges equal claims of a question once,
+      and again only after a failure.
+    * The annotator's cost is added to the first row with the claim. Each row gets the passages that
+      the annotator returns for its claims.
     """
     known: dict[Key, Checked] = {}
 

@@ -50,7 +50,7 @@ PROMPTS = Prompts(system="")  # the question alone: an answer in prose, not in a
 
 
 def _value(label: str) -> float | None:
-    """Return the field of the setting `f_LABEL`; None, the default, uses `reward_map`'s value."""
+    """Return the field of the setting `f_LABEL`; its default None means `reward_map`'s value."""
     return setting(
         None,
         f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
@@ -145,14 +145,12 @@ def warn_of_rewarded_mistakes(config: RLFH) -> None:
 
     The check is for a claim in a sentence of its own, whose reward is
     α·f·|g| + β·log(1 + max(ε, g)). In a sentence with other claims and Σg ≥ 0, the logarithm
-    changes by less (for β ≥ 0).
+    changes by less (for β ≥ 0). The paper's and the launch script's f cause no warning.
 
-    With the paper's f and g, and with the launch script's f, no such claim raises the reward, with
-    one exception. There is no warning for it: in a sentence of useless claims (g = −.1), Σg is
-    negative and the logarithm is steep. With the paper's table 9, after five useless claims
-    (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. A hedged wrong claim
-    needs eight useless claims for this, a wrong claim nine. With the launch script's f, the numbers
-    are two, four and six.
+    One case is not checked: a sentence of useless claims (g = −.1), whose Σg is negative. With the
+    paper's table 9, after five useless claims (Σg = −.5) a vague claim raises the reward by
+    −1 + log(1.5/.5) = +.10. A hedged wrong claim does so after eight, a wrong claim after nine.
+    With the launch script's f, the numbers are two, four and six.
     """
     f, g, cases = label_values(config), factors(config), list[str]()
     for name in ("vague", "hedged_wrong", "wrong"):

@@ -91,8 +91,8 @@ def _with_annotator(config: RLFH, bench: Bench) -> Checks:
     if config.mode != "pipeline":
         name = "flips" if config.annotator == "bench" else "annotator"
         raise WorkbenchError(
-            f"rlfh.{name} is {getattr(config, name)}: it has an effect only with"
-            f" rlfh.mode=pipeline: set that, or leave rlfh.{name} out"
+            f"rlfh.{name} is {getattr(config, name)}, which has an effect only with"
+            f" rlfh.mode=pipeline: set this mode, or leave rlfh.{name} out"
         )
     fact = bench.checks.verify["fact"]
     if config.annotator != "bench":
@@ -123,8 +123,8 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
     """Return a check that creates the actual check with `make` when it gets its first batch.
 
-    The random state of torch is the same after the call of `make`. A resumed run calls it at
-    another step, and must end with the same weights.
+    The call of `make` does not change torch's random state. So a resumed run, which makes this
+    call at another step, ends with the same weights.
     """
 
     @cache

@@ -124,11 +124,11 @@ def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) 
 def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
     """Return whether the claim of `verdict` is about another subject than the question's.
 
-    The claim's "subject" verdict decides. Without this verdict, the result is False for a claim
-    that is not rated as useless, or that the judge could not read.
+    The claim's "subject" verdict decides. Without one, the result is False if the informativeness
+    is above 1, or if the judge could not parse the claim.
 
     Raises:
-        Unscored: a claim that the judge rated as useless has no "subject" verdict.
+        Unscored: the claim has informativeness 1 (useless), but no "subject" verdict.
     """
     subject = verdicts.get((verdict.target, "subject"))
     if subject is not None:

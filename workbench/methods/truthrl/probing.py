@@ -91,9 +91,9 @@ def probe_questions(
 
 
 def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
-    """Return the rows of `probe.jsonl` in `out`, one for each question that was probed.
+    """Return the rows of `probe.jsonl` in `out`: one for each question probed so far.
 
-    The rows are for the first of `questions`, in the same order. If there is no file, return [].
+    Questions are probed in the order of `questions`. If there is no file, return [].
 
     Raises:
         WorkbenchError: the file has a malformed row, other questions, or another number of samples
@@ -120,9 +120,9 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 
 def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
-    """Return a function from chunks of questions to their graded samples, chunk by chunk.
+    """Return a function that yields, for each list of questions, their sampled and graded answers.
 
-    The policy answers in this process.
+    It is an argument of `probe_questions`. The policy runs in this process.
     """
     return lambda chunks: (
         samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks

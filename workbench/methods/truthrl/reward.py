@@ -20,7 +20,7 @@ UNKNOWN = KNOWLEDGE[1]
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Return the reward function: ternary or binary, with the enhanced variants of the config.
+    """Return the reward function: ternary or binary, with the enhancements that the config selects.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -90,9 +90,9 @@ def knowledge(base: RewardFn, other: float) -> RewardFn:
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
     """Return the reasoning-enhanced variant (section 4.6) of the reward `base`.
 
-    Reasoning before an abstention is treated like any other reasoning. The paper's analysis reports
-    a score of 0 for it, but its definition has no such rule. If the "reasoning" check failed, the
-    response has no reward, even if `combine` does not use ρ.
+    Reasoning before an abstention counts like any other, as the paper defines it. The paper's
+    analysis reports a score of 0 instead. If the "reasoning" check failed, the response has no
+    reward, even if `combine` does not use ρ.
 
     Args:
         combine: (reward of `base`, quality ρ of the reasoning, outcome) -> reward. ρ is 1 for good

@@ -276,7 +276,6 @@ def styled(
     a `width`, a figure is as wide as the notebook's cell or the page.
 
     Args:
-        figure: the figure to change.
         panels: the number of panels in a row.
         rows: the number of rows of panels.
         legend: whether to leave space for a legend.

@@ -239,8 +239,8 @@ def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
 def _around(values: Sequence[float], least: float) -> list[float] | None:
     """Return an axis range [low, high] with a margin of at least `least` around the values.
 
-    The margin keeps small differences from looking large. The range starts at about 0 or above.
-    None without values.
+    The margin keeps small differences from looking large. `low` is at most slightly negative. None
+    without values.
     """
     if not values:
         return None
