@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from workbench.runs.store import (
     Store,
     append_feedback,
     iter_feedback,
+    passage_key,
     put_feedback,
     read_questions,
 )
@@ -157,6 +160,22 @@ def test_an_id_means_one_thing(tmp_path: Path) -> None:
     (tmp_path / QUESTIONS).write_bytes(b"")
     with raises_error(r"question 'city' of row '0-0' is missing"):
         list(iter_feedback(tmp_path))
+
+
+def test_keys_of_stored_content_are_the_same_in_every_process(tmp_path: Path) -> None:
+    append_feedback(tmp_path, feedbacks())
+    code = "import sys; from workbench.runs.store import *; print(stored_passages(sys.argv[1]))"
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert shown == {f"{ ({PASSAGE.id: passage_key(PASSAGE)}) }\n"}
 
 
 def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:

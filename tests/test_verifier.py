@@ -231,6 +231,14 @@ def test_claims_that_deny_nothing_are_compared_as_they_are(claim: str) -> None:
     assert read_claim(claim).denied is (claim == CLAIMS[1])
 
 
+def test_a_denial_after_a_comma_is_of_a_part_unless_the_comma_is_of_a_place_or_date() -> None:
+    assert read_claim("He lived in Oslo, he never married.").partial
+    assert read_claim("He never married, he lived in Oslo.").unread == "denial"
+    place = read_claim("She was not born in Paris, France.")
+    assert (place.text, place.denied) == ("She was born in Paris, France.", True)
+    assert read_claim("She was not born on May 1, 1900.").denied
+
+
 def test_the_joint_claim_of_two_true_halves_is_checked(verifier: Verifier) -> None:
     half = "Marie Curie won the Nobel Prize in Physics"
     for year, label in (("1903", "correct"), ("1911", "vague")):

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.runs.folder import json_digest
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
 from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
 
@@ -206,12 +207,12 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
 
 
 def question_key(question: Question) -> int:
-    """Return a hash of a question's content. The hash differs between processes."""
+    """Return a hash of a question's content, which is the same in every process."""
     return _hash(_question_row(question))
 
 
 def passage_key(passage: Passage) -> int:
-    """Return a hash of a passage's title and text. The hash differs between processes."""
+    """Return a hash of a passage's title and text, which is the same in every process."""
     return _hash(_passage_row(passage))
 
 
@@ -273,7 +274,8 @@ def _check_format(path: Path) -> None:
 
 
 def _hash(row: JsonMapping) -> int:
-    return hash(json.dumps(row, sort_keys=True))
+    # not Python's `hash`, which differs between processes: Ray's workers compare these values
+    return int(json_digest(row, 16), 16)
 
 
 def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:

@@ -53,8 +53,8 @@ _CALLED_FALSE = re.compile(
 )
 # With these words, a denial may concern only a part of the claim.
 _PARTIAL = re.compile(
-    r"(?i),(?! [A-Z\d])|[;:]|\b(?:and|but|because|since|until|till|unless|except|than|although"
-    r"|though|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b"
+    r",(?! [A-Z\d])|[;:]|(?i:\b(?:and|but|because|since|until|till|unless|except|than|although"
+    r"|though|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b)"
 )
 _TRUTH = re.compile(r"(?i)\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b")
 _VALUE = re.compile(
