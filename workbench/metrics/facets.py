@@ -49,8 +49,8 @@ def facet_table(
     """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
     The metrics are `form`, `facets`, `order`, … of this module, and the facts per query and per
-    sentence (see `claims`). `low` and `high` are a 95 % bootstrap interval over n questions. Only answers for which
-    `of_facets` is True count. `rows[i]` is the `Row` of `feedbacks[i]`.
+    sentence (see `claims`). `low` and `high` are a 95 % bootstrap interval over n questions. Only
+    answers for which `of_facets` is True count. `rows[i]` is the `Row` of `feedbacks[i]`.
     """
     names = (*FACET_METRICS, *FACT_METRICS)
     terms = []
