@@ -43,13 +43,12 @@ class Stage:
         run: does the training, from where an earlier call stopped. Returns "done", or "interrupted"
             if the user stopped it.
         steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
-        plain: requires TRL's unchanged trainer. Unsloth patches TRL for the whole process, so it is
-            not imported for a run with such a stage.
+        plain: True if the stage needs TRL's unpatched trainer; Unsloth is not imported for its run.
         check: called with the initial policy of a run before any work; raises a WorkbenchError if
             the stage cannot use that policy.
         cache_key: the part of the run's config that determines the stage's result, as JSON. Runs of
-            a queue with equal keys for this stage and all earlier stages share its result. None if
-            the result is not shared.
+            a queue whose keys for this stage and all earlier stages are equal share its result.
+            None: not shared.
     """
 
     name: str
