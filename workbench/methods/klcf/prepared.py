@@ -47,8 +47,8 @@ def source_of(bench: Bench, base: str | None) -> Source:
     """Return the `Source` of a bench and a base model.
 
     Args:
-        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the bench's
-            checkpoint "base", or the initial policy if that is not a checkpoint of the bench.
+        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the
+            checkpoint "base", or the bench's policy if the user named another model for it.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -58,9 +58,9 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings that determine the result of a preparation, as card.json stores them.
+    """Return the settings of a preparation as card.json stores them: a flat dict by field name.
 
-    The form is a flat dict from field name to value, with all settings except `max_failed`.
+    It lacks `max_failed`, which does not affect the result.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -68,9 +68,9 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Convert the settings of a stored card to the form of `compared`.
+    """Convert settings from a card.json, also of an earlier version, to the form of `compared`.
 
-    The card may be from an earlier version. A value that is not a mapping is returned unchanged.
+    A value that is not a mapping is returned unchanged.
     """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 

@@ -134,7 +134,7 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 def train_truth(run: KLCFRun, job: Job) -> Status:
     """Train the truthfulness model on the prepared claims, or calibrate the base's confidence.
 
-    Then measure it on held-out questions. The untuned base model is measured for comparison.
+    Then measure it, and the untuned base model for comparison, on held-out questions.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:

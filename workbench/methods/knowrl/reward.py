@@ -40,8 +40,7 @@ def reward(config: KnowRL) -> RewardFn:
       supported claim counts even if it is hedged *(ours)*. `facts` selects the outcomes for which
       r_fact is added.
 
-    If a verdict on a claim of the thinking failed, the response has no reward (None). This also
-    holds for outcomes without r_fact.
+    If a verdict on a claim of the thinking failed, the reward is None, even without r_fact.
 
     Raises:
         WorkbenchError: invalid settings.

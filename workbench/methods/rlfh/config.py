@@ -143,15 +143,14 @@ def factors(config: RLFH) -> dict[int, float]:
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
     """Warn if these settings let a vague or wrong claim raise the reward.
 
-    The check is for a claim in a sentence of its own, whose reward is
-    α·f·|g| + β·log(1 + max(ε, g)). In a sentence with other claims and Σg ≥ 0, the logarithm
-    changes by less (for β ≥ 0). The paper's and the launch script's f cause no warning.
-
-    One case is not checked: a sentence of useless claims (g = −.1), whose Σg is negative. With the
-    paper's table 9, after five useless claims (Σg = −.5) a vague claim raises the reward by
-    −1 + log(1.5/.5) = +.10. A hedged wrong claim does so after eight, a wrong claim after nine.
-    With the launch script's f, the numbers are two, four and six.
+    Only claims in a sentence of their own are checked, whose reward is
+    α·f·|g| + β·log(1 + max(ε, g)). The paper's and the launch script's f cause no warning.
     """
+    # In a sentence with other claims and Σg ≥ 0, the logarithm changes by less (for β ≥ 0).
+    # In a sentence of useless claims (g = −.1), Σg is negative. With the paper's table 9, after
+    # five useless claims (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. A
+    # hedged wrong claim does so after eight, a wrong claim after nine. With the launch script's f,
+    # the numbers are two, four and six.
     f, g, cases = label_values(config), factors(config), list[str]()
     for name in ("vague", "hedged_wrong", "wrong"):
         gains = {
