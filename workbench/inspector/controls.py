@@ -17,7 +17,7 @@ HEADS = {
 
 
 def controls(config: Any) -> list[JsonObject]:
-    """Return a description of an input control, see `control`, for each reward setting in `config`.
+    """Return descriptions of input controls for the reward settings in `config`; see `control`.
 
     Settings of a type without a control, and the setting `mode`, are left out.
     """

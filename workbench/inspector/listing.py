@@ -299,7 +299,7 @@ def rewards_of(row: Feedback) -> dict[str, JsonObject]:
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """Return the orders of the list, such as ("TruthRL reward, lowest first", "lowest").
+    """Return the choices for sorting rollouts, such as ("TruthRL reward, lowest first", "lowest").
 
     `method` is the run's method, or "" if the reward is a number that a trainer logged.
     """

@@ -98,7 +98,7 @@ def recall(key: str) -> Opened:
 
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> Opened:
-    """Open a response that is in no run; every method's reward has its default config."""
+    """Open a response that is in no run, with its reward by every method's default config."""
     configs = method_configs()
     rows = with_all_rewards([feedback, *group], configs)
     return Opened(rows[0], tuple(rows[1:]), name, configs)
@@ -172,7 +172,9 @@ def _restored(config: Config, stored: JsonMapping) -> Config:
     restored = restore(config, stored)
     for (name, value, _), (_, default, _) in zip(settings(restored), settings(config), strict=True):
         if not _same_kind(value, default):
-            raise ValueError(f"{name} is {value!r}, but must have the type of {default!r}")
+            raise ValueError(
+                f"{name} is {value!r}, but its default is {default!r}: use the same type"
+            )
     return restored
 
 
@@ -204,7 +206,7 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """Return the row with the rewards of the methods in `configs`, computed from its verdicts.
 
-    If the row lacks a check that a method needs, the method's reward is None, with a failure.
+    If the row lacks a check that a method needs, the reward has the value None and a failure.
     """
     row = rescore(row, reward_fns(configs))
     # also if the method can compute a value without the check

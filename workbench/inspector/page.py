@@ -74,7 +74,8 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
         root = folder.parent
     if not folder.is_relative_to(root) or folder == root:
         raise WorkbenchError(
-            f"'{run}' is not inside the runs folder '{runs}': name the folder above it with --runs"
+            f"'{run}' is not inside the runs folder '{runs}': set --runs to a folder that contains"
+            " it"
         )
     name = folder.relative_to(root).as_posix()
     if not len(Runs(root).rows(name)):

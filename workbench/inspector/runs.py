@@ -184,8 +184,8 @@ class Runs:
     def group(self, name: str, number: int) -> list[Feedback]:
         """Return the responses to the same prompt as row `number` (from 0), including this row.
 
-        Return [] if the group may be incomplete, because a row is damaged or not all rows are read
-        yet, or if it has more than `LARGEST` rows.
+        Return [] if a row is damaged, the file is not read completely yet, or the group has more
+        than `LARGEST` rows.
         """
         rows = self.rows(name)
         if rows.missing:

@@ -64,7 +64,7 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
     Args:
         name, row: run and row id of the first answer.
         other: may select the second answer by "run", "step" and "id". By default, it is from the
-            same run and another step. "second" is None if its run has no other answer.
+            same run, and from another step if possible. "second" is None if there is none.
 
     Raises:
         WorkbenchError: there is no such run or row.

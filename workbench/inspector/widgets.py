@@ -86,7 +86,7 @@ def what_if(
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
 ) -> "VBox":
-    """Return a box with the reward as text, controls for the settings of `method`, and token view.
+    """Return a box: the reward as text, controls for the settings of `method`, and the token view.
 
     Changing a setting recomputes the rewards from the stored verdicts.
 

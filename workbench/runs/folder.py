@@ -197,7 +197,7 @@ def describe_runs(folder: Path) -> str:
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
-    """Return texts such as "config.seed is 1, not 2", for 1 in `stored` and 2 in `wanted`."""
+    """Return a text for each difference, such as "seed is 1, not 2" (1 in `stored`)."""
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)

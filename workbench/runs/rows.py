@@ -68,8 +68,8 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: one column for each field of `Entry` except `rewards`, and one for each reward and
-            part (NaN: not scored; see `column`). Its index is the row's number in the file.
+        table: one column for each field of `Entry`; `rewards` has one for each reward and part, see
+            `column`. The index is the row's number in the file.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -162,7 +162,7 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading the rows is fast. If not, load their index in the background."""
+    """Return whether reading the rows is fast. If not, start to load their stored index, if any."""
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
         _reader(path, time.monotonic())

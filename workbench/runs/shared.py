@@ -29,8 +29,7 @@ class Shared:
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
         """Return the folder for the result of a stage.
 
-        `stages` has the (name, cache key) of the earlier stages, on which the result depends, and
-        of this stage.
+        `stages` has the (name, cache key) of each earlier stage and, as the last, of this stage.
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])

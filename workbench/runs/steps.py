@@ -93,7 +93,7 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return one object per step: the means of `step_means`, replaced by those in `metrics`.
+    """Return one object per step: the numbers in `metrics`, or else the means of `step_means`.
 
     The key "reward/NAME" of `metrics` becomes "part:NAME".
     """

@@ -4,7 +4,7 @@ A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.t
 `questions.jsonl` and `passages.jsonl`. The file of rows may have another name
 (`workbench score --out FILE`). The path of a store is its folder or its file of rows.
 
-A store can be read and continued after a kill at any byte, because questions and passages are
+If the process is killed, the store can still be read and continued: questions and passages are
 written before the rows that refer to them. Links that lead out of the folder are refused, because a
 store may come from other people.
 """
@@ -34,8 +34,8 @@ class Store:
         path: the folder, or its file of rows.
 
     Raises:
-        WorkbenchError: a line other than the last cannot be read, or the files of questions or
-            passages have another format.
+        WorkbenchError: a line other than the last cannot be read, or questions.jsonl or
+            passages.jsonl has another format.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -241,7 +241,7 @@ def _stored_rows(path: Path) -> Iterator[JsonObject]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that the files of questions and passages in `folder`, if any, have the right format.
+    """Check the format of questions.jsonl and passages.jsonl in `folder`, if they exist.
 
     Raises:
         WorkbenchError: one of them has another format.
