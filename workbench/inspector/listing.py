@@ -78,10 +78,11 @@ def query_of(request: JsonMapping) -> Query:
 def own_method(runs: Runs, name: str | None) -> str:
     """Return the name of the method whose reward is a run's main reward.
 
+    * A run without rows: "".
     * A trained run: its method.
     * A run that was only scored: the first of `METHODS` with stored rewards.
     * A run without rewards: the first of `METHODS`.
-    * A run without rows, or whose only rewards are numbers that TRL or verl logged: "".
+    * A run whose only rewards are numbers that TRL or verl logged: "".
 
     Raises:
         WorkbenchError: there is no such run.

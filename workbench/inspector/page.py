@@ -61,8 +61,8 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
         port, hosts: see `Settings`.
 
     Raises:
-        WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a
-            host name.
+        WorkbenchError: the run has no rollouts or is outside the runs folder, or a value in `hosts`
+            is not a host name.
     """
     names = allowed(hosts)
     if run is None:
