@@ -65,7 +65,7 @@ def train_grpo(
 
     Returns:
         "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
-            checkpoint.
+        checkpoint.
 
     Raises:
         WorkbenchError: invalid settings, no questions, unknown policy, a sharded model, or another

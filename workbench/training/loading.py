@@ -271,7 +271,7 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if `config` needs a base in 4 bits and this machine cannot hold it.
+    """Raise a WorkbenchError if `config` sets `load_in_4bit` and this machine does not support it.
 
     Args:
         idle: dotted paths of settings that this run does not use, such as "dpo"; not checked.

@@ -136,7 +136,7 @@ def train_ppo(
 
     Returns:
         "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
-            checkpoint.
+        checkpoint.
 
     Raises:
         WorkbenchError: invalid settings, no questions, several processes, unknown policy.

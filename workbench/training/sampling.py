@@ -74,8 +74,9 @@ def shares(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the seed of the first process, and the positions of this process's prompts.
 
-    Positions count in the order in which a single process decodes: the prompts of all processes,
-    from the longest to the shortest. With a single process, the result is (`seed`, ()).
+    The positions are indices into the prompts of all processes, sorted from the longest to the
+    shortest as a single process would decode them. With a single process, the result is (`seed`,
+    ()).
     """
     if accelerator.num_processes == 1:
         return seed, ()
