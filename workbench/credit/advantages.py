@@ -186,9 +186,9 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """Estimate advantages by whitened returns-to-go.
 
-    The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all tokens
-    of all scored responses in the batch. RLFH's code also whitens advantages *(code)*. With n such
-    tokens, no advantage exceeds √n.
+    The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all n
+    tokens of all scored responses in the batch. No advantage exceeds √n. RLFH's code also whitens
+    advantages *(code)*.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])

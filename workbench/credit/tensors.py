@@ -83,8 +83,8 @@ def without(
 ) -> dict[str, Tensor]:
     """Return TRL's batch with some responses left out of the loss.
 
-    All tokens of these responses are masked, so they do not count in the loss, in the KL, and in
-    the number of tokens by which the loss is divided.
+    All tokens of these responses are masked. They do not count in the loss, in the KL, or in the
+    number of tokens by which the loss is divided.
 
     Args:
         rows: indices of the responses to leave out.

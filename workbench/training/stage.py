@@ -76,8 +76,8 @@ def training(
     Args:
         name: name of the stage.
         train: a trainer, such as `train_grpo`.
-        inputs: function from the stage's job to the training questions and the function that grades
-            responses; called when the stage runs.
+        inputs: function that returns the training questions and the grading function for the
+            stage's job; called when the stage runs.
         method: name of the reward to train on.
         plain: see `Stage`.
     """
@@ -91,7 +91,7 @@ def training(
 def order(count: int, length: int, seed: int) -> list[int]:
     """Return `length` indices below `count`: random permutations of all indices, in succession.
 
-    The last permutation may be cut off.
+    For example, count 3 and length 5 may give [2, 0, 1, 1, 2].
     """
     # the text in the seed keeps this generator different from other uses of the run's seed
     rng = random.Random(f"order-{seed}")
