@@ -191,8 +191,8 @@ class Response:
         ratios: (T) each token's probability at the last update / its probability when sampled.
         finish: "stop", or "length" if the response was cut off.
         source: the tokens are "sampled", "encoded" from the text, or the text's "words" (no ids).
-        prefill: an opening tag at the end of the prompt, such as "<think>\\n", in which `text`
-            begins; or "".
+        prefill: an opening tag that ends the prompt, such as "<think>\\n", so that `text` begins
+            inside it; "" if there is none.
         given_claims: claims to verify, from the input; None to extract claims. Not stored.
     """
 
