@@ -39,9 +39,9 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Decorate a function of a feedback and the `table` of its verdicts as a reward function.
+    """Make a reward function from a function of a feedback and the `table` of its verdicts.
 
-    If the function raises `Unscored`, the reward is None, with the exception's failure.
+    If `pay` raises `Unscored`, the reward's value is None and its error is the failure.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -92,7 +92,7 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if the verdict that `find` would return failed.
+    """Raise `Unscored` if the verdict on a target failed; see `find` for `aspects`.
 
     A missing verdict is accepted, and so is a failure because an input is missing, such as gold
     answers (`LACKING`).

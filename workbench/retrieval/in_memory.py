@@ -20,7 +20,7 @@ class Search(Protocol):
     searches all pages.
 
     A text search returns only passages that share a word with the query. With a title, it also
-    returns the other passages of these pages, with score 0.
+    returns the other passages of the title's pages, with score 0.
     """
 
     def __call__(

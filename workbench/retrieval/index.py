@@ -79,8 +79,8 @@ class Index:
         Passages with equal scores are ordered by id.
 
         Raises:
-            WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode needs
-                vectors and the index has none.
+            WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode is
+                unknown or needs vectors that the index lacks.
         """
         if isinstance(queries, str) or isinstance(titles, str):
             raise WorkbenchError(

@@ -49,7 +49,7 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run's cold start trains the policy to write outlines unprompted.
+    """Return whether a run's cold start trains outlines that the prompt does not request.
 
     Args:
         config: the run's stored config, as a JSON object.

@@ -166,8 +166,8 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
     """Return question id -> mean factuality of the segments in the reference model's answers.
 
     If the answers to a question have no segments, its value is the mean over all questions
-    *(ours)*. If no answer to it has a reward, or no answer to any question has segments, the value
-    is a `Failure`.
+    *(ours)*. The value is a `Failure` if no answer to the question has a reward, or if no answer to
+    any question has segments.
 
     Args:
         feedbacks: the graded answers of the reference model.

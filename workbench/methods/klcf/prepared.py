@@ -48,7 +48,7 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
     Args:
         base: the base model: a checkpoint of the bench, a folder or a hub name. None: the
-            checkpoint "base", or the bench's policy if the user named another model for it.
+            checkpoint "base", or `bench.policy` if that is not a checkpoint.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -68,7 +68,7 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Convert settings from a card.json, also of an earlier version, to the form of `compared`.
+    """Convert the settings in a card.json, maybe of an earlier version, to the form of `compared`.
 
     A value that is not a mapping is returned unchanged.
     """
@@ -129,8 +129,8 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
         question, items = question_of(row), row.get("items")
         if not isinstance(items, list) or not items or not all(map(_is_text, items)):
             raise WorkbenchError(
-                f"the checklist of question '{question.id}' in '{folder}' has no items, or one"
-                " that is not a text: correct it"
+                f"the checklist of question '{question.id}' in '{folder}' has no items, or an item"
+                " that is not a text: correct this row of checklists.jsonl"
             )
         listed.append(replace(question, checklist=tuple(items)))
     truth: list[Labelled] = []

@@ -31,9 +31,9 @@ def reward(config: KLCF) -> RewardFn:
     * "truth", the mean P(true) of the claims, from "truth" or "fact" verdicts
     * "general", the p of the "general" verdict
 
-    "format" is 0, or -1 for a response without the required tags; its terms do not count. "length"
-    is a penalty from 0 to -1, see `overlong`. If a verdict that a term needs failed or is missing,
-    the reward is None. A term of weight 0 needs no verdict.
+    "format" is 0. Without the required tags it is -1, and the terms are left out. "length" is a
+    penalty from 0 to -1, see `overlong`. If a verdict that a term needs failed or is missing, the
+    reward is None. A term of weight 0 needs no verdict.
 
     Raises:
         WorkbenchError: a setting has an invalid value.

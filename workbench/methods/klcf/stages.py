@@ -101,7 +101,8 @@ def _check(config: KLCF) -> None:
             )
     if config.trainer == "dpo" and config.drawn.samples < 2:
         raise WorkbenchError(
-            f"klcf.drawn.samples is {config.drawn.samples}: a preference pair needs at least 2"
+            f"klcf.drawn.samples is {config.drawn.samples}: raise it, because a preference pair"
+            " needs at least 2 samples of a question"
         )
 
 

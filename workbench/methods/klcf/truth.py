@@ -143,10 +143,9 @@ def measured(
 
 
 def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged]) -> JsonObject:
-    """Return metrics of the untuned base model, whose confidence in a claim is its score.
+    """Return how well the untuned base model's confidence separates true from false claims.
 
-    A claim is called true if its confidence is above the threshold that is best on the training
-    claims *(ours)*.
+    Accuracy and F1 use the threshold that is best on the training claims *(ours)*.
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])
@@ -190,7 +189,7 @@ def accuracy_and_f1(
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the threshold on the values of (value, target) pairs that has the best accuracy.
+    """Return the threshold on the value with the best accuracy for (value, target) pairs.
 
     Of several best thresholds, the lowest is returned; 0.5 if there are no pairs.
     """

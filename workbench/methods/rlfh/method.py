@@ -121,9 +121,9 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 
 
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
-    """Return a check that `make` creates when the first batch arrives.
+    """Return a check that is created by `make` at its first batch, for example to load a model.
 
-    `make` does not change torch's random state.
+    Torch's random state is restored after the call of `make`.
     """
 
     @cache

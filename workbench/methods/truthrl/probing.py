@@ -120,7 +120,7 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 
 def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
-    """Return a sampler for `probe_questions`, whose policy runs in this process.
+    """Return a sampler for `probe_questions` that runs the policy in this process.
 
     The sampler yields the graded samples of each list of questions.
     """
