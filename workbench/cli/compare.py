@@ -49,7 +49,7 @@ def compare_command(
     """Compare the evaluations of runs, their settings and their cost.
 
     Runs that differ only in their seed share one row, with intervals over questions and seeds. With
-    --against, significantly lower accuracies in results files of lm-evaluation-harness are reported.
+    --against, accuracies of lm-evaluation-harness that are significantly lower are reported.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

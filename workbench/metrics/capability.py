@@ -19,8 +19,8 @@ def read_accuracies(path: Path) -> JsonObject | None:
     """Return the accuracies of a results file: `{"TASK METRIC": {value, low, high, n, stderr}}`.
 
     `n` is the number of samples; `low` and `high` are the 95 % interval. A missing standard error
-    is computed from the accuracy and n. Without both, the interval is None. Metrics outside 0 to 1
-    are left out, and metrics of which smaller values are better. None for another kind of file.
+    is computed from the accuracy and n; if n is missing too, the interval is None. Metrics outside
+    0 to 1, or of which smaller values are better, are left out. None for another kind of file.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")

@@ -53,8 +53,8 @@ def hacks(path: Path | str) -> list[JsonObject]:
 
     An entry is `{step, n, left_out, claims, repeated, off_subject, …}`. `n` counts responses, and
     `claims` the claims of their answers. `left_out` counts responses that failed or have claims
-    without a verdict. `repeated` is the share of claims that repeat an earlier claim; for the
-    others, see the top of this module. Undefined shares are None.
+    without a verdict. `repeated` is the share of claims that repeat an earlier claim; the module's
+    docstring describes the others. Undefined values are None.
 
     Args:
         path: a run's folder or a file of feedback rows. The step is None for rows without one.

@@ -39,7 +39,7 @@ class Row:
 
     * `not_judged`: no judge was called for the row.
     * `failed`: the extraction or the verdict on a claim failed. Claim metrics leave out the row.
-      After other failures its claims still count; they only set the field `failed`.
+      (Other failures only set the field `failed`; the claims still count.)
     * `abstained`: the outcome is "uncertain" or, without an outcome, the text declines to answer.
       This state is not used if only claims of the thinking are counted.
     * `no_claims`: the response is not an abstention, but has no claims.

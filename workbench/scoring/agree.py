@@ -25,7 +25,8 @@ def agreement(first: Path, second: Path) -> JsonObject:
     """Return how well the labels in two feedback files, or folders of runs, agree.
 
     Two rows are compared if their ids are equal, and their responses are equal except for white
-    space. Claims are compared if their texts are equal. The first file is the reference.
+    space. Claims are compared if their texts are equal. The first file is the reference for
+    precision and recall.
 
     Returns:
         `rows`: number of compared rows.

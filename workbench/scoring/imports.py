@@ -31,7 +31,7 @@ BATCH = 500  # rows that are stored together
 # Columns in the logs of TRL and verl that are not rewards.
 TRL = frozenset("step prompt completion images image".split())
 VERL = frozenset("input output gts step uid request_id workbench_failed".split())
-# computed from the rewards of a group, so not imported as rewards
+# computed from the rewards of a group by `workbench.credit.advantages`, so not imported
 DERIVED = ("advantage", "advantages", "returns")
 # columns of the training data that belong to the question; trainers may log them too
 FIELDS = ("answers", "answer", "title", "passages", "checklist", "kind")
@@ -56,8 +56,7 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
       without them. The columns `title`, `passages`, `checklist` and `kind` are read too.
     * Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME", with None for a
       missing number. `not_rewards` lists the other columns: texts, and names such as "length".
-    * Groups: the equal prompts of a step. `workbench.credit.advantages` computes the advantages
-      again.
+    * Groups: equal prompts of a step form a group. Advantages are not imported.
 
     Args:
         kind: the trainer, "trl" or "verl".
