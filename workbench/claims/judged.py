@@ -50,7 +50,7 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     fails, every response of the batch gets a failure.
 
     Args:
-        search: finds passages for responses to questions without passages; None: no passages.
+        search: finds passages for responses to questions without passages; None: no search.
     """
     extract = _extractor(judge, "single_pass")
 

@@ -36,8 +36,8 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     predicates ("never won A and B", "only in films") are not split.
 
     Args:
-        lead: the introduction of the sentence, such as "In 1998", or "". Claims that may be false
-            without it include it.
+        lead: the introduction of the sentence, such as "In 1998", or "". It is added to claims that
+            may be false without it.
     """
     text = text.strip(" ,")
     tokens = tokens_of(text)

@@ -82,7 +82,7 @@ def vouches(sentence: str) -> bool:
     """Whether a sentence only says that the text is true: "[VERIFIED]", "This is a proven fact…".
 
     Such a sentence consists of words from fixed lists, such as "proven" *(ours)*. A sentence with
-    any other word is a statement. Known error: "It is accurate." counts as praise, even of a clock.
+    any other word is a statement. Known error: "It is accurate." counts, even if it is a clock.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")

@@ -63,11 +63,10 @@ def endpoint(
         model: name of the model on the server.
         temperature: sampling temperature. If the model refuses 0, the field is left out, with a
             warning.
-        max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048. It
-            is sent as `max_completion_tokens` if the model requires that name.
+        max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048.
         extra: fields added to the body of each request; the value None removes a field. With
             `{"response_format": "schema"}`, the server constrains each reply to a JSON schema,
-            which helps small models, and is asked for log-probabilities.
+            which helps small models.
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
         cache: a file that stores the replies that could be parsed. Its keys contain the model, the

@@ -131,7 +131,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields below `path`, such as "grpo"; see `find` for a field."""
+    """Return the full paths of all fields of a part such as "grpo"; for a field, see `find`."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 

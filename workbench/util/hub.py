@@ -107,8 +107,9 @@ def check_adapter(adapter: Path) -> None:
 
     Raises:
         WorkbenchError: the weights are missing or pickled, or the configuration is not that of a
-            plain LoRA adapter. (Other adapters can name a module, which PEFT would import and run.)
+            plain LoRA adapter.
     """
+    # other adapters can name a module, which PEFT would import and run
     check_no_pickle(sorted(adapter.glob("*.bin")))
     if not (adapter / "adapter_model.safetensors").is_file():
         raise WorkbenchError(

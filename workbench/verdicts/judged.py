@@ -263,8 +263,8 @@ def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
 
     Args:
         judge: the language model.
-        in_doubt: if True, rules decide first. The judge is called only if they estimate from .1 to
-            .9 as the probability that the answer is correct.
+        in_doubt: if True, rules decide first. The judge is called only if their probability that
+            the answer is correct is from .1 to .9.
     """
 
     def rule_verdict(response: Response) -> Verdict | None:

@@ -74,8 +74,8 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
     * If claim and question are in another script than Latin, the verdict has an error.
     * If the passages lack a number or name of the claim, the label is wrong and `p` is low.
     * A claim of a hedged sentence gets a hedged label.
-    * "Won the prize in Physics in 1911" has two values. If another claim of the sentence has only
-      one of them, this claim is vague unless a single sentence of the passages supports it.
+    * A claim may have two values, as in "won the prize in Physics in 1911". If another claim of the
+      sentence has only one, the longer claim is vague unless a single sentence supports it.
 
     Args:
         verifier: the local verifier.

@@ -14,8 +14,7 @@ def outcome(require_box: bool | None = False) -> Verify:
     * An abstention is `uncertain`, whatever the gold answer *(ours)*.
     * An answer that agrees with a gold answer is `correct`, and so is "invalid question" if the
       premise is false.
-    * Any other answer is `incorrect`, and so is a missing or retracted one ("\boxed{Paris} Wait,
-      no.").
+    * Any other answer is `incorrect`, and so is a missing or retracted one.
     * If the question has no gold answers, the verdict has an error.
 
     `p` is the probability that a person accepts the answer (`workbench.text.probability`).
