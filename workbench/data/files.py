@@ -90,8 +90,8 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
     """Return `(unit, rows)` of a file. Rows are pairs `(number, row)`, numbered from 1.
 
-    The unit says what is numbered: "line", "record" or "row". A row is a JSON object, or the reason
-    as a text if it cannot be read.
+    The unit says what is numbered: "line", "record" or "row". `row` is a JSON object, or an error
+    message if it cannot be read.
 
     Args:
         skip: rows with a number up to `skip` are left out.

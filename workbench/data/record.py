@@ -88,7 +88,7 @@ def whole_number(row: JsonMapping, name: str) -> int | None:
 def column(row: JsonMapping, name: str) -> object:
     """Return the value in column `name` of a row; "a.b" is the key b of the object in column a.
 
-    A column that is itself named "a.b" comes first.
+    A column with the whole name "a.b" has priority.
 
     Raises:
         KeyError: there is no such column.
@@ -111,7 +111,7 @@ def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
     parsed.
 
     Args:
-        columns: names of columns, such as `{"response": "output"}`, that differ from the field's.
+        columns: field -> column, where the names differ, such as `{"response": "output"}`.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -185,7 +185,7 @@ def question_of(record: JsonMapping, identity: str, text: object) -> Question:
 
     Args:
         record: the row, with the optional fields `answers` (or `answer`), `title`, `passages`,
-            `checklist` and `kind`. A list of one text may be only the text.
+            `checklist` and `kind`. The answers "Paris" mean ["Paris"].
         identity: id of the question, or "".
         text: the question as a text or a conversation; see `workbench.data.chat`.
 

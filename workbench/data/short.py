@@ -120,8 +120,8 @@ def crag(record: Record) -> Iterator[Question]:
     """Yield the question of one CRAG record (arXiv 2406.04744), tasks 1 and 2.
 
     If the premise of a question is false, its gold answer is "invalid question". An answer of the
-    type "set" becomes a list: "a; b" -> "a", "b" *(ours)*; but not if there are alternative
-    answers. The passages are the snippets of the search results.
+    type "set" is split, "a; b" -> ["a", "b"], unless there are alternative answers *(ours)*. The
+    passages are the snippets of the search results.
     """
     type_, answer = record.get("question_type"), str(record["answer"]).strip()
     alternatives = strings(record.get("alt_ans"))

@@ -56,7 +56,8 @@ def compare(
     Args:
         runs: folders of runs, folders of several runs such as a queue's, feedback files, or
             results files of lm-evaluation-harness.
-        against: the baseline: the name of a row or the path of a run; None for no baseline.
+        against: the baseline, as the name of a row in the result or the path of a run; None for no
+            baseline.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
 
@@ -69,7 +70,8 @@ def compare(
           differ, without those that a row lacks.
         * `against`: the name of the baseline's row.
         * `paired`: paired differences `{row: {metric: {value, other, diff, low, high, p, n}}}`.
-          `other` is the baseline's value. Results files have `drop`: the interval is below 0.
+          `other` is the baseline's value. Results files also have `drop`: True if the interval is
+          below 0.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.

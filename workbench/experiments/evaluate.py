@@ -193,8 +193,8 @@ def report(
 ) -> JsonObject:
     """Return a report of graded responses: `{policy, split, n, seeds, greedy, sampled}`.
 
-    `n` is the number of questions. With `inferred`, the responses of a baseline at inference time,
-    the report also has this key. `greedy`, `sampled` and `inferred` have these metrics, with 95 %
+    `n` is the number of questions. If there are responses of a baseline at inference time, the
+    report also has `inferred`. `greedy`, `sampled` and `inferred` have these metrics, with 95 %
     bootstrap intervals over questions:
 
     * the outcome rates of `metrics.table`;

@@ -159,7 +159,7 @@ def check_one_process() -> None:
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
     """Return the bench with the policy that the training starts from.
 
-    This is the method's initial checkpoint, unless the user named another policy.
+    The policy is the method's initial checkpoint, unless the user named another one.
     """
     return (
         bench.with_policy(method.training(config).start)

@@ -98,9 +98,11 @@ def self_consistency(
 def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
     """Return a revision of each draft, by chain of verification in its factored form.
 
-    The policy, called by `write`, writes questions that check the draft. It answers each question
-    without seeing the draft. Then it writes the final answer from the draft and the checks. The
-    prompts are ours.
+    The policy writes questions that check the draft, and answers each without seeing the draft.
+    Then it writes the final answer from the draft and the checks. The prompts are ours.
+
+    Args:
+        write: function that samples the policy's responses to questions.
     """
     texts = [_answer(draft) for draft in drafts]
     asked = [draft.question for draft in drafts]

@@ -47,7 +47,7 @@ class Training:
         scored: tokens per sequence for which logits are computed.
         sides: sequences per example: 2 for DPO (chosen and rejected), else 1.
         at_once: responses that are sampled at a time; 0 without sampling.
-        prompts: prompts of the responses that are sampled at a time.
+        prompts: number of prompts for the `at_once` responses.
     """
 
     part: str
@@ -100,7 +100,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
         size: bytes of a weight: 4 on a CPU, 2 on a GPU.
 
     Returns:
-        Item, such as "weights" -> bytes.
+        Name of an item, such as "weights" -> its bytes.
     """
     base = whole = size * shape.parameters
     adapter = training.rank * shape.sides

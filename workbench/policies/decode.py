@@ -52,7 +52,7 @@ def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
     """Return `model` without its PEFT wrapper, or None if `decode` cannot run the model.
 
     `decode` needs a decoder with full attention in every layer and transformers' default key-value
-    cache. The only supported adapter is LoRA, without aLoRA.
+    cache. Of PEFT's adapters, only LoRA is supported (not aLoRA).
     """
     from transformers import DynamicCache, GenerationMixin
     from transformers.cache_utils import DynamicLayer

@@ -27,8 +27,8 @@ class Sources:
     """A search for passages, and the judge of answers from these passages.
 
     Attributes:
-        search: (questions, k) -> the k best passages for each question, the best first.
-        checks: () -> the checks of the judge.
+        search: function from questions and k to the k best passages for each, the best first.
+        checks: function that returns the checks of the judge.
         exact: True if the judge is that of the closed world, which makes no errors.
         foreign: True if the passages are not pages of the closed world.
     """

@@ -1,7 +1,7 @@
 """Convert a judged answer to sentences with their sources and support *(ours)*.
 
-The sources of a sentence are the passages that it cites, else those that the plan cites for its
-subjects, else those in which the judge found its claims.
+The sources of a sentence are the passages that it cites, else those that the plan ("[Outline] …")
+cites for its subjects, else those in which the judge found its claims.
 
 A sentence has the label and the probability of its worst claim. It has no label if it has no claim,
 or if the judge failed on a claim.
@@ -39,7 +39,7 @@ class Sentence:
             `cited` is empty.
         label, p: label and probability of the sentence's worst claim; None if not judged.
         cited: passage numbers that the sentence cites, such as 2 for "… [2]"; else those that the
-            plan cites for its subjects. A passage with this number may not exist.
+            outline cites for its subjects. A passage with this number may not exist.
         found: ids of the passages in which the judge found the sentence's claims.
         error: why the sentence could not be judged; None if no check failed.
     """

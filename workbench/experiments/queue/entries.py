@@ -67,7 +67,7 @@ class Entry:
 
     @staticmethod
     def of(fields: JsonMapping) -> "Entry":
-        """Return an entry from the result of its `dataclasses.asdict`."""
+        """Return an entry from the fields that `dataclasses.asdict` returned for it."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 
