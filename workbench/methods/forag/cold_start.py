@@ -66,7 +66,7 @@ def cold_start_rows(
     """Collect answers for a cold start. Return SFT rows made from them, and a `Card` with counts.
 
     The policy writes the answers, or the judge if `cold.writer` is "judge". For answers with an
-    outline, the policy's prompt has the instruction `cold.told`, which the rows omit.
+    outline, the policy's prompt has an instruction to plan, which the rows omit.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this

@@ -55,16 +55,14 @@ def aggregate(config: FoRAG) -> Aggregate:
 def reward(config: FoRAG) -> RewardFn:
     """Return the reward function: the sum over the answer's segments of factuality − baseline.
 
-    * A segment is a sentence of the answer, or with `evaluation="holistic"` the whole answer.
-      Sentences without claims, and sentences of a plan or of the thinking, do not count *(both
-      ours)*. Claims without a sentence form one more segment at the end *(ours)*.
-    * The factuality, in [0, 1], is the reward model's score (the p of the "factuality" verdict).
-      Without this verdict it is the `aggregate` of the claims' values: 1 if supported, else 0
+    * A segment is a sentence with claims, or with `evaluation="holistic"` the whole answer. Plan
+      and thinking do not count *(ours)*. Claims without a sentence form one more segment *(ours)*.
+    * The factuality, in [0, 1], is the reward model's score (p of the "factuality" verdict).
+      Without this verdict, it is the `aggregate` of the claims' values: 1 if supported, else 0
       *(ours)*.
-    * The baseline is the p of the "baseline" verdict, or 0. The setting `baseline` says when the
-      verdict is used: if there is one (None), never (False), or always (True; a response without
-      it has no reward).
-    * With `repeats="once"`, repeated sentences do not count *(ours)*.
+    * The baseline is p of the "baseline" verdict, or 0 without one. `baseline=False` ignores the
+      verdict. With `baseline=True`, the reward is None if the verdict is missing.
+    * `repeats="once"` ignores repeated sentences *(ours)*.
     * A plan without an answer gets segments of factuality 0, until it has 5 (holistic: 1) *(ours)*.
 
     Raises:

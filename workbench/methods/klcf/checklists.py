@@ -48,8 +48,8 @@ def checklists(
 ) -> tuple[dict[str, list[Fact]], Counter[str]]:
     """Return a checklist of at most `most` supported facts for each question, and counts.
 
-    The facts are sorted by informativeness, then by frequency. Hedged facts are left out, and facts
-    that repeat or contradict an earlier item.
+    The facts are sorted by informativeness, then by frequency. Hedged facts are left out, and so
+    are facts that repeat or contradict an earlier item.
 
     Args:
         found: the facts of each question.

@@ -68,7 +68,7 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Convert the settings in a card.json, maybe of an earlier version, to the form of `compared`.
+    """Convert the settings of a card.json, also an old one, to the form of `compared`.
 
     A value that is not a mapping is returned unchanged.
     """
