@@ -89,7 +89,7 @@ class Tally:
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: JsonMapping) -> bool:
-        """Return whether a row lacks the rewards of all `methods`; False without methods."""
+        """Return whether a row has no reward by any of `methods`; False without methods."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 

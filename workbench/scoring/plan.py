@@ -83,9 +83,9 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return (output row with this failure, True) for a row whose worker process died.
+        """Return (output row, True), as `score` does, for a row whose worker process died.
 
-        The next run scores the input row again.
+        The output row records `failure`. The next run scores the row again.
         """
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
@@ -113,7 +113,7 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 
     Args:
         search: finds evidence for questions without passages.
-        judge: the language model, if the option has a URL.
+        judge: the language model, if `--judge` has a URL.
     """
     if judge and options.local_first:
         return local_first_checks(judge, search, options.verifier)
