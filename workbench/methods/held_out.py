@@ -52,7 +52,7 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return (training rows, held-out rows). At most `share` of the questions are held out.
+    """Return (training rows, held-out rows): at most `share` of the questions, rounded, held out.
 
     Questions whose titles share a name are on the same side of the split. If this would hold out
     less than half of `share`, the held-out questions are drawn at random instead.
