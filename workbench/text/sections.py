@@ -4,8 +4,7 @@ A section is "think", "answer", or "body" for text outside of tags. Rules for th
 
 * Tags match in any case. An unclosed tag extends to the end: the response was cut off, or the
   closing tag is a stop string.
-* A closing tag without an opening tag was opened by the prompt. Its section begins after the last
-  `</think>`; for `</answer>`, it begins after the last tag of any kind.
+* A closing tag without an opening tag was opened by the prompt.
 * A tag inside itself has no effect: `<think>a<think>b</think>c</think>` is all thinking. There is
   no answer inside `<think>`.
 * In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1), `[Answer]` starts the answer. The
@@ -65,9 +64,9 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
     """Return the names of the sections that form the answer.
 
-    ("answer",) if `[Answer]` or an answer tag follows the last thinking *(ours)*. Otherwise
+    ("answer",) if there is `[Answer]` or an answer tag after any thinking *(ours)*. Otherwise
     ("answer", "body"), which is all text but the thinking. A box makes no difference: the sentence
-    around a box is part of the answer.
+    around it is part of the answer.
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")
@@ -149,7 +148,7 @@ def outlined(text: str) -> bool:
     """Whether a text is one `[Structure]`, `[Outline]` and `[Answer]`, each with content.
 
     This is the form of FoRAG's answers. There may be no text before the first marker, and no tags.
-    The outline need not be numbered; `outline.read_outline` checks this.
+    The outline need not be numbered.
     """
     markers = list(_MARKER.finditer(text))
     parts = [marker["part"] for marker in markers]

@@ -78,7 +78,7 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
     """Return minimum, maximum and step of the inspector's control for the numeric field `name`.
 
     Without a declared range, the control has 30 steps on each side of 0. The step follows from the
-    default value: 0.01 for a default from 0.1 to 1, 0.1 for a default from 1 to 10.
+    default value: 0.01 for a default of 0.5, 0.1 for 5.
     """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):

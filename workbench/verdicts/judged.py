@@ -217,7 +217,7 @@ def is_idle(thought: str) -> bool:
     """Return whether a thinking section is empty or states nothing ("Hmm, let me think.") *(ours)*.
 
     A text with a statement or a number is not idle, even after an opening word, as in "Okay, she
-    was born in Paris". In doubt, the text is not idle.
+    was born in Paris".
     """
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 

@@ -79,8 +79,7 @@ def world_reasoning(world: World) -> Verify:
     """Return a function that labels the thinking section good or poor (`aspect="reasoning"`).
 
     Reasoning is good if it has a true claim about the question's subject and no wrong claim
-    *(ours)*. A vague or unparsable claim, or one about another subject, does not make reasoning
-    good.
+    *(ours)*.
     """
     return _each_row(world, _reasoning)
 
@@ -89,8 +88,8 @@ def world_boundary(world: World) -> Verify:
     """Return a function that labels questions "known" or "unknown" (`aspect="out_of_knowledge"`).
 
     A question is "unknown" if it needs a fact that is in no pre-training document of the world. The
-    label is exact for policies trained on these documents. For other policies, it has to be
-    estimated from samples. A question that is not of this world gets a verdict with an error.
+    label is exact for policies trained on these documents. A question that is not of this world
+    gets a verdict with an error.
     """
     return _each_row(world, _boundary)
 
