@@ -11,8 +11,8 @@ MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vL
 def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] | None:
     """Return the probability of each label of `task`, at the token where the reply's label begins.
 
-    The probability of a label is the sum over the alternatives of this token with which the label
-    begins, such as "c" and "cor" for "correct".
+    For each label, the probabilities of its possible first tokens, such as "c" and "cor" for
+    "correct", are added up.
 
     Args:
         task: a task whose reply is one label.
